@@ -1,0 +1,76 @@
+"""Errors a user can cause. Each names the thing, what was got, what is allowed and the next step."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MtlvError(Exception):
+    """Base of all errors that a user can cause; the command line prints it and exits with code 2.
+
+    Args:
+        thing: what is wrong, with its name in backticks.
+        got: what was found, if it says more than `thing`.
+        allowed: what would have been right.
+        then: the next step for the user.
+    """
+
+    def __init__(self, thing: str, *, got: object = None, allowed: object = None, then: str = "") -> None:
+        parts = [thing.rstrip(".")]
+        if got is not None:
+            parts[0] += f" (got {shorten(got)})"
+        if allowed is not None:
+            parts.append(f"allowed: {allowed}")
+        if then:
+            parts.append(then.rstrip("."))
+        super().__init__("; ".join(parts) + ".")
+
+
+class ConfigError(MtlvError):
+    """A config that cannot be run. Holds every problem found, one line each, in `problems`."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        Exception.__init__(self, "\n".join(self.problems))
+
+
+class PlanError(MtlvError):
+    """A plan that is not a partition of its tasks, or mixes what cannot share a head."""
+
+
+class DataError(MtlvError):
+    """A corpus, file or label that cannot be used."""
+
+
+class GroupingError(MtlvError):
+    """A grouping that cannot be made from these tasks or settings."""
+
+
+class EncoderError(MtlvError):
+    """An encoder or tokenizer that is missing or cannot be used."""
+
+
+class DeviceError(MtlvError):
+    """A device that was asked for and is not there."""
+
+
+class TrackingError(MtlvError):
+    """A tracking or result store that cannot be reached or written."""
+
+
+class TrainingError(MtlvError):
+    """A unit that cannot go on training, such as a loss that is not finite."""
+
+
+def shorten(value: object, limit: int = 120) -> str:
+    """Text of `value` for a message: one line, at most `limit` characters, control characters escaped."""
+    text = repr(value) if not isinstance(value, str) else value
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` did you mean X?` for the nearest known name, or an empty string."""
+    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{match[0]}`?" if match else ""

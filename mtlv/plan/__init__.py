@@ -1,0 +1,27 @@
+"""Who learns what with whom, as plain data: tasks, plans, units and scores."""
+
+from mtlv.plan.architectures import ARCHITECTURES, Architecture
+from mtlv.plan.names import ascii_slug, group_name, slug, slugs
+from mtlv.plan.scores import Scores, TaskScores, gather
+from mtlv.plan.task import Task
+from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, tree_lines
+from mtlv.plan.unit import Unit
+
+__all__ = [
+    "ARCHITECTURES",
+    "Architecture",
+    "HeadSpec",
+    "ModelSpec",
+    "Plan",
+    "Scores",
+    "Task",
+    "TaskScores",
+    "Unit",
+    "as_json",
+    "ascii_slug",
+    "gather",
+    "group_name",
+    "slug",
+    "slugs",
+    "tree_lines",
+]

@@ -1,0 +1,46 @@
+"""Names that every store accepts, made from names that users write."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from mtlv.seeding import content_key
+
+LONGEST = 60
+
+
+def slug(name: str) -> str:
+    """`name` in NFC with anything outside `[\\w.\\- ]` as `_`, at most 60 characters, never empty."""
+    text = re.sub(r"[^\w.\- ]", "_", unicodedata.normalize("NFC", name)).strip()[:LONGEST].strip()
+    return text if text.strip(".") else f"_{text.replace('.', '_')}"
+
+
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """A slug for each name, unique without regard to case; clashes get a digest of the name."""
+    names = list(names)
+    folded = [slug(name).casefold() for name in names]
+    out = {}
+    for name, fold in zip(names, folded, strict=True):
+        text = slug(name)
+        if folded.count(fold) > 1:
+            text = f"{text[: LONGEST - 7].rstrip()} {content_key(name, 6)}"
+        out[name] = text
+    return out
+
+
+def ascii_slug(name: str) -> str:
+    """A slug for file names and image keys: ASCII letters, digits, `.`, `_`, `-` only."""
+    text = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    text = re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._")[:LONGEST]
+    return text or f"name-{content_key(name, 8)}"
+
+
+def group_name(tasks: Sequence[str]) -> str:
+    """A name for a set of tasks by its content: the task itself, or the first, a count and a digest."""
+    first = slug(tasks[0])
+    if len(tasks) == 1:
+        return first
+    tail = f" and {len(tasks) - 1} more {content_key(sorted(tasks), 6)}"
+    return first[: LONGEST - len(tail)].rstrip() + tail

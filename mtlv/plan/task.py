@@ -1,0 +1,28 @@
+"""What is learned: one column of targets of one source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to learn.
+
+    Args:
+        name: unique within a suite, as the corpus spells it.
+        kind: how it is learned and scored (`binary`, ...); see `mtlv.models.kinds`.
+        source: the corpus that its documents come from.
+        classes: names of the C classes; empty for a yes/no label.
+        description: one or two sentences, used to embed the task.
+        main_metric: the metric that the task's corpus is usually judged by.
+        weight: factor on the task's loss.
+    """
+
+    name: str
+    kind: str = "binary"
+    source: str = ""
+    classes: tuple[str, ...] = ()
+    description: str = ""
+    main_metric: str = "f1"
+    weight: float = 1.0

@@ -1,0 +1,118 @@
+"""A Plan: who learns what with whom, as two nested partitions of the task names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mtlv.errors import PlanError, nearest
+from mtlv.plan.names import group_name
+from mtlv.plan.task import Task
+
+
+@dataclass(frozen=True)
+class HeadSpec:
+    """Tasks that share one head, in the order of its output columns.
+
+    Args:
+        tasks: task names, at least one.
+        layers: 1 is one linear layer; each more adds a hidden layer of the encoder's width.
+    """
+
+    tasks: tuple[str, ...]
+    layers: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise PlanError("a head has no task", then="give each head at least one task")
+        if self.layers < 1:
+            raise PlanError("`layers` of a head", got=self.layers, allowed="1 or more")
+
+    @property
+    def name(self) -> str:
+        """Name by content, never by position."""
+        return group_name(self.tasks)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Heads that share one encoder."""
+
+    heads: tuple[HeadSpec, ...]
+
+    def __post_init__(self) -> None:
+        if not self.heads:
+            raise PlanError("a model has no head", then="give each model at least one head")
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(task for head in self.heads for task in head.tasks)
+
+    @property
+    def name(self) -> str:
+        return group_name(self.tasks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Models, their heads and their tasks; `check` proves that nothing is lost, doubled or mixed."""
+
+    models: tuple[ModelSpec, ...]
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise PlanError("the plan has no model", then="give it at least one task")
+
+    @property
+    def heads(self) -> Iterator[HeadSpec]:
+        return (head for model in self.models for head in model.heads)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(task for model in self.models for task in model.tasks)
+
+    def check(self, tasks: Sequence[Task]) -> Plan:
+        """Return the plan if it covers `tasks` exactly once and no head mixes kinds or sources.
+
+        Raises:
+            PlanError: a task is missing, unknown or in two heads, or a head is mixed.
+        """
+        known = {task.name: task for task in tasks}
+        counts = Counter(self.tasks)
+        for name in counts:
+            if name not in known:
+                raise PlanError(f"the plan has an unknown task `{name}`", then=nearest(name, known))
+        doubled = sorted(name for name, count in counts.items() if count > 1)
+        if doubled:
+            raise PlanError("a task may stand in one head only", got=f"in several: {', '.join(doubled)}")
+        missing = [name for name in known if name not in counts]
+        if missing:
+            raise PlanError("the plan leaves tasks out", got=", ".join(missing), then="give each a head")
+        for head in self.heads:
+            if len({(known[name].kind, known[name].source) for name in head.tasks}) > 1:
+                raise PlanError(f"head `{head.name}` mixes kinds or sources of tasks", then="split it")
+        return self
+
+
+def as_json(plan: Plan) -> list[dict]:
+    """The plan as plain lists and dicts, for `plan.json` and for keys."""
+    return [
+        {
+            "name": model.name,
+            "heads": [{"name": h.name, "layers": h.layers, "tasks": list(h.tasks)} for h in model.heads],
+        }
+        for model in plan.models
+    ]
+
+
+def tree_lines(plan: Plan) -> list[str]:
+    """The plan as an indented tree of models, heads and tasks, a line each."""
+    lines = []
+    for model in plan.models:
+        lines.append(f"model {model.name}")
+        for head in model.heads:
+            lines.append(f"  head {head.name} ({head.layers} layer{'s' * (head.layers > 1)})")
+            lines += [f"    {task}" for task in head.tasks]
+    return lines

@@ -1,0 +1,32 @@
+"""What every test gets: fixed seeds, no hub, and the real corpora where they stand beside the checkout."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - libraries under test may draw from the global state
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of the real corpora (`MTLV_REAL_DATA`, or `../shared/data` beside the checkout)."""
+    folder = Path(os.environ.get("MTLV_REAL_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the real corpora are not here ({folder.name}); set MTLV_REAL_DATA to their folder")
+    return folder
