@@ -1,0 +1,99 @@
+"""The corpora that `mtlv` can read: one module each, found by listing this folder.
+
+A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from mtlv.data.source import Card, Corpus, DataOptions, select
+from mtlv.errors import DataError, nearest
+from mtlv.plan.task import Task
+
+
+def names() -> tuple[str, ...]:
+    """Names of all corpora, sorted."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+
+
+def card(name: str) -> Card:
+    """What is known of a corpus without reading it."""
+    return _module(name).CARD
+
+
+def location(name: str, options: DataOptions | None = None) -> Path:
+    """Where a corpus is read from: `data.path`, else `$MTLV_DATA/NAME`, else `~/.cache/mtlv/NAME`."""
+    if options is not None and options.path is not None:
+        return options.path.expanduser()
+    home = os.environ.get("MTLV_DATA")
+    return (Path(home).expanduser() if home else Path.home() / ".cache" / "mtlv") / name
+
+
+def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
+    """The tasks that a run would have (T), without reading documents where the card knows them."""
+    known = card(name).tasks()
+    return select(known, options, name) if known else load(name, options).tasks
+
+
+def load(name: str, options: DataOptions) -> Corpus:
+    """Read a corpus, keep the wanted labels, and draw `limit` documents.
+
+    Raises:
+        DataError: nothing at its place, a file that cannot be read, an unknown label, or a label that
+            no document has.
+    """
+    module = _module(name)
+    corpus: Corpus = module.load(_existing(name, module.CARD, options), options)
+    corpus = replace(corpus, tasks=select(corpus.tasks, options, name))
+    if options.limit is not None and options.limit < len(corpus):
+        corpus = _draw(corpus, options.limit, options.seed)
+    bare = [task.name for task in corpus.tasks if not corpus.targets[task.name].any()]
+    if bare:
+        raise DataError(
+            f"a label of corpus `{name}` has no positive document",
+            got=", ".join(bare),
+            then="leave it out of `data.labels`, or raise `data.limit` if one is set",
+        )
+    return corpus
+
+
+def _module(name: str) -> ModuleType:
+    if name not in names():
+        raise DataError(
+            "`data.name` is no known corpus",
+            got=name,
+            allowed=", ".join(names()),
+            then=nearest(name, names()),
+        )
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
+    if card.generated:
+        return None
+    if options.path is None and not card.downloads and not card.by_hand:
+        raise DataError(f"corpus `{name}` needs a file", then="set `data.path` to it")
+    path = location(name, options)
+    if not path.exists():
+        fetch = f"run `mtlv data fetch {name}` or " if card.downloads else ""
+        where = "`data.path`" if options.path is not None else f"the place of corpus `{name}`"
+        raise DataError(
+            f"nothing is at {where}", got=str(path), then=f"{fetch}set `data.path` to the file or folder"
+        )
+    return path
+
+
+def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:
+    """`limit` documents in their old order, drawn without regard to their labels."""
+    if limit < 1:
+        raise DataError("`data.limit` is too small", got=limit, allowed="1 or more, or null for all")
+    rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:limit])
+    return corpus.take(rows, note=f"{limit} of {len(corpus)} documents kept (data.limit)")

@@ -1,0 +1,243 @@
+"""Open-I: chest X-ray reports of Indiana University, 19 labels, by the rule of the thesis.
+
+Reads the CSV edition (`indiana_reports.csv`) and the official XML archive (`NLMCXR_reports.tgz`, packed or
+unpacked). A report has a label if one of its headings, with its qualifiers, contains the label's pattern,
+whatever the case. Of reports with equal text the first is kept, compared before `XXXX` is taken out.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mtlv.data.rows import read_table
+from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
+from mtlv.errors import DataError
+
+MASK = "XXXX"
+LARGEST_REPORT = 1_000_000
+
+# (name, pattern looked for in a heading, description)
+_LABELS = (
+    (
+        "Airspace Disease",
+        "airspace disease",
+        "The air sacs of the lung are filled with fluid, pus, blood or cells, and the patch looks white.",
+    ),
+    (
+        "Atelectasis",
+        "atelectasis",
+        "Part of a lung has collapsed or is not fully expanded, seen as bands or as loss of volume.",
+    ),
+    (
+        "Calcified granuloma",
+        "calcified granuloma",
+        "A small, dense, calcium-bearing nodule in the lung that an old, healed infection has left behind.",
+    ),
+    (
+        "Calcinosis",
+        "calcinosis",
+        "Calcium has been laid down in tissue such as lymph nodes, the wall of the aorta or the lungs.",
+    ),
+    (
+        "Cardiomegaly",
+        "cardiomegaly",
+        "The heart is enlarged: its shadow takes up more than half of the width of the chest.",
+    ),
+    (
+        "Cicatrix",
+        "cicatrix",
+        "Scar tissue in the lung or pleura, seen as fibrous strands or thickening after an earlier disease.",
+    ),
+    (
+        "Deformity",
+        "deformity",
+        "A bone of the chest, such as a rib or a vertebra, has an abnormal shape, often after a fracture.",
+    ),
+    (
+        "Effusion",
+        "effusion",
+        "Fluid has gathered in a space round an organ, mostly between the lung and the wall of the chest.",
+    ),
+    (
+        "Emphysema",
+        "emphysema",
+        "The walls between air sacs are destroyed and leave large, trapped air spaces in the lung. "
+        "Air under the skin is counted here too.",
+    ),
+    (
+        "Medical Device",
+        "medical device",
+        "A device such as a pacemaker, a defibrillator or a stimulator has been placed in or on the chest.",
+    ),
+    (
+        "Nodule",
+        "nodule",
+        "A small, round, well-defined spot in the lung, at most three centimetres wide.",
+    ),
+    (
+        "granulomatous disease",
+        "granulomatous disease",
+        "An earlier infection such as tuberculosis or histoplasmosis left granulomas in lungs and lymph nodes.",
+    ),
+    (
+        "indwelling catheters",
+        "catheters, indwelling",
+        "A tube that stays in a vessel or body cavity is seen, such as a central venous line or a drain.",
+    ),
+    (
+        "lung hyperdistention",
+        "lung/hyperdistention",
+        "The lungs are over-expanded with air, with a flat diaphragm, as in chronic obstructive disease.",
+    ),
+    (
+        "lung hypoinflation",
+        "lung/hypoinflation",
+        "The lungs hold little air, mostly because the patient breathed in too shallowly for the picture.",
+    ),
+    (
+        "opacity",
+        "opacity",
+        "An area of the lung lets fewer X-rays through and looks whiter than the rest, whatever the cause.",
+    ),
+    (
+        "spine degenerative",
+        "spine/degenerative",
+        "Wear of the spine with age, such as narrowed discs and bony spurs.",
+    ),
+    (
+        "surgical instrument",
+        "surgical instrument",
+        "Material that surgery left in the body is seen, such as clips, staples, sutures or wires.",
+    ),
+    (
+        "thoracic vertebrae degenerative",
+        "thoracic vertebrae/degenerative",
+        "Wear of the vertebrae of the chest, with bony spurs and loss of disc height.",
+    ),
+)
+
+CARD = Card(
+    name="openi",
+    title="Open-I, Indiana University chest X-ray reports",
+    address="https://openi.nlm.nih.gov/faq#collection",
+    licence="CC BY-NC-ND 4.0, as the National Library of Medicine states for the collection; see its address",
+    citation="Demner-Fushman D, Kohli MD, Rosenman MB, et al. Preparing a collection of radiology "
+    "examinations for distribution and retrieval. J Am Med Inform Assoc 23(2):304-310, 2016.",
+    labels=tuple(Label(name, text) for name, _, text in _LABELS),
+    downloads=(
+        Download(
+            "https://openi.nlm.nih.gov/imgs/collections/NLMCXR_reports.tgz",
+            "NLMCXR_reports.tgz",
+            max_bytes=50_000_000,
+            unpack=True,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report: its headings with qualifiers, and its two sections ("" where absent)."""
+
+    uid: str
+    headings: tuple[str, ...]
+    findings: str
+    impression: str
+
+    @property
+    def text(self) -> str:
+        return " ".join(part for part in (self.findings, self.impression) if part)
+
+    @property
+    def labels(self) -> set[str]:
+        lower = [heading.lower() for heading in self.headings]
+        return {name for name, pattern, _ in _LABELS if any(pattern in heading for heading in lower)}
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All reports with text, each text once."""
+    assert path is not None
+    reports = list(_reports(path))
+    with_text = [report for report in reports if report.text]
+    first: dict[str, Report] = {}
+    for report in with_text:
+        first.setdefault(report.text, report)
+    kept = list(first.values())
+    notes = (
+        f"{len(reports) - len(with_text)} reports without findings and impression dropped",
+        f"{len(with_text) - len(kept)} reports dropped whose text equals an earlier one's",
+    )
+    return Corpus(
+        name=CARD.name,
+        tasks=CARD.tasks(),
+        ids=tuple(report.uid for report in kept),
+        texts=tuple(" ".join(report.text.replace(MASK, "").split()) for report in kept),
+        targets=targets_of([report.labels for report in kept], [name for name, _, _ in _LABELS]),
+        notes=notes,
+    )
+
+
+def _reports(path: Path) -> Iterator[Report]:
+    """Reports of a CSV file, an archive, or a folder that holds one of them or the XML files."""
+    if path.is_file():
+        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_packed(path))
+    for name in ("indiana_reports.csv", "ecgen-radiology", "NLMCXR_reports.tgz"):
+        if (path / name).exists():
+            return _reports(path / name)
+    files = sorted(path.glob("*.xml"), key=lambda file: (len(file.stem), file.stem))
+    if not files:
+        raise DataError(
+            f"no Open-I reports in `{path}`",
+            allowed="indiana_reports.csv, NLMCXR_reports.tgz or ecgen-radiology/*.xml",
+            then="run `mtlv data fetch openi`",
+        )
+    return _from_xml((file.name, file.read_bytes()) for file in files)
+
+
+def _from_csv(path: Path) -> Iterator[Report]:
+    table = read_table(path)
+    table.need(("uid", "MeSH", "findings", "impression"), "the CSV edition of Open-I")
+    for _, row in table.rows:
+        headings = tuple(part.strip() for part in row["MeSH"].split(";"))
+        yield Report(row["uid"], headings, row["findings"], row["impression"])
+
+
+def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
+    """(file name, content) of the XML files of an archive, in the order of their numbers."""
+    try:
+        with tarfile.open(path) as archive:
+            members = [m for m in archive if m.isfile() and m.name.endswith(".xml")]
+            members.sort(key=lambda m: (len(m.name), m.name))
+            for member in members:
+                file = archive.extractfile(member)
+                if file is not None:
+                    yield member.name.rsplit("/", 1)[-1], file.read(LARGEST_REPORT + 1)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="fetch it again") from error
+
+
+def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
+    for name, data in files:
+        # A DOCTYPE is where entities that expand without end are declared; no report has one.
+        if b"<!DOCTYPE" in data or b"<!ENTITY" in data or len(data) > LARGEST_REPORT:
+            raise DataError(f"`{name}` is no plain report", got="a DOCTYPE, an entity or over 1 MB")
+        try:
+            root = ElementTree.fromstring(data)
+        except ElementTree.ParseError as error:
+            raise DataError(f"`{name}` is broken XML", got=error, then="fetch the archive again") from error
+        headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
+        sections = {
+            (part.get("Label") or "").upper(): "".join(part.itertext()).strip()
+            for part in root.iter("AbstractText")
+        }
+        uid = root.find(".//uId")
+        yield Report(
+            (uid.get("id") or name) if uid is not None else name,
+            headings,
+            sections.get("FINDINGS", ""),
+            sections.get("IMPRESSION", ""),
+        )

@@ -1,0 +1,167 @@
+"""Rows of a table file, with the line of each, so that a message can point at it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtlv.errors import DataError, nearest
+
+FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+# The csv module refuses fields above 128 KiB unless told; a document may be longer.
+csv.field_size_limit(2**30)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table read whole.
+
+    Args:
+        path: where it was read from.
+        columns: their names.
+        rows: (line or row number from 1, column -> cell).
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int, Mapping[str, Any]], ...]
+
+    @property
+    def unit(self) -> str:
+        """What the number of a row counts."""
+        return "row" if self.path.suffix.lower() == ".parquet" else "line"
+
+    def need(self, columns: Sequence[str], setting: str) -> None:
+        """Refuse the table if it lacks one of `columns`.
+
+        Raises:
+            DataError: names those missing, those there are and the nearest name.
+        """
+        for name in columns:
+            if name not in self.columns:
+                raise DataError(
+                    f"`{self.path.name}` has no column `{name}` ({setting})",
+                    allowed=", ".join(self.columns),
+                    then=nearest(name, self.columns),
+                )
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV, TSV, JSONL or Parquet file, by its suffix.
+
+    Raises:
+        DataError: another suffix, bytes that are no UTF-8, a broken row, or no row.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS or not path.is_file():
+        kind = "a file of an unknown kind" if path.is_file() else "not a file"
+        raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
+    if suffix == ".parquet":
+        table = _parquet(path)
+    elif suffix == ".jsonl":
+        table = _jsonl(path)
+    else:
+        table = _delimited(path, "," if suffix == ".csv" else "\t")
+    if not table.rows:
+        raise DataError(f"`{path.name}` has no row", then="check `data.path`")
+    return table
+
+
+def read_text(path: Path) -> str:
+    """Text of a UTF-8 file, with or without a byte order mark.
+
+    Raises:
+        DataError: it cannot be opened, or its bytes are no UTF-8; names the line and the offset.
+    """
+    try:
+        return decode(path.read_bytes(), path.name)
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be read", got=error.strerror) from error
+
+
+def decode(data: bytes, name: str) -> str:
+    """`data` as UTF-8; `name` is what a message calls it."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = error.start
+        line = error.object[:start].count(b"\n") + 1
+        raise DataError(
+            f"`{name}` has unreadable bytes at line {line}, offset {start}",
+            got=f"0x{error.object[start]:02x}",
+            allowed="UTF-8",
+            then="save the file as UTF-8",
+        ) from error
+
+
+def _delimited(path: Path, delimiter: str) -> Table:
+    lines = _records(path, delimiter)
+    try:
+        _, header = next(lines)
+    except StopIteration:
+        raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
+    rows = []
+    for line, cells in lines:
+        if len(cells) != len(header):
+            raise DataError(
+                f"`{path.name}` has a broken row at line {line}",
+                got=f"{len(cells)} fields",
+                allowed=f"{len(header)} fields, as in its first line",
+                then="put quotes round values that hold the separator, a quote or a line break",
+            )
+        rows.append((line, dict(zip(header, cells, strict=True))))
+    return Table(path, tuple(header), tuple(rows))
+
+
+def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """(line on which the record starts, its fields), without blank lines."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(
+                f"`{path.name}` has a broken row at line {line}",
+                got=error,
+                then="check its quotes: a quote inside a quoted value is written twice",
+            ) from error
+        if cells:
+            yield line, cells
+
+
+def _jsonl(path: Path) -> Table:
+    rows = []
+    columns: dict[str, None] = {}
+    for line, text in enumerate(read_text(path).split("\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except ValueError as error:
+            raise DataError(f"`{path.name}` has broken JSON at line {line}", got=error) from error
+        if not isinstance(row, dict):
+            raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
+        columns.update(dict.fromkeys(row))
+        rows.append((line, row))
+    return Table(path, tuple(columns), tuple(rows))
+
+
+def _parquet(path: Path) -> Table:
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"`{path.name}` cannot be read as Parquet", got=error) from error
+    return Table(path, tuple(table.column_names), tuple(enumerate(table.to_pylist(), start=1)))

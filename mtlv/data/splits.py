@@ -1,0 +1,257 @@
+"""Training, validation and test parts: multi-label stratified, no text in two parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.source import PARTS, Corpus
+from mtlv.errors import DataError
+from mtlv.seeding import content_key, seed_from
+
+SCHEMES = ("fixed_test", "rotate_test")
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One division of a corpus.
+
+    Args:
+        index: 0, 1, ...
+        train, validation, test: sorted rows of the corpus; no document or text is in two of them.
+        notes: what a person should know: documents left out, labels too rare for the folds.
+    """
+
+    index: int
+    train: Rows
+    validation: Rows
+    test: Rows
+    notes: tuple[str, ...] = ()
+
+    def part(self, name: str) -> Rows:
+        """Rows of `train`, `validation` or `test`."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}[name]
+
+
+def make_folds(
+    corpus: Corpus,
+    *,
+    test_share: float = 0.2,
+    validation_share: float = 0.15,
+    folds: int = 1,
+    scheme: str = "fixed_test",
+    seed: int = 0,
+) -> tuple[Fold, ...]:
+    """Divide a corpus; the same arguments always give the same folds.
+
+    With one fold: test (the corpus's own, else `test_share` of all), validation (its own, else
+    `validation_share` of the rest), training. With k folds of `fixed_test`: one test part, the rest in k
+    folds, each in turn the validation part (the thesis's procedure). With k folds of `rotate_test`: all
+    documents in k folds, each in turn the test part, and `validation_share` of the others for validation.
+
+    Args:
+        corpus: N documents.
+        test_share, validation_share: fractions in (0, 1).
+        folds: 1 or more; `rotate_test` needs 2.
+        scheme: `fixed_test` or `rotate_test`.
+        seed: of the draws.
+
+    Raises:
+        DataError: settings out of range, an empty part, or a label without a positive in training.
+    """
+    _check_settings(test_share, validation_share, folds, scheme)
+    texts = _Texts(corpus, seed)
+    if scheme == "rotate_test":
+        made = _rotate(texts, folds, validation_share)
+    elif folds == 1:
+        made = _one(texts, test_share, validation_share)
+    else:
+        made = _fixed(texts, folds, test_share)
+    notes = (*texts.notes, *_rare(corpus, folds))
+    return tuple(_checked(corpus, replace(fold, notes=notes)) for fold in made)
+
+
+class _Texts:
+    """The unique texts of a corpus (U), which are what is divided; rows of equal texts go together."""
+
+    def __init__(self, corpus: Corpus, seed: int) -> None:
+        first: dict[str, int] = {}
+        self.of_row = np.array([first.setdefault(t, len(first)) for t in corpus.texts], dtype=np.int64)
+        _, self.first = np.unique(self.of_row, return_index=True)
+        self.targets = corpus.matrix()[self.first]
+        self.seed = seed
+        self.notes: list[str] = []
+        self.parts = None if corpus.parts is None else np.array(corpus.parts)
+        repeated = len(corpus) - len(first)
+        if repeated:
+            self.notes.append(f"{repeated} documents repeat an earlier text and stay in its part")
+
+    def own(self, *parts: str) -> Rows:
+        """Rows in these parts of the corpus's own split."""
+        if self.parts is None:
+            return np.array([], dtype=np.int64)
+        return np.flatnonzero(np.isin(self.parts, parts))
+
+    def without(self, rows: Rows, other: Rows, name: str) -> Rows:
+        """`rows` less those whose text is in `other`, with a note of how many went."""
+        kept = rows[~np.isin(self.of_row[rows], self.of_row[other])]
+        if len(kept) < len(rows):
+            self.notes.append(f"{len(rows) - len(kept)} documents left out: their text is in the {name} part")
+        return kept
+
+    def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:
+        """(the rest, `share` of the texts) of `rows`, both stratified."""
+        from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
+
+        units = np.unique(self.of_row[rows])
+        if len(units) < 2:
+            raise DataError(f"the corpus is too small for a {purpose} part", got=f"{len(units)} unique texts")
+        split = MultilabelStratifiedShuffleSplit(
+            n_splits=1, test_size=share, random_state=seed_from(self.seed, purpose)
+        )
+        rest, taken = next(split.split(units, self._strata(units)))
+        return self._rows(rows, units[rest]), self._rows(rows, units[taken])
+
+    def folds(self, rows: Rows, count: int) -> list[tuple[Rows, Rows]]:
+        """`count` times (the rest, the fold) of `rows`, stratified."""
+        from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
+
+        units = np.unique(self.of_row[rows])
+        if len(units) < count:
+            raise DataError("`data.folds` is above the number of unique texts", got=count, allowed=len(units))
+        split = MultilabelStratifiedKFold(
+            n_splits=count, shuffle=True, random_state=seed_from(self.seed, "folds")
+        )
+        pairs = split.split(units, self._strata(units))
+        return [(self._rows(rows, units[rest]), self._rows(rows, units[fold])) for rest, fold in pairs]
+
+    def _rows(self, rows: Rows, units: Rows) -> Rows:
+        return rows[np.isin(self.of_row[rows], units)]
+
+    def _strata(self, units: Rows) -> NDArray[np.int8]:
+        """Targets and a column for "no label", so that bare documents are spread evenly too."""
+        targets = self.targets[units]
+        return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
+
+
+def _test_part(texts: _Texts, share: float) -> tuple[Rows, Rows]:
+    """(all other rows, the test part): the corpus's own where it has one."""
+    test = texts.own("test")
+    if len(test):
+        return texts.without(texts.own("train", "validation"), test, "test"), test
+    return texts.share(np.arange(len(texts.of_row)), share, "test")
+
+
+def _one(texts: _Texts, test_share: float, validation_share: float) -> list[Fold]:
+    rest, test = _test_part(texts, test_share)
+    validation = rest[np.isin(rest, texts.own("validation"))]
+    if len(validation):
+        train = texts.without(np.setdiff1d(rest, validation), validation, "validation")
+    else:
+        train, validation = texts.share(rest, validation_share, "validation")
+    return [Fold(0, train, validation, test)]
+
+
+def _fixed(texts: _Texts, folds: int, test_share: float) -> list[Fold]:
+    rest, test = _test_part(texts, test_share)
+    if len(texts.own("validation")):
+        texts.notes.append("the corpus's own validation part is pooled with training for the folds")
+    return [Fold(i, train, held, test) for i, (train, held) in enumerate(texts.folds(rest, folds))]
+
+
+def _rotate(texts: _Texts, folds: int, validation_share: float) -> list[Fold]:
+    if texts.parts is not None:
+        texts.notes.append("the corpus's own split is set aside: `rotate_test` pools all documents")
+    made = []
+    for index, (rest, test) in enumerate(texts.folds(np.arange(len(texts.of_row)), folds)):
+        train, validation = texts.share(rest, validation_share, f"validation {index}")
+        made.append(Fold(index, train, validation, test))
+    return made
+
+
+def _check_settings(test_share: float, validation_share: float, folds: int, scheme: str) -> None:
+    for name, share in (("test_share", test_share), ("validation_share", validation_share)):
+        if not 0 < share < 1:
+            raise DataError(f"`data.{name}` is out of range", got=share, allowed="between 0 and 1")
+    if scheme not in SCHEMES:
+        raise DataError("`data.scheme` is unknown", got=scheme, allowed=", ".join(SCHEMES))
+    least = 2 if scheme == "rotate_test" else 1
+    if folds < least:
+        raise DataError("`data.folds` is too small", got=folds, allowed=f"{least} or more for `{scheme}`")
+
+
+def _rare(corpus: Corpus, folds: int) -> list[str]:
+    """A warning for each label that cannot have a positive in every fold."""
+    counts = corpus.matrix().sum(axis=0)
+    named = zip(corpus.names, counts, strict=True)
+    return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in named if n < folds]
+
+
+def _checked(corpus: Corpus, fold: Fold) -> Fold:
+    for name in PARTS:
+        if not len(fold.part(name)):
+            raise DataError(
+                f"the {name} part of fold {fold.index} is empty",
+                then="use more documents, fewer folds or a larger share",
+            )
+    positives = corpus.matrix()[fold.train].sum(axis=0)
+    bare = [name for name, n in zip(corpus.names, positives, strict=True) if n == 0]
+    if bare:
+        raise DataError(
+            f"a label has no positive in the training part of fold {fold.index}",
+            got=", ".join(bare),
+            then="use more documents, fewer folds, or leave the label out of `data.labels`",
+        )
+    return fold
+
+
+def folds_digest(corpus: Corpus, folds: Sequence[Fold]) -> str:
+    """16 hexadecimal digits of the ids in each part of each fold."""
+    return content_key([_ids(corpus, fold) for fold in folds])
+
+
+def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
+    """Write folds as JSON lists of document ids."""
+    content = {
+        "corpus": corpus.name,
+        "data_digest": corpus.digest,
+        "folds_digest": folds_digest(corpus, folds),
+        "folds": [_ids(corpus, fold) | {"notes": list(fold.notes)} for fold in folds],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
+    """Read folds that `save_folds` wrote.
+
+    Raises:
+        DataError: the file is missing or broken, or made for other documents.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        digest, saved = content["data_digest"], content["folds"]
+        if digest != corpus.digest:
+            raise DataError(
+                f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
+            )
+        row = {name: i for i, name in enumerate(corpus.ids)}
+        folds = [
+            {part: np.array([row[i] for i in fold[part]], dtype=np.int64) for part in PARTS} for fold in saved
+        ]
+        return tuple(
+            Fold(i, notes=tuple(old["notes"]), **rows)
+            for i, (old, rows) in enumerate(zip(saved, folds, strict=True))
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"the split in `{path}` cannot be read", got=error, then="delete the file") from error
+
+
+def _ids(corpus: Corpus, fold: Fold) -> dict[str, list[str]]:
+    return {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
