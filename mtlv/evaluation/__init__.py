@@ -1,0 +1,20 @@
+"""From saved scores to figures: thresholds from validation, then metrics of the plan and of each task."""
+
+from mtlv.evaluation.metrics import Decisions, Metrics, PlanMetrics, TaskMetrics, decide, evaluate
+from mtlv.evaluation.report import classification_report, per_task_csv
+from mtlv.evaluation.thresholds import SCOPES, Thresholds, fit_thresholds, grid_values
+
+__all__ = [
+    "SCOPES",
+    "Decisions",
+    "Metrics",
+    "PlanMetrics",
+    "TaskMetrics",
+    "Thresholds",
+    "classification_report",
+    "decide",
+    "evaluate",
+    "fit_thresholds",
+    "grid_values",
+    "per_task_csv",
+]

@@ -1,0 +1,252 @@
+"""Figures of multi-label predictions. Each equals scikit-learn's with `zero_division=0` (tests prove it).
+
+A task is predicted where its probability is at least its threshold. Cells without a target (`mask` false)
+count nowhere; a document without any target is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mtlv.errors import PlanError, TrainingError
+from mtlv.plan.scores import Scores
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TaskMetrics:
+    """Figures of one task; `support` is its number of positive documents, the rest are fractions."""
+
+    f1: float
+    precision: float
+    recall: float
+    average_precision: float
+    support: int
+    threshold: float
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PlanMetrics:
+    """Figures of a whole plan, fractions in [0, 1]; the functions of the same names define them."""
+
+    f1_macro: float
+    f1_micro: float
+    subset_accuracy: float
+    hamming_score: float
+    hamming_loss: float
+    precision_macro: float
+    recall_macro: float
+    average_precision_macro: float
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What `evaluate` finds: the plan's figures and each task's, by task name."""
+
+    plan: PlanMetrics
+    tasks: dict[str, TaskMetrics]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Targets and decisions of N documents for T tasks, [N, T] each.
+
+    Args:
+        truth: the task applies; false where `known` is false.
+        predicted: the task was predicted; false where `known` is false.
+        known: there is a target.
+    """
+
+    truth: Flags
+    predicted: Flags
+    known: Flags
+
+    @classmethod
+    def of(cls, truth: NDArray, predicted: NDArray) -> Decisions:
+        """Decisions where every cell has a target."""
+        truth, predicted = np.asarray(truth, bool), np.asarray(predicted, bool)
+        return cls(truth, predicted, np.ones(truth.shape, bool))
+
+
+def ratio(above: ArrayLike, below: ArrayLike) -> Floats:
+    """`above / below`, and 0 where `below` is 0."""
+    below = np.asarray(below, np.float64)
+    return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
+
+
+def counts(d: Decisions) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Per task [T]: true positives, predicted, and positive documents."""
+    both = np.count_nonzero(d.truth & d.predicted, axis=0)
+    return both, np.count_nonzero(d.predicted, axis=0), np.count_nonzero(d.truth, axis=0)
+
+
+def f1_per_task(d: Decisions) -> Floats:
+    """F1 of each task [T]: 2 TP / (predicted + positive)."""
+    hits, predicted, positive = counts(d)
+    return ratio(2 * hits, predicted + positive)
+
+
+def precision_per_task(d: Decisions) -> Floats:
+    hits, predicted, _ = counts(d)
+    return ratio(hits, predicted)
+
+
+def recall_per_task(d: Decisions) -> Floats:
+    hits, _, positive = counts(d)
+    return ratio(hits, positive)
+
+
+def f1_macro(d: Decisions) -> float:
+    """Mean of the tasks' F1."""
+    return float(f1_per_task(d).mean())
+
+
+def f1_micro(d: Decisions) -> float:
+    """F1 of all cells taken together."""
+    hits, predicted, positive = counts(d)
+    return float(ratio(2 * hits.sum(), predicted.sum() + positive.sum()))
+
+
+def precision_macro(d: Decisions) -> float:
+    """Mean of the tasks' precision."""
+    return float(precision_per_task(d).mean())
+
+
+def recall_macro(d: Decisions) -> float:
+    """Mean of the tasks' recall."""
+    return float(recall_per_task(d).mean())
+
+
+def subset_accuracy(d: Decisions) -> float:
+    """Share of documents whose whole set of tasks is right."""
+    right = np.all(d.truth == d.predicted, axis=1)
+    return float(ratio(right[d.known.any(axis=1)].sum(), d.known.any(axis=1).sum()))
+
+
+def hamming_score(d: Decisions) -> float:
+    """Mean Jaccard index of the documents: |truth and predicted| / |truth or predicted|, 1 if both are empty.
+
+    This is what the thesis calls "hamming score" (Godbole and Sarawagi, 2004, call it accuracy). It is not
+    1 - Hamming loss, and it is never below subset accuracy.
+    """
+    both = np.count_nonzero(d.truth & d.predicted, axis=1)
+    either = np.count_nonzero(d.truth | d.predicted, axis=1)
+    score = np.where(either == 0, 1.0, ratio(both, either))
+    return float(ratio(score[d.known.any(axis=1)].sum(), d.known.any(axis=1).sum()))
+
+
+def hamming_loss(d: Decisions) -> float:
+    """Share of cells that are wrong."""
+    wrong = np.count_nonzero(d.truth != d.predicted)
+    return wrong / max(1, np.count_nonzero(d.known))
+
+
+def average_precision(truth: Flags, outputs: Floats) -> float:
+    """Area under precision over recall as a step function, for one task ([N] each).
+
+    Sum over the distinct outputs, highest first, of the gain in recall times the precision there: documents
+    with equal outputs enter together, as in scikit-learn. 0 for a task without a positive document (there
+    scikit-learn also gives 0, with a warning).
+    """
+    positive = int(np.count_nonzero(truth))
+    if positive == 0:
+        return 0.0
+    order = np.argsort(outputs)[::-1]
+    ordered = outputs[order]
+    last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)  # last document of each output
+    hits = np.cumsum(truth[order])[last]
+    gain = np.diff(hits, prepend=0) / positive
+    return float(np.sum(gain * hits / (last + 1)))
+
+
+def known_cells(scores: Scores, names: Sequence[str]) -> Flags:
+    """Masks of `names` side by side, [N, T]."""
+    return np.stack([scores.tasks[name].mask for name in names], axis=1).astype(bool)
+
+
+def decide(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]) -> Decisions:
+    """Targets and decisions of `names`: a task is predicted where its probability is >= its threshold.
+
+    Raises:
+        PlanError: a task has no scores or no threshold, or there is no document.
+        TrainingError: an output is not a finite number.
+    """
+    check_scores(scores, names)
+    without = [name for name in names if name not in thresholds]
+    if without:
+        raise PlanError("a task has no threshold", got=", ".join(without))
+    outputs, targets = scores.matrix(names)
+    known = known_cells(scores, names)
+    limits = np.array([thresholds[name] for name in names], np.float64)
+    return Decisions((targets == 1) & known, (outputs >= limits) & known, known)
+
+
+def check_scores(scores: Scores, names: Sequence[str]) -> None:
+    """Refuse scores that cannot be evaluated; see `decide`."""
+    missing = [name for name in names if name not in scores.tasks]
+    if missing or not names:
+        raise PlanError("a task has no scores", got=", ".join(missing) or "no task at all")
+    if not scores.ids:
+        raise PlanError(f"there is no document in the {scores.split} part", then="enlarge its share")
+    for name in names:
+        task = scores.tasks[name]
+        if not np.isfinite(np.asarray(task.outputs)[np.asarray(task.mask, bool)]).all():
+            raise TrainingError(
+                f"the outputs of task `{name}` are not all finite", then="lower the learning rate"
+            )
+
+
+def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]) -> Metrics:
+    """All figures of the yes/no tasks `names` at the given thresholds.
+
+    Args:
+        scores: probabilities and targets of at least `names`.
+        names: the T tasks, in the order wanted.
+        thresholds: the least probability that predicts, by task.
+
+    Raises:
+        PlanError, TrainingError: see `decide`.
+    """
+    d = decide(scores, names, thresholds)
+    outputs, _ = scores.matrix(names)
+    area = [average_precision(d.truth[k, t], outputs[k, t]) for t, k in enumerate(d.known.T)]
+    f1, precision, recall = f1_per_task(d), precision_per_task(d), recall_per_task(d)
+    support = counts(d)[2]
+    tasks = {
+        name: TaskMetrics(
+            f1=float(f1[t]),
+            precision=float(precision[t]),
+            recall=float(recall[t]),
+            average_precision=area[t],
+            support=int(support[t]),
+            threshold=float(thresholds[name]),
+        )
+        for t, name in enumerate(names)
+    }
+    return Metrics(plan_metrics(d, float(np.mean(area))), tasks)
+
+
+def plan_metrics(d: Decisions, average_precision_macro: float) -> PlanMetrics:
+    """The plan's figures; the area under the curves cannot be had from decisions, so it is given."""
+    return PlanMetrics(
+        f1_macro=f1_macro(d),
+        f1_micro=f1_micro(d),
+        subset_accuracy=subset_accuracy(d),
+        hamming_score=hamming_score(d),
+        hamming_loss=hamming_loss(d),
+        precision_macro=precision_macro(d),
+        recall_macro=recall_macro(d),
+        average_precision_macro=average_precision_macro,
+    )

@@ -1,0 +1,88 @@
+"""Texts of an evaluation: scikit-learn's classification report, and a CSV line per task."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from mtlv.evaluation.metrics import (
+    Decisions,
+    Metrics,
+    TaskMetrics,
+    counts,
+    decide,
+    f1_per_task,
+    precision_per_task,
+    ratio,
+    recall_per_task,
+)
+from mtlv.plan.scores import Scores
+
+Row = tuple[str, float, float, float, int]
+
+
+def classification_report(
+    scores: Scores, names: Sequence[str], thresholds: Mapping[str, float], *, digits: int = 4
+) -> str:
+    """Precision, recall, F1 and support per task and averaged, in scikit-learn's layout.
+
+    Raises:
+        PlanError, TrainingError: see `mtlv.evaluation.metrics.decide`.
+    """
+    d = decide(scores, names, thresholds)
+    _, _, support = counts(d)
+    table = np.stack([precision_per_task(d), recall_per_task(d), f1_per_task(d)])  # [3, T]
+    rows: list[Row] = [(name, *_floats(table[:, t]), int(support[t])) for t, name in enumerate(names)]
+    total = int(support.sum())
+    weighted = ratio((table * support).sum(axis=1), np.full(3, support.sum()))
+    averages: list[Row] = [
+        ("micro avg", *_micro(d), total),
+        ("macro avg", *_floats(table.mean(axis=1)), total),
+        ("weighted avg", *_floats(weighted), total),
+        ("samples avg", *_samples(d), total),
+    ]
+    return _layout(rows, averages, digits)
+
+
+def _floats(values: np.ndarray) -> tuple[float, float, float]:
+    return float(values[0]), float(values[1]), float(values[2])
+
+
+def _micro(d: Decisions) -> tuple[float, float, float]:
+    hits, predicted, positive = (array.sum() for array in counts(d))
+    values = ratio(np.array([hits, hits, 2 * hits]), np.array([predicted, positive, predicted + positive]))
+    return _floats(values)
+
+
+def _samples(d: Decisions) -> tuple[float, float, float]:
+    """Precision, recall and F1 of each document, averaged over the documents."""
+    flipped = Decisions(d.truth.T, d.predicted.T, d.known.T)
+    each = np.stack([precision_per_task(flipped), recall_per_task(flipped), f1_per_task(flipped)])
+    return _floats(each[:, d.known.any(axis=1)].mean(axis=1))
+
+
+def _layout(rows: Sequence[Row], averages: Sequence[Row], digits: int) -> str:
+    width = max([len(row[0]) for row in rows] + [len("weighted avg"), digits])
+    head = f"{'':>{width}s} " + "".join(f" {h:>9}" for h in ("precision", "recall", "f1-score", "support"))
+
+    def line(row: Row) -> str:
+        figures = "".join(f" {value:>9.{digits}f}" for value in row[1:4])
+        return f"{row[0]:>{width}s} {figures} {row[4]:>9}"
+
+    return "\n".join([head, "", *map(line, rows), "", *map(line, averages)]) + "\n"
+
+
+def per_task_csv(metrics: Metrics) -> str:
+    """A header and a line per task: `task` and the fields of `TaskMetrics`, figures with 6 decimals."""
+    columns = [field.name for field in fields(TaskMetrics)]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["task", *columns])
+    for name, task in metrics.tasks.items():
+        figures = task.as_dict()
+        writer.writerow([name, *(f"{v:.6f}" if isinstance(v, float) else v for v in figures.values())])
+    return out.getvalue()

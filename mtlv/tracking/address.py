@@ -1,0 +1,120 @@
+"""Tracking addresses: which are taken, where their files lie, and quick proof that they can be used."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mtlv.errors import TrackingError
+
+DEFAULT_URI = "sqlite:///mlflow.db"
+DEFAULT_PAGE = "http://127.0.0.1:5000"
+SERVERS = ("http", "https")
+PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
+WAIT = 10  # seconds for a database server to answer
+LOCK_WAIT = 20  # seconds for another writer of the SQLite file
+
+
+def masked(text: object) -> str:
+    """`text` with the user and password of every address as `***`."""
+    return re.sub(r"(://)[^\s'\"]*@", r"\1***@", str(text))
+
+
+def scheme(uri: str) -> str:
+    """`postgresql` of `postgresql+psycopg2://...`; empty for a plain path."""
+    return uri.split("://", 1)[0].split("+", 1)[0].casefold() if "://" in uri else ""
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The file of an SQLite address, absolute; nothing for other addresses."""
+    if scheme(uri) != "sqlite":
+        return None
+    path = uri.split("://", 1)[1].split("?", 1)[0].removeprefix("/")
+    if path in ("", ":memory:"):
+        raise TrackingError(
+            "`tracking.uri` is a database in memory, lost at the end", got=uri, allowed=ALLOWED
+        )
+    return Path(path).absolute()
+
+
+def check_address(uri: str) -> None:
+    """Prove within seconds that `uri` can be used, as far as that can be seen without MLflow.
+
+    Raises:
+        TrackingError: a kind of address that MLflow 3.17 does not take, a file that cannot be written or is
+            no database, a database server that does not answer.
+    """
+    kind = scheme(uri)
+    if kind == "file" or (not kind and uri != "databricks"):
+        raise TrackingError(
+            "`tracking.uri` is a folder, and MLflow 3.17 refuses folders as a store",
+            got=masked(uri),
+            allowed=ALLOWED,
+            then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` brings old runs over",
+        )
+    if kind == "sqlite":
+        _check_sqlite(uri)
+    elif kind in PORTS:
+        _check_port(uri, PORTS[kind])
+    elif kind and kind not in SERVERS and kind != "databricks":
+        raise TrackingError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
+
+
+def _check_sqlite(uri: str) -> None:
+    path = sqlite_file(uri)
+    assert path is not None
+    if not path.parent.is_dir():
+        raise TrackingError(
+            f"the folder of the tracking store `{uri}` is not there",
+            got=str(path.parent),
+            then="make the folder, or set `tracking.uri`",
+        )
+    try:
+        with closing(sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)) as database:
+            database.execute("PRAGMA schema_version").fetchone()
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise TrackingError(
+            f"the tracking store `{uri}` cannot be written: {error}",
+            then="set `tracking.uri` to a file in a folder that can be written",
+        ) from error
+
+
+def _check_port(uri: str, port: int) -> None:
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "localhost", parts.port or port
+    except ValueError as error:
+        raise TrackingError("`tracking.uri`", got=masked(uri), allowed=ALLOWED) from error
+    try:
+        socket.create_connection((host, port), timeout=WAIT).close()
+    except OSError as error:
+        raise unreachable(uri, error) from error
+
+
+def unreachable(uri: str, error: object) -> TrackingError:
+    """What to say when a server does not answer."""
+    return TrackingError(
+        f"the tracking server `{masked(uri)}` cannot be reached: {masked(error)}",
+        then="start it, correct `tracking.uri`, or leave `tracking.uri` out to write to `mlflow.db` here",
+    )
+
+
+def page_url(uri: str | None, experiment_id: str) -> str:
+    """Address of the experiment's list of runs in MLflow's page.
+
+    For a store without a server it is where `mtlv ui` opens it. The workflow type is named because a fresh
+    browser would land on an empty page of traces.
+    """
+    base = DEFAULT_PAGE
+    if uri and scheme(uri) in SERVERS:
+        parts = urlsplit(uri)
+        host = parts.netloc.rpartition("@")[2]
+        base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+    return f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"

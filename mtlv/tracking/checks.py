@@ -1,0 +1,89 @@
+"""What MLflow accepts, checked before anything is sent: one bad key would lose a whole batch there."""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+
+from mtlv.errors import TrackingError
+from mtlv.tracking.tracker import Metric, Param
+
+KEY = re.compile(r"[/\w.\- :]+")
+LONGEST_KEY = 250
+LONGEST_PARAM = 500  # MLflow takes 6000, but nobody reads a cell of that length
+LONGEST_TAG = 8000
+KEY_SIGNS = "letters, digits and `/ _ . - :` and space"
+
+
+def check_key(key: object, what: str = "metric") -> str:
+    """`key` itself, if MLflow takes it as the key of a metric, param or tag.
+
+    Raises:
+        TrackingError: other signs than letters, digits and `/_.-: `, a path that is not plain
+            (`/a`, `a//b`, `..`), empty, or more than 250 characters.
+    """
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise TrackingError(f"a {what} key has signs that MLflow refuses", got=key, allowed=KEY_SIGNS)
+    if posixpath.normpath(key) != key or key == "." or key.startswith(("..", "/")):
+        raise TrackingError(f"a {what} key is not a plain path", got=key, allowed="`a/b/c`")
+    if len(key) > LONGEST_KEY:
+        raise TrackingError(f"a {what} key is too long", got=key, allowed=f"{LONGEST_KEY} characters")
+    return key
+
+
+def check_metric(metric: Metric) -> Metric:
+    """`metric` with plain numbers; NaN stays, infinity becomes NaN (MLflow would store 1.8e308).
+
+    Raises:
+        TrackingError: a bad key, a value that is not a number (`True` and `"0.5"` are none), a step that is
+            not a whole number.
+    """
+    check_key(metric.key)
+    if not isinstance(metric.value, numbers.Real) or isinstance(metric.value, bool):
+        raise TrackingError(f"the value of metric `{metric.key}`", got=metric.value, allowed="a number")
+    for what, number in (("step", metric.step), ("timestamp_ms", metric.timestamp_ms)):
+        if not isinstance(number, numbers.Integral) or isinstance(number, bool):
+            raise TrackingError(f"the {what} of metric `{metric.key}`", got=number, allowed="a whole number")
+    value = float(metric.value)
+    value = value if math.isfinite(value) else math.nan
+    return Metric(metric.key, value, int(metric.step), int(metric.timestamp_ms))
+
+
+def check_metrics(metrics: Sequence[Metric]) -> list[Metric]:
+    """All of `metrics`, or none: see `check_metric`."""
+    return [check_metric(metric) for metric in metrics]
+
+
+def param_text(value: Param) -> str:
+    """`value` as one short line: plain text as it is, anything else as JSON (`null`, `true`, `[1,2]`)."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_PARAM else text[: LONGEST_PARAM - 1] + "…"
+
+
+def check_params(params: Mapping[str, Param]) -> dict[str, str]:
+    """Params with checked keys and short texts."""
+    return {check_key(key, "param"): param_text(value) for key, value in params.items()}
+
+
+def check_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags with checked keys and texts of at most 8000 characters (MLflow cuts there without a word)."""
+    return {check_key(key, "tag"): str(value)[:LONGEST_TAG] for key, value in tags.items()}
+
+
+def check_name(name: str) -> str:
+    """`name` itself, if it is a relative path that every artifact store keeps as it is.
+
+    Over HTTP MLflow 3.17 cuts names at `?` and `#` and decodes `%`, without a word.
+
+    Raises:
+        TrackingError: empty, absolute, leaving the run's folder, or with `? # % \\` or control characters.
+    """
+    plain = name and posixpath.normpath(name) == name and not name.startswith(("/", "..")) and name != "."
+    if not plain or re.search(r"[?#%\\\x00-\x1f]", name):
+        raise TrackingError("an artifact's name", got=name, allowed="a relative path without `? # % \\`")
+    return name

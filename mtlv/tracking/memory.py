@@ -1,0 +1,74 @@
+"""A tracker that keeps everything in memory, with MLflow's rules, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mtlv.errors import TrackingError
+from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
+from mtlv.tracking.tracker import Metric, RunSpec, Status
+
+
+@dataclass
+class MemoryRun:
+    """What was written to one run; `points` holds each metric once, in the order of arrival."""
+
+    spec: RunSpec
+    status: str = "RUNNING"
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    points: dict[Metric, None] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def history(self, key: str) -> list[Metric]:
+        return [point for point in self.points if point.key == key]
+
+    def last(self, key: str) -> float:
+        """Value of `key` at its highest step."""
+        return max(self.history(key), key=lambda point: point.step).value
+
+
+class MemoryTracker:
+    """Runs by id; the id is the uid."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, MemoryRun] = {}
+
+    def open_run(self, spec: RunSpec) -> str:
+        params, tags = check_params(spec.params), check_tags(spec.tags)
+        if spec.parent is not None:
+            self._run(spec.parent)
+        run = self.runs.setdefault(spec.uid, MemoryRun(spec))
+        run.status = "RUNNING"
+        run.params = {**params, **run.params}
+        run.tags.update(tags)
+        return spec.uid
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        self._run(run).points.update(dict.fromkeys(check_metrics(metrics)))
+
+    def artifact(self, run: str, local: Path, folder: str = "") -> None:
+        files = self._run(run).files
+        if not local.exists():
+            raise TrackingError(f"the file `{local}` is not there")
+        root = local if local.is_dir() else local.parent
+        for path in sorted(local.rglob("*")) if local.is_dir() else [local]:
+            if path.is_file():
+                name = path.relative_to(root).as_posix()
+                files[check_name(f"{folder}/{name}" if folder else name)] = path.read_bytes()
+
+    def text(self, run: str, text: str, name: str) -> None:
+        self._run(run).files[check_name(name)] = text.encode()
+
+    def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        self._run(run).tags.update(check_tags(tags))
+
+    def close(self, run: str, status: Status = "FINISHED") -> None:
+        self._run(run).status = status
+
+    def _run(self, run: str) -> MemoryRun:
+        if run not in self.runs:
+            raise TrackingError(f"there is no run `{run}`", then="open it first")
+        return self.runs[run]

@@ -1,0 +1,236 @@
+"""The only file that imports MLflow (inside functions: the import takes a second)."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError
+from mtlv.plan.names import ascii_slug
+from mtlv.tracking import address
+from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
+from mtlv.tracking.tracker import Metric, RunSpec, Status
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+BATCH = 1000  # metrics per request, MLflow's limit
+PARAMS = 100  # params per request, MLflow's limit
+TAGS = 100
+CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
+SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+class MlflowTracker:
+    """Writes to an MLflow store by explicit run ids, never by the active run.
+
+    Args:
+        uri: an MLflow tracking address; nothing means `mlflow.db` in the working folder. With an SQLite file
+            the artifacts go to `mlruns/` beside it, with a server to where the server keeps them.
+        experiment: its name; made if it is new.
+
+    Raises:
+        TrackingError: the store cannot be reached or written.
+    """
+
+    def __init__(self, uri: str | None, experiment: str) -> None:
+        self.uri = uri or address.DEFAULT_URI
+        self.experiment = experiment
+        address.check_address(self.uri)
+        for name, value in SETTINGS.items():
+            os.environ.setdefault(name, value)
+        file = address.sqlite_file(self.uri)
+        with self._guarded(), _one_at_a_time(file) if file else nullcontext():
+            self._client = _client(self.uri)
+            self.experiment_id = self._open_experiment(file)
+
+    @property
+    def page(self) -> str:
+        """Address of the experiment in MLflow's page."""
+        return address.page_url(self.uri, self.experiment_id)
+
+    def open_run(self, spec: RunSpec) -> str:
+        uid = check_key(spec.uid, "run")
+        params, tags = check_params(spec.params), check_tags(self._tags(spec))
+        with self._guarded():
+            run = self._find(uid)
+            if run is None:
+                run = self._client.create_run(self.experiment_id, tags=tags, run_name=spec.name)
+            else:
+                self._client.update_run(run.info.run_id, status="RUNNING")
+                self._set_tags(run.info.run_id, tags)
+            # A param cannot change in MLflow, so those of an earlier opening stay as they are.
+            self._log_params(run.info.run_id, {k: v for k, v in params.items() if k not in run.data.params})
+        return run.info.run_id
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        from mlflow.entities import Metric as Point
+
+        points = [Point(m.key, m.value, m.timestamp_ms, m.step) for m in check_metrics(metrics)]
+        with self._guarded():
+            for start in range(0, len(points), BATCH):
+                self._client.log_batch(run, metrics=points[start : start + BATCH])
+
+    def artifact(self, run: str, local: Path, folder: str = "") -> None:
+        check_name(f"{folder}/{local.name}" if folder else local.name)
+        if not local.exists():
+            raise TrackingError(f"the file `{local}` is not there")
+        log = self._client.log_artifacts if local.is_dir() else self._client.log_artifact
+        with self._guarded():
+            log(run, str(local), folder or None)
+
+    def text(self, run: str, text: str, name: str) -> None:
+        with self._guarded():
+            self._client.log_text(run, text, check_name(name))
+
+    def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        with self._guarded():
+            self._set_tags(run, check_tags(tags))
+
+    def close(self, run: str, status: Status = "FINISHED") -> None:
+        with self._guarded():
+            self._client.set_terminated(run, status)
+
+    def _open_experiment(self, file: Path | None) -> str:
+        """Id of the experiment, which is marked as one of training runs (not of traces)."""
+        from mlflow.entities import LifecycleStage
+
+        found = self._client.get_experiment_by_name(self.experiment)
+        if found is not None and found.lifecycle_stage == LifecycleStage.DELETED:
+            raise TrackingError(
+                f"the experiment `{self.experiment}` was deleted in MLflow",
+                then=f"run `mlflow experiments restore -x {found.experiment_id}`, or set another name",
+            )
+        if found is not None:
+            identity = found.experiment_id
+        else:
+            place = (file.parent / "mlruns" / ascii_slug(self.experiment)).as_uri() if file else None
+            identity = self._client.create_experiment(self.experiment, artifact_location=place)
+        self._client.set_experiment_tag(identity, "mlflow.experimentKind", "custom_model_development")
+        return identity
+
+    def _find(self, uid: str) -> Run | None:
+        """The oldest run of this experiment with the tag `mtlv.uid`, deleted runs left out.
+
+        The oldest, because a repeated `create_run` over a bad line can leave twins behind.
+        """
+        found = self._client.search_runs(
+            [self.experiment_id],
+            filter_string=f"tags.`mtlv.uid` = '{uid}'",
+            order_by=["attributes.start_time ASC"],
+            max_results=1,
+        )
+        return found[0] if found else None
+
+    def _tags(self, spec: RunSpec) -> dict[str, str]:
+        shown = {
+            "mlflow.user": _user(),
+            "mlflow.source.name": "mtlv",
+            "mlflow.source.type": "LOCAL",
+            "mlflow.runName": spec.name,
+        }
+        if spec.parent is not None:
+            shown["mlflow.parentRunId"] = spec.parent
+        return {**shown, **spec.tags, "mtlv.uid": spec.uid, "mtlv.kind": spec.kind}
+
+    def _set_tags(self, run: str, tags: Mapping[str, str]) -> None:
+        from mlflow.entities import RunTag
+
+        pairs = [RunTag(key, value) for key, value in tags.items()]
+        for start in range(0, len(pairs), TAGS):
+            self._client.log_batch(run, tags=pairs[start : start + TAGS])
+
+    def _log_params(self, run: str, params: Mapping[str, str]) -> None:
+        from mlflow.entities import Param
+
+        pairs = [Param(key, value) for key, value in params.items()]
+        for start in range(0, len(pairs), PARAMS):
+            self._client.log_batch(run, params=pairs[start : start + PARAMS])
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Keep MLflow quiet, and make one clear TrackingError of whatever it raises."""
+        with _quiet():
+            try:
+                yield
+            except TrackingError:
+                raise
+            except Exception as error:  # MLflow raises its own, SQLAlchemy's, requests' and OS errors
+                raise self._error(error) from error
+
+    def _error(self, error: Exception) -> TrackingError:
+        said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
+        if address.scheme(self.uri) in address.SERVERS and "Max retries exceeded" in said:
+            return address.unreachable(self.uri, _reason(error))
+        where = address.masked(self.uri)
+        if "out-of-date database schema" in str(error):
+            then = f"make a copy of it and run `mlflow db upgrade {where}`"
+        else:
+            then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
+        return TrackingError(f"the tracking store `{where}` failed: {said[:300]}", then=then)
+
+
+def _client(uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+
+    # The registry is not used, but MLflow opens it with the client: on the same store, or it makes a file.
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause, such as `[Errno 111] Connection refused`."""
+    text = str(error)
+    return text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container's user without a name
+        return "unknown"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No log lines and no warnings of MLflow and the libraries below it on the terminal."""
+    import mlflow  # noqa: F401 - the import sets the loggers' levels, so it has to come first
+
+    loggers = [logging.getLogger(name) for name in CHATTY]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _one_at_a_time(file: Path) -> Iterator[None]:
+    """Let one process after the other open the SQLite file: two that make its tables together both crash."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: open it once before starting workers
+        yield
+        return
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)  # this gives the lock back

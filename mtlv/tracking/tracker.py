@@ -1,0 +1,97 @@
+"""What a run tells the outside world: a small write-only protocol, and its records.
+
+Every call may be repeated: callers give fixed timestamps, and logging the same again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+Status = Literal["FINISHED", "FAILED", "KILLED"]
+Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run to open.
+
+    Args:
+        uid: what the run is, by content; the same uid is the same run (tag `mtlv.uid`).
+        name: shown to people.
+        kind: `suite member`, `fold`, `comparison` (tag `mtlv.kind`).
+        parent: id of the run it hangs under.
+        params: settings, flattened with dots.
+        tags: further tags.
+    """
+
+    uid: str
+    name: str
+    kind: str = ""
+    parent: str | None = None
+    params: Mapping[str, Param] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One point of a curve.
+
+    Args:
+        key: see `mtlv.tracking.checks.check_key`.
+        value: a number; infinity is stored as NaN.
+        step: epoch or optimizer step, from 0.
+        timestamp_ms: milliseconds since 1970; fixed, so that logging again stores nothing new.
+    """
+
+    key: str
+    value: float
+    step: int = 0
+    timestamp_ms: int = 0
+
+
+@runtime_checkable
+class Tracker(Protocol):
+    """Where runs are written to. Every method raises TrackingError when that fails."""
+
+    def open_run(self, spec: RunSpec) -> str:
+        """Id of the run `spec.uid` of this experiment: made, or taken up again and RUNNING."""
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        """Write points; one bad key or value refuses all of them before anything is sent."""
+
+    def artifact(self, run: str, local: Path, folder: str = "") -> None:
+        """Copy a file (or a folder with all it holds) into `folder`, `""` for the root."""
+
+    def text(self, run: str, text: str, name: str) -> None:
+        """Write `text` as the UTF-8 file `name`, such as `report/per_task.csv`."""
+
+    def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        """Set tags; a tag that is there gets the new value."""
+
+    def close(self, run: str, status: Status = "FINISHED") -> None:
+        """End the run."""
+
+
+class NullTracker:
+    """Writes nowhere."""
+
+    def open_run(self, spec: RunSpec) -> str:
+        return spec.uid
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        pass
+
+    def artifact(self, run: str, local: Path, folder: str = "") -> None:
+        pass
+
+    def text(self, run: str, text: str, name: str) -> None:
+        pass
+
+    def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        pass
+
+    def close(self, run: str, status: Status = "FINISHED") -> None:
+        pass
