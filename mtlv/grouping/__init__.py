@@ -1,0 +1,39 @@
+"""Groups of tasks that should be learned together: arrays in, groups out.
+
+    features [T, D] -> scale -> distances [T, T] -> elbow (which k?) -> group -> Grouping
+
+`kmedoids` is the heart of it; `engines` and `cluster` are other ways to the same end, `given` takes a user's
+own groups, `control` makes the random ones that a claim for a grouping is measured against.
+"""
+
+from mtlv.grouping.api import group
+from mtlv.grouping.control import random_groups, random_like
+from mtlv.grouping.distance import distances, silhouette
+from mtlv.grouping.elbow import elbow, knee
+from mtlv.grouping.engines import check_engine
+from mtlv.grouping.given import given
+from mtlv.grouping.kmedoids import kmedoids
+from mtlv.grouping.result import Elbow, Grouping
+from mtlv.grouping.scaling import scale
+from mtlv.grouping.spec import METHODS, TAKES_K, GroupingSpec
+from mtlv.grouping.stability import stability
+
+__all__ = [
+    "METHODS",
+    "TAKES_K",
+    "Elbow",
+    "Grouping",
+    "GroupingSpec",
+    "check_engine",
+    "distances",
+    "elbow",
+    "given",
+    "group",
+    "kmedoids",
+    "knee",
+    "random_groups",
+    "random_like",
+    "scale",
+    "silhouette",
+    "stability",
+]

@@ -1,0 +1,150 @@
+"""The methods that scikit-learn computes: k-means, agglomerative, HDBSCAN, mean shift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import GroupingError
+from mtlv.grouping.distance import distances
+from mtlv.grouping.scaling import scale
+from mtlv.grouping.spec import GroupingSpec
+
+UNIT_ROWS = (
+    "cosine: rows were brought to length 1, where squared Euclidean distance is twice the cosine distance"
+)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Group of each item, as a method gave it, and what its user should know."""
+
+    labels: NDArray[np.intp]
+    notes: tuple[str, ...] = ()
+
+
+def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> Labelled:
+    """k-means with `restarts` seeded starts; for the cosine metric on rows of length 1.
+
+    Raises:
+        GroupingError: fewer distinct rows than k.
+    """
+    from sklearn.cluster import KMeans
+
+    distinct = len(np.unique(features, axis=0))
+    if k > distinct:
+        raise GroupingError(
+            "`grouping.k` must not pass the number of tasks with different features for kmeans",
+            got=k,
+            allowed=f"1 to {distinct}",
+        )
+    rows, notes = _for_metric(features, spec.metric)
+    model = KMeans(n_clusters=k, n_init=max(spec.restarts, 1), random_state=spec.seed)
+    return Labelled(model.fit(rows).labels_.astype(np.intp), notes)
+
+
+def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> Labelled:
+    """The two nearest groups are joined until k are left.
+
+    Raises:
+        GroupingError: Ward's linkage with another metric than Euclidean.
+    """
+    from sklearn.cluster import AgglomerativeClustering
+
+    if len(features) == 1:
+        return Labelled(np.zeros(1, dtype=np.intp))
+    if spec.linkage == "ward":
+        if spec.metric != "euclidean":
+            raise GroupingError(
+                "`grouping.linkage: ward` is defined for Euclidean distances only",
+                got=f"grouping.metric {spec.metric}",
+                then="set `grouping.metric: euclidean`, or `grouping.linkage: average`",
+            )
+        model = AgglomerativeClustering(n_clusters=k, linkage="ward")
+        return Labelled(model.fit(features).labels_.astype(np.intp))
+    model = AgglomerativeClustering(n_clusters=k, metric="precomputed", linkage=spec.linkage)
+    return Labelled(model.fit(distances(features, spec.metric)).labels_.astype(np.intp))
+
+
+def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
+    """HDBSCAN with the leaves of its tree as clusters (as the thesis's code); it finds its own k.
+
+    Noise points have a place: with `noise: own_group` all of them together are one more group; with `nearest`
+    each joins the group of the nearest point that is not noise (ties: lowest index). Where every point is
+    noise there is one group of all.
+
+    Raises:
+        GroupingError: `min_cluster_size` under 2 or above the number of items.
+    """
+    from sklearn.cluster import HDBSCAN
+
+    items = len(features)
+    if items == 1:
+        return Labelled(np.zeros(1, dtype=np.intp))
+    if not 2 <= spec.min_cluster_size <= items:
+        raise GroupingError(
+            "`grouping.min_cluster_size` does not fit the number of tasks",
+            got=spec.min_cluster_size,
+            allowed=f"2 to {items}",
+        )
+    table = distances(features, spec.metric)
+    model = HDBSCAN(
+        min_cluster_size=spec.min_cluster_size,
+        metric="precomputed",
+        cluster_selection_method="leaf",
+        copy=True,
+    )
+    labels = model.fit(table).labels_.astype(np.intp)
+    return _placed(labels, table, spec.noise)
+
+
+def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> Labelled:
+    """Labels without noise (-1)."""
+    if noise not in ("own_group", "nearest"):
+        raise GroupingError("unknown `grouping.noise`", got=noise, allowed="own_group, nearest")
+    lost = np.flatnonzero(labels < 0)
+    if not lost.size:
+        return Labelled(labels)
+    if lost.size == len(labels):
+        return Labelled(np.zeros_like(labels), ("HDBSCAN called every task noise: they are one group",))
+    placed = labels.copy()
+    if noise == "own_group":
+        placed[lost] = labels.max() + 1
+        return Labelled(placed, (f"HDBSCAN called {lost.size} tasks noise: they are one group of their own",))
+    kept = np.flatnonzero(labels >= 0)
+    placed[lost] = labels[kept[table[np.ix_(lost, kept)].argmin(axis=1)]]
+    return Labelled(placed, (f"HDBSCAN called {lost.size} tasks noise: each joined its nearest group",))
+
+
+def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
+    """Mean shift with a flat kernel, which finds its own number of groups; every item joins the nearest mode.
+
+    `bandwidth` is in units of the scaled features; where none is given it is scikit-learn's estimate (mean
+    distance to the furthest of the nearest 30 %), and where that is 0 the smallest distance above 0.
+
+    Raises:
+        GroupingError: a bandwidth that is not above 0.
+    """
+    from sklearn.cluster import MeanShift, estimate_bandwidth
+
+    rows, notes = _for_metric(features, spec.metric)
+    bandwidth = spec.bandwidth
+    if bandwidth is not None and not bandwidth > 0:
+        raise GroupingError("`grouping.bandwidth` must be above 0", got=bandwidth)
+    if bandwidth is None:
+        apart = distances(rows, "euclidean")
+        if not (apart > 0).any():
+            return Labelled(np.zeros(len(rows), dtype=np.intp), (*notes, "all tasks have the same features"))
+        bandwidth = float(estimate_bandwidth(rows)) or float(apart[apart > 0].min())
+        notes = (*notes, f"estimated bandwidth {bandwidth:.4g}")
+    return Labelled(MeanShift(bandwidth=bandwidth).fit(rows).labels_.astype(np.intp), notes)
+
+
+def _for_metric(features: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Rows on which Euclidean geometry means `metric`."""
+    if metric != "cosine":
+        return features, ()
+    distances(features[:1], metric)  # refuses one number per task
+    return scale(features, "l2"), (UNIT_ROWS,)

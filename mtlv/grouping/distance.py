@@ -1,0 +1,76 @@
+"""Distances between items, and what is read from them: silhouette, medoids, inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import GroupingError
+
+
+def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Distance of each pair of rows: [T, D] -> [T, T], symmetric, zeros on the diagonal.
+
+    Args:
+        features: [T, D].
+        metric: `euclidean`, or `cosine` = 1 - cosine of the angle, in [0, 2]; a zero row is 1 from all.
+
+    Raises:
+        GroupingError: an unknown metric, or cosine of one number per item.
+    """
+    from scipy.spatial.distance import cdist
+
+    if metric == "euclidean":
+        return cdist(features, features)  # differences, not a dot product: equal rows are exactly 0 apart
+    if metric != "cosine":
+        raise GroupingError("unknown `grouping.metric`", got=metric, allowed="euclidean, cosine")
+    if features.shape[1] == 1:
+        raise GroupingError(
+            "`grouping.metric: cosine` needs more than one number per task",
+            then="set `grouping.metric: euclidean`",
+        )
+    length = np.linalg.norm(features, axis=1, keepdims=True)
+    unit = features / np.where(length > 0, length, 1.0)
+    result = np.clip(1.0 - unit @ unit.T, 0.0, 2.0)
+    np.fill_diagonal(result, 0.0)
+    return (result + result.T) / 2  # a BLAS may round the two triangles differently
+
+
+def silhouette(distances: NDArray[np.float64], labels: Sequence[int] | NDArray[np.integer]) -> float | None:
+    """Mean silhouette of a grouping, none where it is not defined (fewer than 2 groups, or T groups).
+
+    For each item: (b - a) / max(a, b), a = mean distance to its own group's other items, b = the smallest
+    mean distance to another group; 0 for an item alone (Rousseeuw 1987; scikit-learn's `silhouette_score`).
+    """
+    numbers = np.asarray(labels)
+    items, k = len(numbers), int(numbers.max()) + 1
+    if not 2 <= k <= items - 1:
+        return None
+    member = np.eye(k)[numbers]  # [T, k]
+    sizes = member.sum(axis=0)  # [k]
+    sums = distances @ member  # [T, k]
+    rows = np.arange(items)
+    own = sums[rows, numbers] / np.maximum(sizes[numbers] - 1, 1)
+    means = sums / sizes
+    means[rows, numbers] = np.inf
+    other = means.min(axis=1)
+    larger = np.maximum(own, other)
+    values = np.divide(other - own, larger, out=np.zeros(items), where=larger > 0)
+    return float(np.where(sizes[numbers] > 1, values, 0.0).mean())
+
+
+def central_items(distances: NDArray[np.float64], labels: Sequence[int]) -> tuple[int, ...]:
+    """Medoid of each group: the item of smallest total distance to its group; ties go to the lowest index."""
+    numbers = np.asarray(labels)
+    found = []
+    for group in range(int(numbers.max()) + 1):
+        members = np.flatnonzero(numbers == group)
+        found.append(int(members[distances[np.ix_(members, members)].sum(axis=1).argmin()]))
+    return tuple(found)
+
+
+def inertia_of(distances: NDArray[np.float64], labels: Sequence[int], medoids: Sequence[int]) -> float:
+    """Sum over the items of the distance to their group's medoid."""
+    return float(distances[np.arange(len(labels)), np.asarray(medoids)[np.asarray(labels)]].sum())

@@ -1,0 +1,89 @@
+"""Which k? The curve of inertia over k, its knee, and the reason in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from mtlv.errors import GroupingError
+from mtlv.grouping.methods import Space, group_into
+from mtlv.grouping.result import Elbow
+from mtlv.grouping.spec import GroupingSpec
+
+
+def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
+    """Inertia and silhouette for k = 1..K, K = min(k_max, T), and the k at the knee.
+
+    The curve is that of `spec`'s own method where it takes a k (k-medoids, k-means, agglomerative), else of
+    k-medoids on the same distances. Inertia is always the sum of the distances to the group's medoid, so that
+    curves of different methods can be compared; k-means' own (squares, to the mean) is another number.
+
+    Args:
+        features: [T, D] or [T], unscaled.
+        spec: the grouping.
+        k_max: the largest k to try.
+
+    Raises:
+        GroupingError: `k_max` under 1, or what `group` refuses.
+    """
+    return elbow_of(Space.of(features, spec), k_max)
+
+
+def elbow_of(space: Space, k_max: int) -> Elbow:
+    """`elbow` of a space that is there already."""
+    if k_max < 1:
+        raise GroupingError("`grouping.k_max` must be 1 or more", got=k_max)
+    ks = tuple(range(1, min(k_max, len(space.features)) + 1))
+    curve_space = space.for_curve().with_build(ks[-1])
+    found = [group_into(curve_space, k) for k in ks]
+    inertia = tuple(grouping.inertia or 0.0 for grouping in found)
+    silhouettes = tuple(grouping.silhouette for grouping in found)
+    recommended, below = knee(inertia, items=len(space.features))
+    reason = _reason(recommended, below, inertia, silhouettes)
+    return Elbow(ks, inertia, silhouettes, recommended, reason)
+
+
+def knee(inertia: Sequence[float], *, items: int) -> tuple[int, float]:
+    """The k at which the curve lies furthest below its chord, and how far, as a share of the curve's height.
+
+    With x = (k - 1) / (K - 1) and y = (I(k) - I(K)) / (I(1) - I(K)), both in [0, 1], the chord is y = 1 - x;
+    the knee maximises 1 - x - y: the largest distance from the chord, and Kneedle's difference curve (Satopää
+    et al., "Finding a 'kneedle' in a haystack", ICDCSW 2011) without its smoothing. Ties go to the smaller k.
+    From 3 items on the knee is at least 2: one group is what needs no grouping.
+
+    Args:
+        inertia: I(1)..I(K).
+        items: T, the number of items.
+    """
+    last = len(inertia)
+    if items < 3 or last < 2:
+        return 1, 0.0
+    height = inertia[0] - inertia[-1]
+    if last == 2 or not height > 0:
+        return 2, 0.0
+    below = {k: 1 - (k - 1) / (last - 1) - (inertia[k - 1] - inertia[-1]) / height for k in range(2, last)}
+    best = max(below, key=lambda k: (round(below[k], 12), -k))
+    return best, below[best]
+
+
+def _reason(k: int, below: float, inertia: Sequence[float], silhouettes: Sequence[float | None]) -> str:
+    last = len(inertia)
+    if k == 1:
+        return f"k = 1: with {'one task' if last == 1 else 'two tasks'} there is nothing to group."
+    if below == 0 or last < 3:
+        return f"k = {k}: the curve has no knee between k = 1 and k = {last}, so the smallest split is taken."
+    share = 1 - inertia[k - 1] / inertia[0]
+    text = (
+        f"k = {k}: there the inertia is {inertia[k - 1]:.4g}, {share:.0%} below that of one group "
+        f"({inertia[0]:.4g}), and the curve lies furthest below the straight line from k = 1 to k = {last} "
+        f"({below:.0%} of its height)"
+    )
+    known = {number: value for number, value in enumerate(silhouettes, start=1) if value is not None}
+    if k not in known or not all(math.isfinite(value) for value in known.values()):
+        return text + "."
+    best = max(known, key=lambda number: (known[number], -number))
+    if best == k:
+        return text + f"; its silhouette, {known[k]:.2f}, is the highest too."
+    return text + f"; its silhouette is {known[k]:.2f}, the highest is {known[best]:.2f} at k = {best}."

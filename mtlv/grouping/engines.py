@@ -1,0 +1,109 @@
+"""Who computes k-medoids: the code here, or one of two packages that a user may have."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mtlv.errors import GroupingError
+from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, check_k, kmedoids, starts
+from mtlv.grouping.spec import GroupingSpec
+
+ENGINES = ("builtin", "kmedoids", "scikit-learn-extra")
+
+
+def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | None = None) -> Medoids:
+    """k medoids by the engine that `spec` names; `algorithm`, `init` and `restarts` mean the same in each.
+
+    Raises:
+        GroupingError: k out of range, an unknown engine, or one that cannot be imported here.
+    """
+    check_k(k, len(distances))
+    if spec.engine == "builtin":
+        return kmedoids(
+            distances,
+            k,
+            algorithm=spec.algorithm,
+            init=spec.init,
+            restarts=spec.restarts,
+            seed=spec.seed,
+            built=built,
+        )
+    engines: dict[str, Callable[[Matrix, int, GroupingSpec], Medoids]] = {
+        "kmedoids": _kmedoids_package,
+        "scikit-learn-extra": _scikit_learn_extra,
+    }
+    if spec.engine not in engines:
+        raise GroupingError("unknown `grouping.engine`", got=spec.engine, allowed=", ".join(ENGINES))
+    return engines[spec.engine](distances, k, spec)
+
+
+def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
+    """The `kmedoids` package (GPL-3.0-or-later), from the same starts as the code here."""
+    package = _load("kmedoids", engine="kmedoids")
+    search = package.fasterpam if spec.algorithm == "fasterpam" else package.alternating
+    options: dict[str, Any] = {"n_cpu": 1} if spec.algorithm == "fasterpam" else {}
+    tried = starts(
+        distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
+    )
+    found = []
+    for start in tried:
+        result = search(distances, start.astype(np.uint64), random_state=spec.seed, **options)
+        medoids = np.asarray(result.medoids, dtype=np.intp)
+        found.append(assigned(distances, medoids, iterations=int(result.n_iter)))
+    return min(found, key=lambda result: result.inertia)
+
+
+def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
+    """scikit-learn-extra's KMedoids; for `fasterpam`, which it lacks, its PAM (the same swaps, best first)."""
+    package = _load("sklearn_extra.cluster", engine="scikit-learn-extra")
+    method = "pam" if spec.algorithm == "fasterpam" and k > 1 else "alternate"
+    inits = [spec.init] if spec.init != "random" else []
+    if spec.init == "random" or method == "pam":
+        inits += ["random"] * max(spec.restarts - len(inits), 1 - len(inits))
+    found = []
+    for number, init in enumerate(inits):
+        model = package.KMedoids(
+            n_clusters=k, metric="precomputed", method=method, init=init, random_state=spec.seed + number
+        )
+        model.fit(distances)
+        found.append(
+            assigned(distances, np.asarray(model.medoid_indices_), iterations=int(model.n_iter_) + 1)
+        )
+    return min(found, key=lambda result: result.inertia)
+
+
+def check_engine(engine: str) -> None:
+    """Refuse an engine that cannot be imported here, with the reason and the way out."""
+    if engine not in ENGINES:
+        raise GroupingError("unknown `grouping.engine`", got=engine, allowed=", ".join(ENGINES))
+    if engine != "builtin":
+        _load({"kmedoids": "kmedoids", "scikit-learn-extra": "sklearn_extra.cluster"}[engine], engine=engine)
+
+
+def _load(module: str, *, engine: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:  # the package is not installed
+        raise _cannot_import(engine, error) from error
+    except ValueError as error:  # NumPy's "dtype size changed": the wheel was built for another NumPy
+        raise _cannot_import(engine, error) from error
+
+
+def _cannot_import(engine: str, error: Exception) -> GroupingError:
+    hint = f"or set `grouping.engine: builtin`, which needs nothing; the import said: {error}"
+    if engine == "kmedoids":
+        return GroupingError(
+            "`grouping.engine: kmedoids` needs the package `kmedoids`, which cannot be imported here",
+            then=f"install it with `pip install 'mtlv[kmedoids]'` (its licence is GPL-3.0-or-later), {hint}",
+        )
+    return GroupingError(
+        "`grouping.engine: scikit-learn-extra` cannot be imported here: its 0.3.0 wheels do not import under "
+        "NumPy 2 (dtype size error) and do under NumPy 1.26.4 with scikit-learn 1.9",
+        got=f"NumPy {np.__version__}",
+        then="make an environment of its own with `pip install scikit-learn-extra==0.3.0 numpy==1.26.4`, "
+        + hint,
+    )

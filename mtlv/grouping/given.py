@@ -1,0 +1,40 @@
+"""The user's own groups, by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mtlv.errors import GroupingError, nearest
+from mtlv.grouping.result import Grouping, first_seen
+
+
+def given(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Grouping:
+    """Groups as a user wrote them.
+
+    Args:
+        groups: the names of each group's tasks.
+        names: the names of all T tasks, in their order.
+
+    Raises:
+        GroupingError: a task that is missing, repeated or unknown, or an empty group.
+    """
+    listed = Counter(name for group in groups for name in group)
+    problems = []
+    unknown = [name for name in listed if name not in names]
+    for name in unknown:
+        hint = nearest(name, names)
+        problems.append(f"unknown task `{name}`" + (f", {hint}" if hint else ""))
+    problems += [f"`{name}` stands {count} times" for name, count in listed.items() if count > 1]
+    missing = [f"`{name}`" for name in names if name not in listed]
+    if missing:
+        problems.append(f"missing {', '.join(missing)}")
+    if not all(groups):
+        problems.append("a group is empty")
+    if problems:
+        raise GroupingError(
+            "`grouping.groups` must hold every task exactly once: " + "; ".join(problems),
+            then="name each task of the data in one group",
+        )
+    group_of = {name: number for number, group in enumerate(groups) for name in group}
+    return Grouping(first_seen(group_of[name] for name in names))
