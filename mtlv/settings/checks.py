@@ -1,0 +1,237 @@
+"""What no single key can tell: settings that contradict each other or that nothing reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mtlv.settings.schema import Settings
+
+COSINE = ("kmedoids", "agglomerative", "hdbscan", "given", "random")
+OWN_K = ("hdbscan", "meanshift", "kde", "given")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One contradiction.
+
+    Args:
+        keys: dotted keys it reads; the first is the one a user should look at.
+        find: from settings to what is wrong, or an empty text.
+    """
+
+    keys: tuple[str, ...]
+    find: Callable[[Settings], str]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A key that was set although no member of the suite reads it.
+
+    Args:
+        keys: the key, then what decides whether it is read.
+        is_set: whether settings hold it.
+        is_read: whether these settings use it.
+        text: what to do.
+    """
+
+    keys: tuple[str, ...]
+    is_set: Callable[[Settings], bool]
+    is_read: Callable[[Settings], bool]
+    text: str
+
+
+CHECKS: list[Check] = []
+
+
+def _check(*keys: str) -> Callable[[Callable[[Settings], str]], Callable[[Settings], str]]:
+    def register(find: Callable[[Settings], str]) -> Callable[[Settings], str]:
+        CHECKS.append(Check(keys, find))
+        return find
+
+    return register
+
+
+def _repeated(names: Sequence[str] | None) -> str:
+    return ", ".join(sorted(name for name, n in Counter(names or ()).items() if n > 1))
+
+
+@_check("data.labels")
+def _labels_repeat(s: Settings) -> str:
+    doubled = _repeated(s.data.labels)
+    return f"names a label twice: {doubled}" if doubled else ""
+
+
+@_check("data.path", "data.name")
+def _table_path(s: Settings) -> str:
+    missing = s.data.name == "table" and s.data.path is None
+    return "not set, but `data.name: table` reads your own file; give its path" if missing else ""
+
+
+@_check("data.columns.labels", "data.columns.label_list", "data.name")
+def _table_labels(s: Settings) -> str:
+    if s.data.name != "table":
+        return ""
+    columns = s.data.columns
+    if columns.labels is None and columns.label_list is None:
+        return "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`"
+    if columns.labels is not None and columns.label_list is not None:
+        return "given together with `data.columns.label_list`; keep one of them"
+    doubled = _repeated(columns.labels)
+    return f"names a column twice: {doubled}" if doubled else ""
+
+
+@_check("data.scheme", "data.folds")
+def _rotation(s: Settings) -> str:
+    few = s.data.scheme == "rotate_test" and s.data.folds < 2
+    return f"rotate_test needs `data.folds` of 2 or more (got {s.data.folds})" if few else ""
+
+
+@_check("data.validation_share", "data.test_share")
+def _shares(s: Settings) -> str:
+    total = s.data.validation_share + s.data.test_share
+    return f"with `data.test_share` it is {total:g}, which leaves nothing to train on" if total >= 1 else ""
+
+
+@_check("grouping.groups", "grouping.method")
+def _given_without_groups(s: Settings) -> str:
+    missing = s.grouping.method == "given" and s.grouping.groups is None
+    return "not set, but `grouping.method: given` takes the groups from here; list them" if missing else ""
+
+
+@_check("grouping.groups")
+def _groups_repeat(s: Settings) -> str:
+    doubled = _repeated([name for group in s.grouping.groups or () for name in group])
+    return f"a label may stand in one group only; in several: {doubled}" if doubled else ""
+
+
+@_check("grouping.metric", "grouping.method")
+def _cosine_method(s: Settings) -> str:
+    wrong = s.grouping.metric == "cosine" and s.grouping.method not in COSINE
+    allowed = "kmedoids, agglomerative or hdbscan"
+    return (
+        f"cosine does not go with method {s.grouping.method}; take {allowed}, or euclidean" if wrong else ""
+    )
+
+
+@_check("grouping.metric", "grouping.features")
+def _cosine_counts(s: Settings) -> str:
+    wrong = s.grouping.metric == "cosine" and s.grouping.features == "label_count"
+    return "cosine cannot tell single counts apart; take euclidean with label_count" if wrong else ""
+
+
+@_check("grouping.linkage", "grouping.metric", "grouping.method")
+def _ward(s: Settings) -> str:
+    g = s.grouping
+    wrong = g.method == "agglomerative" and g.linkage == "ward" and g.metric == "cosine"
+    return (
+        "ward needs `grouping.metric: euclidean`; take average, complete or single for cosine"
+        if wrong
+        else ""
+    )
+
+
+@_check("grouping.features", "grouping.method")
+def _kde_counts(s: Settings) -> str:
+    wrong = s.grouping.method == "kde" and s.grouping.features != "label_count"
+    return f"kde works on counts (got {s.grouping.features}); take label_count" if wrong else ""
+
+
+@_check("grouping.algorithm", "grouping.engine", "grouping.method")
+def _extra_algorithm(s: Settings) -> str:
+    g = s.grouping
+    wrong = g.method == "kmedoids" and g.engine == "scikit-learn-extra" and g.algorithm == "fasterpam"
+    then = "take alternate, or another `grouping.engine`"
+    return f"scikit-learn-extra has no fasterpam; {then}" if wrong else ""
+
+
+@_check("training.head_weights", "training.head_loss")
+def _weights_missing(s: Settings) -> str:
+    t = s.training
+    missing = t.head_loss.startswith("weighted") and t.head_weights is None
+    return (
+        f"not set, but `training.head_loss: {t.head_loss}` needs it; write size, or a mapping"
+        if missing
+        else ""
+    )
+
+
+@_check("training.head_weights")
+def _weights_zero(s: Settings) -> str:
+    weights = s.training.head_weights
+    zero = isinstance(weights, dict) and not any(weights.values())
+    return "every weight is 0, so nothing would be learned" if zero else ""
+
+
+@_check("evaluation.grid.stop", "evaluation.grid.start")
+def _grid_order(s: Settings) -> str:
+    grid = s.evaluation.grid
+    return f"below `evaluation.grid.start` ({grid.start:g})" if grid.stop < grid.start else ""
+
+
+@_check("evaluation.grid.step", "evaluation.grid.start", "evaluation.grid.stop")
+def _grid_step(s: Settings) -> str:
+    grid = s.evaluation.grid
+    if (grid.stop - grid.start) / grid.step > 1000:
+        return f"so small that more than 1000 thresholds would be tried (got {grid.step:g})"
+    wide = grid.stop > grid.start and grid.step > grid.stop - grid.start + 1e-9
+    return f"wider than the grid from start to stop (got {grid.step:g})" if wide else ""
+
+
+UNREAD = (
+    Unread(
+        ("grouping.groups", "grouping.method"),
+        lambda s: s.grouping.groups is not None,
+        lambda s: s.grouping.method == "given",
+        "set, but only `grouping.method: given` reads it; set that method or leave the groups out",
+    ),
+    Unread(
+        ("grouping.k", "grouping.method"),
+        lambda s: s.grouping.k != "auto",
+        lambda s: s.grouping.method not in OWN_K,
+        f"set, but {', '.join(OWN_K)} find their own number of groups; leave it out",
+    ),
+    Unread(
+        ("training.head_weights", "training.head_loss"),
+        lambda s: s.training.head_weights is not None,
+        lambda s: s.training.head_loss.startswith("weighted"),
+        "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
+    ),
+    Unread(
+        ("data.columns.labels", "data.name"),
+        lambda s: s.data.columns.labels is not None,
+        lambda s: s.data.name == "table",
+        "set, but only `data.name: table` reads it; for part of another data set's labels use `data.labels`",
+    ),
+    Unread(
+        ("data.columns.label_list", "data.name"),
+        lambda s: s.data.columns.label_list is not None,
+        lambda s: s.data.name == "table",
+        "set, but only `data.name: table` reads it",
+    ),
+)
+
+
+def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(key, text) of each contradiction within a member, leaving out checks that read a `wrong` key."""
+    for check in CHECKS:
+        text = "" if _touches(check.keys, wrong) else check.find(settings)
+        if text:
+            yield check.keys[0], text
+
+
+def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """(member, key, text) of each key that is set in some member and read in none of those."""
+    for rule in UNREAD:
+        holders = [i for i, settings in enumerate(members) if rule.is_set(settings)]
+        if holders and not _touches(rule.keys, wrong) and not any(rule.is_read(members[i]) for i in holders):
+            yield holders[0], rule.keys[0], rule.text
+
+
+def _touches(keys: Sequence[str], wrong: Sequence[str]) -> bool:
+    return any(
+        key == bad or key.startswith(f"{bad}.") or bad.startswith((f"{key}.", f"{key}["))
+        for key in keys
+        for bad in wrong
+    )

@@ -1,0 +1,57 @@
+"""Settings as text: flat for a tracker's parameters, YAML for a file, short for a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from mtlv.errors import shorten
+from mtlv.settings.schema import Settings
+
+LONGEST = 500  # MLflow keeps 6000 characters of a parameter; a table cell should stay readable
+
+Scalar = str | int | float | bool
+
+
+def flatten(settings: Settings) -> dict[str, Scalar]:
+    """Every setting by its dotted key; lists and mappings as short JSON, null as `null`."""
+    out: dict[str, Scalar] = {}
+
+    def walk(values: Mapping[str, Any], prefix: str, model: type) -> None:
+        fields = model.model_fields  # type: ignore[attr-defined]
+        for key, value in values.items():
+            inner = fields[key].annotation
+            if isinstance(inner, type) and hasattr(inner, "model_fields"):
+                walk(value, f"{prefix}{key}.", inner)
+            else:
+                out[prefix + key] = plain(value)
+
+    walk(settings.model_dump(), "", Settings)
+    return out
+
+
+def plain(value: Any) -> Scalar:
+    """A scalar as it is; anything else as text of at most 500 characters."""
+    if value is None:
+        return "null"
+    if isinstance(value, (str, bool, int, float)):
+        return value if not isinstance(value, str) else shorten(value, LONGEST)
+    return shorten(json.dumps(value, ensure_ascii=False), LONGEST)
+
+
+def dump(settings: Settings) -> str:
+    """The settings as YAML that `load_suite` reads back to the same settings."""
+    return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+
+def short(value: Any) -> str:
+    """A value inside a name: one word where possible, at most 40 characters."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return shorten(text, 40)

@@ -1,0 +1,177 @@
+"""Settings in the making: the defaults with changes laid over them, and where each value came from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from mtlv.settings.text import Document, KeyPath, parse
+
+SUITE_KEYS = ("matrix", "runs")
+SHORTHAND = ("data", "encoder", "architecture")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value was written.
+
+    Args:
+        place: from a path below the value to a text such as `config.yml:12`.
+        folder: what relative paths in the value are relative to.
+    """
+
+    place: Callable[[KeyPath], str]
+    folder: Path
+
+    def below(self, *keys: str | int) -> Origin:
+        """The origin of a part of the value."""
+        return Origin(lambda path: self.place((*keys, *path)), self.folder)
+
+    @classmethod
+    def of(cls, document: Document, folder: Path) -> Origin:
+        return cls(document.place, folder)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value to set, at a dotted key."""
+
+    key: str
+    value: Any
+    origin: Origin
+
+
+@cache
+def _defaults() -> Document:
+    text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")
+    return parse(text, "defaults.yml")
+
+
+def defaults() -> dict[str, Any]:
+    """A fresh copy of every default, with `matrix` and `runs`."""
+    return copy.deepcopy(_defaults().value)
+
+
+def is_section(path: KeyPath) -> bool:
+    """Whether `path` holds further known keys (a mapping such as `data.descriptions` does not)."""
+    value: Any = _defaults().value
+    for part in path:
+        if not isinstance(value, Mapping) or part not in value:
+            return False
+        value = value[part]
+    return isinstance(value, Mapping) and bool(value)
+
+
+@cache
+def known_keys() -> tuple[str, ...]:
+    """Every key that holds a value, dotted, in order, without `matrix` and `runs`."""
+    return tuple(key for key in _leaves(_defaults().value, ()) if key not in SUITE_KEYS)
+
+
+def _leaves(values: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
+    for key, value in values.items():
+        here = (*path, key)
+        if is_section(here):
+            yield from _leaves(value, here)
+        else:
+            yield dotted(here)
+
+
+def dotted(path: KeyPath) -> str:
+    """`data.labels[0]` from ("data", "labels", 0)."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def split(key: str) -> tuple[str, ...]:
+    """A dotted key as a path; what follows the last known section or value stays in one piece.
+
+    So `data.descriptions.St. John` is ("data", "descriptions", "St. John").
+    """
+    parts = key.split(".")
+    path: tuple[str, ...] = ()
+    for i, part in enumerate(parts):
+        if not is_section((*path, part)):
+            known = dotted((*path, part)) in (*known_keys(), *SUITE_KEYS)
+            rest = parts[i + 1 :]
+            if known:
+                return (*path, part, ".".join(rest)) if rest else (*path, part)
+            return (*path, ".".join(parts[i:]))
+        path = (*path, part)
+    return path
+
+
+def full_key(key: str, value: Any) -> str:
+    """`key` without shorthand: `architecture` with a plain value is `architecture.name`."""
+    return f"{key}.name" if key in SHORTHAND and value is not None and not isinstance(value, dict) else key
+
+
+class Draft:
+    """Values by section, and the origin of each that is not a default."""
+
+    def __init__(self) -> None:
+        self.values = defaults()
+        self.origins: dict[KeyPath, Origin] = {}
+
+    def copy(self) -> Draft:
+        new = Draft.__new__(Draft)
+        new.values, new.origins = copy.deepcopy(self.values), dict(self.origins)
+        return new
+
+    def apply(self, change: Change) -> None:
+        """Lay a change over what is there; mappings of known sections are merged, all else replaced."""
+        self._put(split(full_key(change.key, change.value)), change.value, change.origin)
+
+    def apply_file(self, values: Mapping[str, Any], origin: Origin) -> None:
+        """Lay a file's mapping over what is there."""
+        for key, value in values.items():
+            path = (key, "name") if full_key(key, value) != key else (key,)
+            # The shorthand's value stands at the section's own key in the file.
+            self._put(path, value, origin.below(key))
+
+    def _put(self, path: KeyPath, value: Any, origin: Origin) -> None:
+        if is_section(path) and (isinstance(value, dict) or value is None):
+            for key, inner in (value or {}).items():
+                self._put((*path, key), inner, origin.below(key))
+            return
+        holder = self.values
+        for depth, part in enumerate(path[:-1], 1):
+            if not isinstance(holder.get(part), dict):
+                if is_section(path[:depth]):
+                    return  # a scalar where a section should be: that is reported by itself
+                holder[part] = {}
+            holder = holder[part]
+        holder[path[-1]] = value
+        # What was written below an overwritten value no longer counts.
+        for old in [p for p in self.origins if p[: len(path)] == path]:
+            del self.origins[old]
+        self.origins[path] = origin
+
+    def get(self, path: KeyPath) -> Any:
+        """The value at `path`, or None."""
+        value: Any = self.values
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def place(self, path: KeyPath, otherwise: str) -> str:
+        """Where the value at `path` was written; `otherwise` for a default."""
+        origin, depth = self.origin(path)
+        return origin.place(path[depth:]) if origin else otherwise
+
+    def origin(self, path: KeyPath) -> tuple[Origin | None, int]:
+        """The origin of the value at `path` and the length of the path it was set at."""
+        for depth in range(len(path), 0, -1):
+            if path[:depth] in self.origins:
+                return self.origins[path[:depth]], depth
+        return None, 0

@@ -1,0 +1,133 @@
+"""`matrix` and `runs` to the changes of each member of a suite."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mtlv.settings.draft import Change, Draft, Origin, dotted, full_key, known_keys, split
+from mtlv.settings.problems import sentence
+
+MAX_MEMBERS = 1000
+OF_THE_SUITE = ("experiment", "tracking.uri", "store.uri")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What makes one member: its changes, and its name if the config gives one."""
+
+    changes: tuple[Change, ...]
+    name: str | None = None
+    place: str = ""
+
+
+def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    """The members that `matrix` or `runs` ask for (one without changes if neither does), and problems."""
+    matrix, runs = draft.values.get("matrix"), draft.values.get("runs")
+    if matrix is not None and runs is not None:
+        place = draft.place(("runs",), file)
+        return [Variant(())], [sentence(place, "runs", then="given together with `matrix`; keep one of them")]
+    if matrix is not None:
+        return _from_matrix(matrix, draft, file)
+    if runs is not None:
+        return _from_runs(runs, draft, file)
+    return [Variant(())], []
+
+
+def _from_matrix(matrix: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    place = draft.place(("matrix",), file)
+    if not isinstance(matrix, dict) or not matrix:
+        allowed = "a mapping of keys to lists of values"
+        return [Variant(())], [sentence(place, "matrix", got=matrix, allowed=allowed)]
+    problems, axes, seen = [], [], set[str]()
+    for key, values in matrix.items():
+        here = draft.place(("matrix", key), file)
+        if not isinstance(values, list) or not values:
+            problems.append(
+                sentence(here, f"matrix.{key}", got=values, allowed="a list of values, at least one")
+            )
+            continue
+        problems += _key_problems(key, f"matrix.{key}", here, seen)
+        origin = _origin(draft, ("matrix", key))
+        axes.append([Change(key, value, origin.below(i)) for i, value in enumerate(values)])
+    size = math.prod(len(axis) for axis in axes)
+    if size > MAX_MEMBERS:
+        problems.append(sentence(place, "matrix", got=size, allowed=f"at most {MAX_MEMBERS} combinations"))
+        return [Variant(())], problems
+    return [Variant(changes) for changes in itertools.product(*axes)], problems
+
+
+def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    place = draft.place(("runs",), file)
+    if not isinstance(runs, list) or not runs or len(runs) > MAX_MEMBERS:
+        allowed = f"a list of changes, at least one, at most {MAX_MEMBERS}"
+        got = f"{len(runs)} items" if isinstance(runs, list) and runs else runs
+        return [Variant(())], [sentence(place, "runs", got=got, allowed=allowed)]
+    problems: list[str] = []
+    out = []
+    for i, run in enumerate(runs):
+        here = draft.place(("runs", i), file)
+        if not isinstance(run, dict):
+            problems.append(sentence(here, f"runs[{i}]", got=run, allowed="a mapping of keys to values"))
+            continue
+        name = run.get("name")
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            there = draft.place(("runs", i, "name"), file)
+            problems.append(sentence(there, f"runs[{i}].name", got=name, allowed="text"))
+            name = None
+        origin, seen = _origin(draft, ("runs", i)), set[str]()
+        for key in run:
+            if key != "name":
+                problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
+        changes = tuple(Change(k, v, origin.below(k)) for k, v in run.items() if k != "name")
+        out.append(Variant(changes, name.strip() if name else None, here))
+    return out or [Variant(())], problems + _same_names(out)
+
+
+def _same_names(members: Sequence[Variant]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for member in members:
+        if member.name is None:
+            continue
+        if member.name in first:
+            then = f"the name is taken by the run at {first[member.name]}; give each its own"
+            yield sentence(member.place, "name", got=member.name, then=then)
+        first.setdefault(member.name, member.place)
+
+
+def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]:
+    """A key that may not vary, or that stands twice (`encoder` is `encoder.name`)."""
+    full = dotted(split(full_key(key, "")))
+    if full in seen:
+        return [sentence(place, shown, then=f"the same as `{full}` above; keep one of them")]
+    seen.add(full)
+    if full in ("matrix", "runs") or full.startswith(("matrix.", "runs.")):
+        return [sentence(place, shown, then="cannot stand inside a suite")]
+    if full in OF_THE_SUITE:
+        return [sentence(place, shown, then="is the same for a whole suite; write it at the top of the file")]
+    return []
+
+
+def _origin(draft: Draft, path: tuple[str | int, ...]) -> Origin:
+    """The origin of what stands at `path` inside `matrix` or `runs`."""
+    origin, depth = draft.origin(path)
+    assert origin is not None, path
+    return origin.below(*path[depth:])
+
+
+def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
+    """Changes as full dotted keys and values; mappings of a section are spread."""
+    out: dict[str, Any] = {}
+    for change in changes:
+        out |= _spread(split(full_key(change.key, change.value)), change.value)
+    return out
+
+
+def _spread(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    key = dotted(path)
+    if isinstance(value, dict) and key not in known_keys():
+        return {k: v for name, inner in value.items() for k, v in _spread((*path, name), inner).items()}
+    return {key: value}

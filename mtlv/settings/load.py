@@ -1,0 +1,176 @@
+"""A config file and overrides to a suite of checked settings; every problem in one go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mtlv.errors import ConfigError, shorten
+from mtlv.settings.checks import contradictions, unread
+from mtlv.settings.draft import Change, Draft, Origin, defaults, dotted
+from mtlv.settings.expand import Variant, flat_changes, variants
+from mtlv.settings.members import Member, collapse, named
+from mtlv.settings.problems import from_validation, sentence, unknown
+from mtlv.settings.schema import Settings
+from mtlv.settings.text import KeyPath, parse, read
+
+COMMAND_LINE = "{} on the command line"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What one config asks for.
+
+    Args:
+        experiment: name of the experiment.
+        members: at least one, with different names and settings.
+        path: the config file.
+        notes: what a user should know, such as members that were asked for twice.
+    """
+
+    experiment: str
+    members: tuple[Member, ...]
+    path: Path
+    notes: tuple[str, ...] = ()
+
+
+def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
+    """Read a config.
+
+    Args:
+        path: the YAML file.
+        overrides: `key=value` texts, each value in YAML; they win over everything in the file.
+
+    Raises:
+        ConfigError: with every problem of the file and the overrides, a line each.
+    """
+    path = Path(path)
+    document = read(path)
+    if document.value is not None and not isinstance(document.value, dict):
+        raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
+    base = Draft()
+    base.apply_file(document.value or {}, Origin.of(document, path.parent))
+    changes, problems = _overrides(overrides)
+    for change in changes:
+        base.apply(change)
+    found, more = variants(base, document.name)
+    problems += more
+    members = _members(base, found, changes, file=document.name, problems=problems)
+    if problems:
+        raise ConfigError(dict.fromkeys(problems))
+    unique, notes = collapse(named(members))
+    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes))
+
+
+def default_settings() -> Settings:
+    """The defaults alone."""
+    values = defaults()
+    del values["matrix"], values["runs"]
+    return Settings.model_validate(values)
+
+
+def _overrides(overrides: Sequence[str]) -> tuple[list[Change], list[str]]:
+    """Overrides as changes, and what is wrong with their form."""
+    changes, problems = [], []
+    for text in overrides:
+        place = COMMAND_LINE.format(shorten(text, 80))
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            problems.append(f"{place}: not key=value; write for example training.epochs=3")
+            continue
+        try:
+            parsed = parse(value, place).value
+        except ConfigError as error:
+            problems += [line.replace(":1:", ":", 1) for line in error.problems]
+            continue
+        origin = Origin(lambda _, place=place: place, Path())  # type: ignore[misc]
+        changes.append(Change(key.strip(), parsed, origin))
+    return changes, problems
+
+
+def _members(
+    base: Draft, found: Sequence[Variant], overrides: Sequence[Change], *, file: str, problems: list[str]
+) -> list[tuple[str | None, Settings, dict]]:
+    """Each member's settings; problems of any are added to `problems`."""
+    drafts, checked, wrong_keys = [], [], []
+    for variant in found:
+        draft = base.copy()
+        for change in (*variant.changes, *overrides):
+            draft.apply(change)
+        problems += _settle(draft, file)
+        _resolve_paths(draft)
+        settings, lines, wrong = _validate(draft, file)
+        problems += lines
+        for key, text in contradictions(settings, wrong):
+            problems.append(_contradiction(draft, key, text, file=file))
+        drafts.append(draft)
+        checked.append(settings)
+        wrong_keys += wrong
+    for i, key, text in unread(checked, wrong_keys):
+        problems.append(_contradiction(drafts[i], key, text, file=file))
+    winning = flat_changes(overrides)
+    return [
+        (v.name, s, {k: x for k, x in flat_changes(v.changes).items() if k not in winning})
+        for v, s in zip(found, checked, strict=True)
+    ]
+
+
+def _contradiction(draft: Draft, key: str, text: str, *, file: str) -> str:
+    return sentence(draft.place(tuple(key.split(".")), file), key, then=text)
+
+
+def _settle(draft: Draft, file: str) -> list[str]:
+    """Take `matrix` and `runs` out of a draft; unknown keys below them can come from overrides only."""
+    lines = []
+    for key in ("matrix", "runs"):
+        if key not in draft.values:
+            lines.append(unknown(draft.place((key,), file), (key,), ()))
+        draft.values.pop(key, None)
+    return lines
+
+
+def _resolve_paths(draft: Draft) -> None:
+    """Relative paths start from the config's folder, or from the working folder on the command line."""
+    for path in (("data", "path"), ("encoder", "name"), ("grouping", "encoder")):
+        value = draft.get(path)
+        if not isinstance(value, str) or not value or "\0" in value:
+            continue
+        if path[0] != "data" and not value.startswith(("./", "../", "~", "/")):
+            continue  # an alias or a hub id
+        origin, _ = draft.origin(path)
+        full = Path(os.path.expanduser(value))
+        draft.values[path[0]][path[1]] = os.path.normpath((origin.folder if origin else Path()) / full)
+
+
+def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
+    """Settings of a draft, its problems, and the keys that are wrong.
+
+    Where there are problems, the settings hold defaults at the wrong keys, so that the rest can be checked.
+    """
+    try:
+        return Settings.model_validate(draft.values), [], []
+    except ValidationError as error:
+        lines, wrong = from_validation(error, draft, file)
+    mended = draft.copy()
+    for path in wrong:
+        _mend(mended.values, path)
+    return Settings.model_validate(mended.values), lines, [dotted(path) for path in wrong]
+
+
+def _mend(values: dict, path: KeyPath) -> None:
+    """Put the default at `path`, or take the key out where there is none."""
+    default, holder = defaults(), values
+    for part in path[:-1]:
+        if part not in default or not isinstance(default[part], dict) or not default[part]:
+            holder[part] = default[part]  # type: ignore[index]
+            return
+        default, holder = default[part], holder[part]  # type: ignore[index]
+    last = path[-1]
+    if last in default:
+        holder[last] = default[last]  # type: ignore[index]
+    else:
+        holder.pop(last, None)  # type: ignore[arg-type]

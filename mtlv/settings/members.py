@@ -1,0 +1,103 @@
+"""Names of a suite's members, and which of them are one and the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from mtlv.plan import ARCHITECTURES
+from mtlv.seeding import content_key
+from mtlv.settings.describe import flatten, short
+from mtlv.settings.schema import Settings
+
+OWN_K = ("hdbscan", "meanshift", "kde")
+# What a name says by itself, so that it is not repeated as key=value.
+_SAID = ("architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One setting of a suite.
+
+    Args:
+        name: readable, unique within the suite.
+        settings: complete and checked.
+        changes: what sets it apart from the config's common part, by dotted key.
+    """
+
+    name: str
+    settings: Settings
+    changes: dict[str, Any]
+
+
+def is_read(key: str, settings: Settings) -> bool:
+    """Whether a member uses a key at all: an ungrouped architecture reads no `grouping`."""
+    return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
+
+
+def identity(settings: Settings) -> str:
+    """Equal for members that would do the same work."""
+    values = settings.model_dump(mode="json")
+    if not ARCHITECTURES[settings.architecture.name].grouped:
+        del values["grouping"]
+    return content_key(values)
+
+
+def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
+    """Members without those that repeat an earlier one, and a note about what was left out."""
+    first: dict[str, Member] = {}
+    repeated: dict[str, int] = {}
+    for member in members:
+        key = identity(member.settings)
+        if key in first:
+            repeated[key] = repeated.get(key, 0) + 1
+        first.setdefault(key, member)
+    notes = [
+        f"`{first[key].name}` was asked for {count + 1} times with the same settings and runs once"
+        for key, count in repeated.items()
+    ]
+    return list(first.values()), notes
+
+
+def named(members: Sequence[tuple[str | None, Settings, Mapping[str, Any]]]) -> list[Member]:
+    """Members with their names: the config's own, or one made of what tells them apart."""
+    flats = [flatten(settings) for _, settings, _ in members]
+    changed = dict.fromkeys(key for _, _, changes in members for key in changes)
+    varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
+    out: list[Member] = []
+    taken: dict[str, str] = {}
+    for given, settings, changes in members:
+        kept = {key: value for key, value in changes.items() if is_read(key, settings)}
+        name = given or " · ".join(_parts(settings, [key for key in varied if key not in _SAID]))
+        key = identity(settings)
+        if taken.setdefault(name, key) != key:
+            name = f"{name} · {content_key(key, 6)}"
+            taken[name] = key
+        out.append(Member(name, settings, kept))
+    return out
+
+
+def _parts(settings: Settings, extra: Sequence[str]) -> list[str]:
+    parts = [settings.architecture.name]
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        parts += _grouping(settings)
+    parts.append(PurePath(settings.encoder.name).name or settings.encoder.name)
+    flat = flatten(settings)
+    parts += [
+        f"{key.removesuffix('.name')}={short(flat[key])}"
+        for key in extra
+        if key in flat and is_read(key, settings)
+    ]
+    return parts
+
+
+def _grouping(settings: Settings) -> list[str]:
+    grouping = settings.grouping
+    if grouping.method == "given":
+        return ["given"]
+    parts = [] if grouping.method == "kmedoids" else [grouping.method]
+    if grouping.method not in OWN_K:
+        parts.append(f"k={grouping.k}")
+    return parts if grouping.method == "random" else [*parts, grouping.features]

@@ -1,0 +1,121 @@
+"""Problems as lines a user can act on: place, key, what was got, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from mtlv.errors import nearest, shorten
+from mtlv.settings.draft import Draft, dotted, known_keys
+from mtlv.settings.schema import Settings
+from mtlv.settings.text import KeyPath
+
+
+def show(value: Any) -> str:
+    """A value as it stands in YAML, short: 'ten', 10, true, null."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return shorten(f"'{value}'", 80)
+    return shorten(repr(value), 80)
+
+
+def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: str = "") -> str:
+    """One problem on one line."""
+    parts = []
+    if got is not ...:
+        parts.append(f"got {show(got)}")
+    if allowed:
+        parts.append(f"allowed: {allowed}")
+    if then:
+        parts.append(then)
+    return f"{place}: `{shorten(key, 100)}`: {'; '.join(parts)}"
+
+
+def field_at(path: KeyPath) -> tuple[FieldInfo | None, int]:
+    """The schema's field that holds `path`, and the depth it stands at."""
+    model: type[BaseModel] = Settings
+    for depth, part in enumerate(path, 1):
+        field = model.model_fields.get(str(part))
+        if field is None:
+            return None, depth
+        inner = field.annotation
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return field, depth
+        model = inner
+    return None, len(path)
+
+
+def allowed_at(field: FieldInfo) -> str:
+    """What a field takes, in words."""
+    if field.description:
+        return field.description
+    if get_origin(field.annotation) is Literal:
+        return f"one of {', '.join(map(str, get_args(field.annotation)))}"
+    return "another value"
+
+
+def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
+    """An unknown key, with the nearest right name."""
+    key, last = dotted(path), str(path[-1])
+    siblings = list(siblings)
+    same_name = [known for known in known_keys() if known.rpartition(".")[2] == last.rpartition(".")[2]]
+    near = nearest(last, siblings)
+    if near:
+        prefix = dotted(path[:-1])
+        then = near.replace("`", f"`{prefix}.", 1) if prefix else near
+    elif same_name:
+        then = f"did you mean `{same_name[0]}`?"
+    else:
+        then = nearest(key, known_keys()) or f"allowed here: {', '.join(siblings)}"
+    return f"{place}: `{shorten(key, 100)}`: unknown key; {then}"
+
+
+def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[list[str], list[KeyPath]]:
+    """Pydantic's errors as lines, and the paths that are wrong."""
+    lines: dict[KeyPath, str] = {}
+    for item in error.errors(include_url=False, include_context=False):
+        loc: KeyPath = tuple(item["loc"])
+        if item["type"] == "extra_forbidden":
+            holder = draft.get(loc[:-1]) if len(loc) > 1 else draft.values
+            siblings = _fields(loc[:-1])
+            assert isinstance(holder, dict)
+            lines[loc] = unknown(draft.place(loc, file), loc, siblings)
+            continue
+        field, depth = field_at(loc)
+        path = loc if field is None else (*loc[:depth], *_inside(loc[depth:], draft.get(loc[:depth])))
+        lines.setdefault(path, _wrong_value(draft, path, field, file))
+    return list(lines.values()), list(lines)
+
+
+def _fields(path: KeyPath) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in path:
+        model = model.model_fields[str(part)].annotation  # type: ignore[assignment]
+    return list(model.model_fields)
+
+
+def _inside(loc: KeyPath, value: Any) -> KeyPath:
+    """The part of `loc` that exists in `value`; pydantic also names the branches of a union there."""
+    path: list[str | int] = []
+    for part in loc:
+        if isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        elif isinstance(value, dict) and part in value:
+            value = value[str(part)]
+        else:
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _wrong_value(draft: Draft, path: KeyPath, field: FieldInfo | None, file: str) -> str:
+    got, place = draft.get(path), draft.place(path, file)
+    if field is None:
+        return sentence(place, dotted(path), got=got, allowed=f"a mapping of {', '.join(_fields(path))}")
+    choices = [str(c) for c in get_args(field.annotation)] if get_origin(field.annotation) is Literal else []
+    near = nearest(got, choices) if isinstance(got, str) else ""
+    return sentence(place, dotted(path), got=got, allowed=allowed_at(field), then=near)

@@ -1,0 +1,161 @@
+"""The settings as types: no default stands here (see `defaults.yml`) and no value is converted.
+
+The description of a key says what it takes; messages about a wrong value quote it as `allowed`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(min_length=1, description="text of 1 character or more")]
+MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
+Flag = Annotated[bool, Field(description="true or false")]
+Count = Annotated[int, Field(ge=1, description="a whole number of 1 or more")]
+MaybeCount = Annotated[int | None, Field(ge=1, description="a whole number of 1 or more, or null")]
+Seed = Annotated[int, Field(ge=0, lt=2**31, description="a whole number of 0 or more, below 2147483648")]
+Share = Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
+Fraction = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
+Positive = Annotated[float, Field(gt=0, description="a number above 0")]
+# Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
+Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+Weight = Annotated[float, Field(ge=0)]
+
+
+class Section(BaseModel):
+    """A mapping of known keys, all of them present, none of them changed or converted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Columns(Section):
+    text: Text
+    id: MaybeText
+    part: MaybeText
+    labels: Annotated[Names | None, Field(description="a list of column names, or null")]
+    label_list: MaybeText
+    separator: Text
+
+
+class Data(Section):
+    name: Text
+    path: MaybeText
+    labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
+    limit: MaybeCount
+    documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
+    columns: Columns
+    descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
+    max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
+    test_share: Share
+    validation_share: Share
+    folds: Count
+    scheme: Literal["fixed_test", "rotate_test"]
+    split_seed: Seed
+
+
+class Encoder(Section):
+    name: Text
+    features: Literal["mean", "cls", "pooler"]
+    dropout: Annotated[
+        float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
+    ]
+    revision: MaybeText
+
+
+class Architecture(Section):
+    name: Literal["stl", "mtl", "gmtl", "gmhl"]
+    head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
+
+
+class Grouping(Section):
+    method: Literal["kmedoids", "kmeans", "agglomerative", "hdbscan", "meanshift", "kde", "given", "random"]
+    features: Literal["label_description", "label_name", "document_centroid", "label_count"]
+    k: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=1)],
+        Field(description="auto, or a whole number of 1 or more"),
+    ]
+    k_max: Annotated[int, Field(ge=2, description="a whole number of 2 or more")]
+    encoder: MaybeText
+    special_tokens: Flag
+    scaling: Literal["minmax", "l2", "none"]
+    metric: Literal["euclidean", "cosine"]
+    engine: Literal["builtin", "kmedoids", "scikit-learn-extra"]
+    algorithm: Literal["fasterpam", "alternate"]
+    init: Literal["build", "heuristic", "random"]
+    restarts: Count
+    linkage: Literal["average", "complete", "single", "ward"]
+    min_cluster_size: Annotated[int, Field(ge=2, description="a whole number of 2 or more")]
+    bandwidth: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
+    noise: Literal["own_group", "nearest"]
+    groups: Annotated[
+        Annotated[tuple[Names, ...], Field(min_length=1, strict=False)] | None,
+        Field(description="a list of groups, each a list of label names, or null"),
+    ]
+    seed: Seed
+
+
+class Training(Section):
+    epochs: Count
+    batch_size: Count
+    accumulation: Count
+    learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+    schedule: Literal["linear", "constant"]
+    warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
+    weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
+    clip_norm: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
+    head_loss: Literal["sum", "mean", "weighted_sum", "weighted_mean", "loss_proportional"]
+    head_weights: Annotated[
+        Literal["size"] | dict[str, Weight] | None,
+        Field(description="size, a mapping of task name to a number of 0 or more, or null"),
+    ]
+    select: Literal["last", "best"]
+    select_by: Literal["average_precision", "f1_macro", "loss"]
+    precision: Literal["auto", "fp32", "bf16"]
+    device: Annotated[
+        str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, cuda or cuda:NUMBER")
+    ]
+
+
+class Grid(Section):
+    start: Share
+    stop: Share
+    step: Positive
+
+
+class Evaluation(Section):
+    threshold: Literal["per_plan", "per_task", "fixed"]
+    fixed: Fraction
+    grid: Grid
+
+
+class Tracking(Section):
+    uri: MaybeText
+
+
+class Store(Section):
+    uri: Text
+    keep_weights: Flag
+
+
+class Settings(Section):
+    """Every setting of one member of a suite, checked."""
+
+    experiment: Annotated[str, Field(min_length=1, max_length=200, description="text of 1 to 200 characters")]
+    seed: Annotated[
+        Seed | Annotated[tuple[Seed, ...], Field(min_length=1, strict=False)],
+        Field(description="a whole number of 0 or more, or a list of them"),
+    ]
+    data: Data
+    encoder: Encoder
+    architecture: Architecture
+    grouping: Grouping
+    training: Training
+    evaluation: Evaluation
+    tracking: Tracking
+    store: Store
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds, one child run per fold each."""
+        return self.seed if isinstance(self.seed, tuple) else (self.seed,)
