@@ -81,7 +81,7 @@ _LABELS = (
     (
         "granulomatous disease",
         "granulomatous disease",
-        "An earlier infection such as tuberculosis or histoplasmosis left granulomas in lungs and lymph nodes.",
+        "An earlier infection such as tuberculosis or histoplasmosis left granulomas in lungs or nodes.",
     ),
     (
         "indwelling catheters",

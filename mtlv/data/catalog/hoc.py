@@ -1,0 +1,182 @@
+"""Hallmarks of Cancer: PubMed abstracts with the ten hallmarks, at document level.
+
+Reads `text/PMID.txt` and `labels/PMID.txt`, as a folder or as `hoc.tar.gz`, and the split lists of BLURB
+(`blurb_split/{train,dev,test}_pmid.tsv`) where they are beside them. A document has a hallmark if at least
+one of its sentences has.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from mtlv.data.rows import decode, read_text
+from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
+from mtlv.errors import DataError
+
+_LISTS = {"train": "train", "dev": "validation", "test": "test"}
+
+_LABELS = (
+    Label(
+        "activating invasion and metastasis",
+        "Cancer cells break away, grow into the tissue around them and settle in other organs.",
+    ),
+    Label(
+        "avoiding immune destruction",
+        "Cancer cells hide from the immune system or weaken it, so that they are not killed.",
+    ),
+    Label(
+        "cellular energetics",
+        "Cancer cells change how they gain energy, for example by burning glucose without oxygen.",
+    ),
+    Label(
+        "enabling replicative immortality",
+        "Cancer cells divide without limit, for example because telomerase keeps their chromosome ends long.",
+    ),
+    Label(
+        "evading growth suppressors",
+        "Cancer cells ignore the signals and checkpoints that would stop them from dividing.",
+    ),
+    Label(
+        "genomic instability and mutation",
+        "Damage to DNA is not repaired, and mutations gather that drive the cancer.",
+    ),
+    Label(
+        "inducing angiogenesis",
+        "A tumour makes new blood vessels grow, which bring it oxygen and food.",
+    ),
+    Label(
+        "resisting cell death",
+        "Cancer cells escape apoptosis and other ways in which damaged cells die.",
+    ),
+    Label(
+        "sustaining proliferative signaling",
+        "Cancer cells keep themselves dividing through growth factors, their receptors or what lies downstream.",
+    ),
+    Label(
+        "tumor promoting inflammation",
+        "Inflammation round a tumour supplies it with signals that help it to grow and spread.",
+    ),
+)
+
+CARD = Card(
+    name="hoc",
+    title="Hallmarks of Cancer, 1,852 abstracts, ten hallmarks (document level)",
+    address="https://github.com/sb895/Hallmarks-of-Cancer",
+    licence="GPL-3.0, as its repository states",
+    citation="Baker S, Silins I, Guo Y, et al. Automatic semantic classification of scientific literature "
+    "according to the hallmarks of cancer. Bioinformatics 32(3):432-440, 2016.",
+    labels=_LABELS,
+    main_metric="f1_micro",
+    downloads=(
+        Download(
+            "https://github.com/sb895/Hallmarks-of-Cancer/archive/HEAD.tar.gz",
+            "hoc-repository.tar.gz",
+            max_bytes=200_000_000,
+            unpack=True,
+        ),
+    ),
+    by_hand="the split lists are part of BLURB (https://microsoft.github.io/BLURB/); put them in "
+    "blurb_split/ beside the texts, or mtlv divides the documents itself",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All documents, with the parts of the split lists where these are found.
+
+    Raises:
+        DataError: no such files, a text without labels, an unknown hallmark, or a list that does not fit.
+    """
+    assert path is not None
+    texts: dict[str, str] = {}
+    labels: dict[str, set[str]] = {}
+    for place, data in _files(path):
+        content = decode(data, str(place))
+        if place.parts[-2] == "text":
+            texts[place.stem] = " ".join(content.split())
+        else:
+            labels[place.stem] = hallmarks(content, place.stem)
+    if not texts or texts.keys() != labels.keys():
+        raise DataError(
+            f"no complete Hallmarks of Cancer corpus in `{path}`",
+            got=f"{len(texts)} texts, {len(labels)} label files",
+            allowed="text/PMID.txt and labels/PMID.txt for every document",
+            then="run `mtlv data fetch hoc`",
+        )
+    ids = sorted(texts)
+    return Corpus(
+        name=CARD.name,
+        tasks=CARD.tasks(),
+        ids=tuple(ids),
+        texts=tuple(texts[id_] for id_ in ids),
+        targets=targets_of([labels[id_] for id_ in ids], [label.name for label in _LABELS]),
+        parts=_parts(path if path.is_dir() else path.parent, ids),
+    )
+
+
+def hallmarks(content: str, document: str) -> set[str]:
+    """The hallmarks of a label file: one field per sentence, each preceded by `<`.
+
+    A field is empty, `NULL`, or paths (`hallmark--detail--...`) joined by `AND`, with or without a space
+    after it.
+    """
+    known = {label.name for label in _LABELS}
+    found = set()
+    for field in content.split("<"):
+        for path in re.split(r"(?:^|\s)AND", field.strip()):
+            name = path.split("--")[0].strip().lower()
+            if name in ("", "null"):
+                continue
+            if name not in known:
+                raise DataError(f"document `{document}` has an unknown hallmark", got=name)
+            found.add(name)
+    return found
+
+
+def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """(path that ends in text|labels/PMID.txt, content)."""
+    if path.is_file():
+        yield from _packed(path)
+        return
+    roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
+    root = next((root for root in roots if (root / "text").is_dir()), None)
+    if root is not None:
+        for kind in ("text", "labels"):
+            for file in sorted((root / kind).glob("*.txt")):
+                yield PurePosixPath(kind, file.name), file.read_bytes()
+    elif (path / "hoc.tar.gz").is_file():
+        yield from _packed(path / "hoc.tar.gz")
+
+
+def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                wanted = len(place.parts) >= 2 and place.parts[-2] in ("text", "labels")
+                file = archive.extractfile(member) if wanted and place.suffix == ".txt" else None
+                if file is not None:
+                    yield place, file.read()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="fetch it again") from error
+
+
+def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
+    """The part of each document by the split lists; None without lists."""
+    found: dict[str, str] = {}
+    lists = {part: folder / "blurb_split" / f"{name}_pmid.tsv" for name, part in _LISTS.items()}
+    if not all(path.is_file() for path in lists.values()):
+        return None
+    for part, path in lists.items():
+        for name in read_text(path).replace("\n", ",").split(","):
+            if name.strip():
+                found[name.strip().removesuffix(".txt")] = part
+    missing = [id_ for id_ in ids if id_ not in found]
+    if missing:
+        raise DataError(
+            f"the split lists in `{folder / 'blurb_split'}` leave documents out",
+            got=f"{len(missing)}, such as {missing[0]}",
+        )
+    return tuple(found[id_] for id_ in ids)

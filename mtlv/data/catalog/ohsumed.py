@@ -1,0 +1,215 @@
+"""OHSUMED: MEDLINE abstracts on cardiovascular diseases, 23 disease categories of MeSH.
+
+Reads the tree `training|test/Cxx/id` of one text file a document, as a folder or packed as tar.gz, which is
+read as a stream and never unpacked. A document that stands in several folders has several labels.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from mtlv.data.rows import decode
+from mtlv.data.source import Card, Corpus, DataOptions, Label, targets_of
+from mtlv.errors import DataError
+
+_PARTS = {"training": "train", "test": "test"}
+
+_LABELS = (
+    Label(
+        "Bacterial Infections and Mycoses",
+        "Infections caused by bacteria or fungi, such as sepsis, tuberculosis or candidiasis.",
+        "C01",
+    ),
+    Label(
+        "Virus Diseases",
+        "Diseases caused by viruses, such as hepatitis, herpes, influenza or infection with HIV.",
+        "C02",
+    ),
+    Label(
+        "Parasitic Diseases",
+        "Diseases caused by protozoa, worms or other parasites, such as malaria or toxoplasmosis.",
+        "C03",
+    ),
+    Label(
+        "Neoplasms",
+        "Benign and malignant tumours of any organ, including leukaemia, and their spread.",
+        "C04",
+    ),
+    Label(
+        "Musculoskeletal Diseases",
+        "Diseases of bones, joints and muscles, such as arthritis, osteoporosis or myopathy.",
+        "C05",
+    ),
+    Label(
+        "Digestive System Diseases",
+        "Diseases of the gullet, stomach, bowel, liver, gall bladder and pancreas.",
+        "C06",
+    ),
+    Label(
+        "Stomatognathic Diseases",
+        "Diseases of the mouth, teeth, jaws, salivary glands and pharynx.",
+        "C07",
+    ),
+    Label(
+        "Respiratory Tract Diseases",
+        "Diseases of the airways, lungs and pleura, such as asthma, pneumonia or embolism of the lung.",
+        "C08",
+    ),
+    Label(
+        "Otorhinolaryngologic Diseases",
+        "Diseases of the ear, nose and throat, such as loss of hearing, sinusitis or tumours of the larynx.",
+        "C09",
+    ),
+    Label(
+        "Nervous System Diseases",
+        "Diseases of the brain, spinal cord, nerves and their supply, such as stroke, epilepsy or dementia.",
+        "C10",
+    ),
+    Label(
+        "Eye Diseases",
+        "Diseases of the eye, its lids and the optic nerve, such as glaucoma, cataract or retinopathy.",
+        "C11",
+    ),
+    Label(
+        "Urologic and Male Genital Diseases",
+        "Diseases of the kidneys, bladder and urinary tract, and of the prostate, testis and penis.",
+        "C12",
+    ),
+    Label(
+        "Female Genital Diseases and Pregnancy Complications",
+        "Diseases of the uterus, ovaries, vagina and vulva, and disorders of pregnancy and delivery.",
+        "C13",
+    ),
+    Label(
+        "Cardiovascular Diseases",
+        "Diseases of the heart and the blood vessels, such as infarction, hypertension or arrhythmia.",
+        "C14",
+    ),
+    Label(
+        "Hemic and Lymphatic Diseases",
+        "Diseases of the blood, bone marrow, spleen and lymph nodes, such as anaemia or clotting disorders.",
+        "C15",
+    ),
+    Label(
+        "Neonatal Diseases and Abnormalities",
+        "Diseases of newborn infants and malformations that are present at birth.",
+        "C16",
+    ),
+    Label(
+        "Skin and Connective Tissue Diseases",
+        "Diseases of the skin and of connective tissue, such as psoriasis, melanoma, lupus or scleroderma.",
+        "C17",
+    ),
+    Label(
+        "Nutritional and Metabolic Diseases",
+        "Disorders of nutrition and metabolism, such as diabetes, obesity or inborn errors of metabolism.",
+        "C18",
+    ),
+    Label(
+        "Endocrine Diseases",
+        "Diseases of glands that make hormones, such as the thyroid, pituitary, adrenals or pancreatic islets.",
+        "C19",
+    ),
+    Label(
+        "Immunologic Diseases",
+        "Disorders of the immune system, such as allergy, autoimmunity, rejection of grafts or AIDS.",
+        "C20",
+    ),
+    Label(
+        "Disorders of Environmental Origin",
+        "Harm from outside the body, such as injuries, burns, poisoning, radiation or substance abuse.",
+        "C21",
+    ),
+    Label(
+        "Animal Diseases",
+        "Diseases of animals, whether natural or as models of human disease.",
+        "C22",
+    ),
+    Label(
+        "Pathological Conditions, Signs and Symptoms",
+        "Abnormal states, signs and symptoms that occur in many diseases, such as pain, fever or necrosis.",
+        "C23",
+    ),
+)
+
+CARD = Card(
+    name="ohsumed",
+    title="OHSUMED, the first 20,000 abstracts of 1991, 23 MeSH disease categories",
+    address="http://disi.unitn.it/moschitti/corpora.htm",
+    licence="not stated for this release; the abstracts are MEDLINE's, for research use",
+    citation="Hersh W, Buckley C, Leone TJ, Hickam D. OHSUMED: an interactive retrieval evaluation and new large "
+    "test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
+    labels=_LABELS,
+    by_hand="the source offers plain http only, which mtlv does not download from: get "
+    "ohsumed-first-20000-docs.tar.gz from the address above and set `data.path` to it",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All documents, each once, with the corpus's own training and test part.
+
+    Raises:
+        DataError: no such tree, an unknown folder, an id in both parts or with two contents, unreadable bytes.
+    """
+    assert path is not None
+    codes = {label.code: label.name for label in _LABELS}
+    texts: dict[str, str] = {}
+    labels: dict[str, set[str]] = {}
+    parts: dict[str, str] = {}
+    for place, data in _files(path):
+        part, code, id_ = place.parts[-3:]
+        if code not in codes:
+            raise DataError(f"`{place}` is in no known category", got=code, allowed="C01 to C23")
+        text = " ".join(decode(data, str(place)).split())
+        if parts.setdefault(id_, _PARTS[part]) != _PARTS[part] or texts.setdefault(id_, text) != text:
+            raise DataError(f"document `{id_}` is in both parts or has two contents", got=str(place))
+        labels.setdefault(id_, set()).add(codes[code])
+    if not texts:
+        raise DataError(
+            f"no OHSUMED documents in `{path}`", allowed="training|test/C01..C23/id", then=CARD.by_hand
+        )
+    ids = sorted(texts, key=lambda id_: (parts[id_] == "test", id_))
+    return Corpus(
+        name=CARD.name,
+        tasks=CARD.tasks(),
+        ids=tuple(ids),
+        texts=tuple(texts[id_] for id_ in ids),
+        targets=targets_of([labels[id_] for id_ in ids], list(codes.values())),
+        parts=tuple(parts[id_] for id_ in ids),
+    )
+
+
+def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """(path that ends in part/category/id, content) of each document file, in any order."""
+    if path.is_file():
+        yield from _packed(path)
+        return
+    roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
+    root = next((root for root in roots if (root / "training").is_dir()), None)
+    archives = sorted(path.glob("*first-20000-docs*.tar.gz"))
+    if root is not None:
+        for file in sorted(root.glob("*/*/*")):
+            place = PurePosixPath(file.relative_to(root).as_posix())
+            if _is_document(place) and file.is_file():
+                yield place, file.read_bytes()
+    elif archives:
+        yield from _packed(archives[0])
+
+
+def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                file = archive.extractfile(member) if member.isfile() and _is_document(place) else None
+                if file is not None:
+                    yield place, file.read()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="get it again") from error
+
+
+def _is_document(place: PurePosixPath) -> bool:
+    """Whether a path ends in part/category/id; hidden files that file managers leave are none."""
+    return len(place.parts) >= 3 and place.parts[-3] in _PARTS and not place.name.startswith(".")
