@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from mtlv.settings.schema import Settings
 
-COSINE = ("kmedoids", "agglomerative", "hdbscan", "given", "random")
 OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
 
@@ -106,15 +105,6 @@ def _groups_repeat(s: Settings) -> str:
     return f"a label may stand in one group only; in several: {doubled}" if doubled else ""
 
 
-@_check("grouping.metric", "grouping.method")
-def _cosine_method(s: Settings) -> str:
-    wrong = s.grouping.metric == "cosine" and s.grouping.method not in COSINE
-    allowed = "kmedoids, agglomerative or hdbscan"
-    return (
-        f"cosine does not go with method {s.grouping.method}; take {allowed}, or euclidean" if wrong else ""
-    )
-
-
 @_check("grouping.metric", "grouping.features")
 def _cosine_counts(s: Settings) -> str:
     wrong = s.grouping.metric == "cosine" and s.grouping.features == "label_count"
@@ -136,14 +126,6 @@ def _ward(s: Settings) -> str:
 def _kde_counts(s: Settings) -> str:
     wrong = s.grouping.method == "kde" and s.grouping.features != "label_count"
     return f"kde works on counts (got {s.grouping.features}); take label_count" if wrong else ""
-
-
-@_check("grouping.algorithm", "grouping.engine", "grouping.method")
-def _extra_algorithm(s: Settings) -> str:
-    g = s.grouping
-    wrong = g.method == "kmedoids" and g.engine == "scikit-learn-extra" and g.algorithm == "fasterpam"
-    then = "take alternate, or another `grouping.engine`"
-    return f"scikit-learn-extra has no fasterpam; {then}" if wrong else ""
 
 
 @_check("training.head_weights", "training.head_loss")

@@ -141,7 +141,7 @@ class Draft:
             for key, inner in (value or {}).items():
                 self._put((*path, key), inner, origin.below(key))
             return
-        holder = self.values
+        holder: dict[Any, Any] = self.values
         for depth, part in enumerate(path[:-1], 1):
             if not isinstance(holder.get(part), dict):
                 if is_section(path[:depth]):

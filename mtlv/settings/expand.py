@@ -84,7 +84,7 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
                 problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
         changes = tuple(Change(k, v, origin.below(k)) for k, v in run.items() if k != "name")
         out.append(Variant(changes, name.strip() if name else None, here))
-    return out or [Variant(())], problems + _same_names(out)
+    return out or [Variant(())], [*problems, *_same_names(out)]
 
 
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -61,7 +64,7 @@ def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
     problems += more
     members = _members(base, found, changes, file=document.name, problems=problems)
     if problems:
-        raise ConfigError(dict.fromkeys(problems))
+        raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
     return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes))
 
@@ -85,7 +88,8 @@ def _overrides(overrides: Sequence[str]) -> tuple[list[Change], list[str]]:
         try:
             parsed = parse(value, place).value
         except ConfigError as error:
-            problems += [line.replace(":1:", ":", 1) for line in error.problems]
+            # The place ends in a line number that means nothing here.
+            problems += [f"{place}:{line[len(place) :].lstrip(':0123456789')}" for line in error.problems]
             continue
         origin = Origin(lambda _, place=place: place, Path())  # type: ignore[misc]
         changes.append(Change(key.strip(), parsed, origin))
@@ -117,6 +121,12 @@ def _members(
         (v.name, s, {k: x for k, x in flat_changes(v.changes).items() if k not in winning})
         for v, s in zip(found, checked, strict=True)
     ]
+
+
+def _line_number(problem: str) -> float:
+    """The line of a problem in the file; what came from the command line goes last."""
+    match = re.search(r":(\d+): `", problem)
+    return int(match[1]) if match else math.inf
 
 
 def _contradiction(draft: Draft, key: str, text: str, *, file: str) -> str:
@@ -163,14 +173,15 @@ def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
 
 def _mend(values: dict, path: KeyPath) -> None:
     """Put the default at `path`, or take the key out where there is none."""
-    default, holder = defaults(), values
+    default: Any = defaults()
+    holder: Any = values
     for part in path[:-1]:
         if part not in default or not isinstance(default[part], dict) or not default[part]:
-            holder[part] = default[part]  # type: ignore[index]
+            holder[part] = default[part]
             return
-        default, holder = default[part], holder[part]  # type: ignore[index]
+        default, holder = default[part], holder[part]
     last = path[-1]
     if last in default:
-        holder[last] = default[last]  # type: ignore[index]
+        holder[last] = default[last]
     else:
-        holder.pop(last, None)  # type: ignore[arg-type]
+        holder.pop(last, None)

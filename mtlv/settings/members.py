@@ -48,17 +48,19 @@ def identity(settings: Settings) -> str:
 def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     """Members without those that repeat an earlier one, and a note about what was left out."""
     first: dict[str, Member] = {}
-    repeated: dict[str, int] = {}
+    repeated: dict[str, Member] = {}
     for member in members:
         key = identity(member.settings)
         if key in first:
-            repeated[key] = repeated.get(key, 0) + 1
+            repeated[key] = first[key]
         first.setdefault(key, member)
-    notes = [
-        f"`{first[key].name}` was asked for {count + 1} times with the same settings and runs once"
-        for key, count in repeated.items()
-    ]
-    return list(first.values()), notes
+    if not repeated:
+        return list(first.values()), []
+    names = ", ".join(f"`{member.name}`" for member in repeated.values())
+    ungrouped = any(not ARCHITECTURES[m.settings.architecture.name].grouped for m in repeated.values())
+    why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
+    left_out = len(members) - len(first)
+    return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]
 
 
 def named(members: Sequence[tuple[str | None, Settings, Mapping[str, Any]]]) -> list[Member]:
@@ -80,7 +82,7 @@ def named(members: Sequence[tuple[str | None, Settings, Mapping[str, Any]]]) -> 
 
 
 def _parts(settings: Settings, extra: Sequence[str]) -> list[str]:
-    parts = [settings.architecture.name]
+    parts: list[str] = [settings.architecture.name]
     if ARCHITECTURES[settings.architecture.name].grouped:
         parts += _grouping(settings)
     parts.append(PurePath(settings.encoder.name).name or settings.encoder.name)
@@ -97,7 +99,7 @@ def _grouping(settings: Settings) -> list[str]:
     grouping = settings.grouping
     if grouping.method == "given":
         return ["given"]
-    parts = [] if grouping.method == "kmedoids" else [grouping.method]
+    parts: list[str] = [] if grouping.method == "kmedoids" else [grouping.method]
     if grouping.method not in OWN_K:
         parts.append(f"k={grouping.k}")
     return parts if grouping.method == "random" else [*parts, grouping.features]

@@ -1,0 +1,241 @@
+"""What a person sees: the progress of a suite, its tree and its table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from rich.cells import cell_len
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+BAR = 16  # cells
+
+
+def safe(text: str) -> str:
+    """`text` on one line, with everything a terminal would obey made visible."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min 05 s` or `3 h 20 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@dataclass
+class Progress:
+    """How far a suite is. Work is counted in documents times epochs.
+
+    Args:
+        units: units in all.
+        documents: work in all.
+        index: the unit at work, from 1.
+        done: work done so far, found work included.
+        trained: work done by training, which alone tells the speed.
+        seconds: time that `trained` took.
+    """
+
+    units: int = 0
+    documents: int = 0
+    index: int = 0
+    done: int = 0
+    trained: int = 0
+    seconds: float = 0.0
+
+    def left(self, running: float) -> float | None:
+        """Seconds left, with `running` seconds in the present unit; None until something was trained."""
+        spent = self.seconds + running
+        if not self.trained or spent <= 0:
+            return None
+        return max(0, self.documents - self.done) * spent / self.trained
+
+
+@dataclass
+class _Unit:
+    """The unit at work."""
+
+    name: str = ""
+    epochs: int = 0
+    documents: int = 0
+    started: float = 0.0
+    done: int = 0
+    epoch: int = 0
+    figures: tuple[str, ...] = ()
+    speed: float | None = None
+
+
+class Display:
+    """Watches a suite (see `mtlv.running.observer`): live on a terminal, else a line per epoch.
+
+    Args:
+        console: where to.
+        clock: seconds, rising.
+    """
+
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.progress = Progress()
+        self._clock = clock
+        self._unit = _Unit()
+        self._live = (
+            Live(_Picture(self), console=console, refresh_per_second=4, transient=True)
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def suite_started(self, units: int, documents: int) -> None:
+        self.progress = Progress(units, documents)
+        if self._live:
+            self._live.start()
+
+    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
+        self.progress.index = index
+        self._unit = _Unit(safe(name), epochs, documents, self._clock())
+
+    def batch(self, documents: int) -> None:
+        self.progress.done += documents
+        self.progress.trained += documents
+        self._unit.done += documents
+
+    def epoch(
+        self,
+        name: str,
+        epoch: int,
+        epochs: int,
+        loss: float,
+        validation: Mapping[str, float],
+        documents_per_second: float,
+    ) -> None:
+        unit = self._unit
+        unit.epoch, unit.speed = epoch, documents_per_second
+        unit.figures = (
+            f"loss {loss:.4f}",
+            *(f"{safe(key)} {value:.3f}" for key, value in validation.items()),
+        )
+        if not self._live:
+            left = self._left()
+            parts = [f"epoch {epoch}/{epochs}", *unit.figures, f"{documents_per_second:.0f} documents/s"]
+            parts += [f"{left} left"] if left else []
+            self._line(f"{self._count()} {safe(name)}: {', '.join(parts)}")
+
+    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
+        progress, unit = self.progress, self._unit
+        if cached:
+            progress.done += documents - unit.done
+            self._line(f"{self._count()} {safe(name)}: taken from the store", style="dim")
+        else:
+            seconds = self._clock() - unit.started
+            # Batches may have been counted with or without what an uneven last batch leaves over.
+            progress.done += documents - unit.done
+            progress.trained += documents - unit.done
+            progress.seconds += seconds
+            if self._live:
+                parts = [*unit.figures, duration(seconds)]
+                self._line(f"{self._count()} {safe(name)}: {', '.join(parts)}")
+        self._unit = _Unit(started=self._clock())
+
+    def note(self, text: str) -> None:
+        self._line(f"note: {safe(text)}")
+
+    def warn(self, text: str) -> None:
+        self._line(f"warning: {safe(text)}", style="yellow")
+
+    def _line(self, text: str, *, style: str = "") -> None:
+        """One line; a terminal folds it, a file keeps it whole."""
+        self.console.print(Text(text, style=style), soft_wrap=not self.console.is_terminal)
+
+    def _count(self) -> str:
+        width = len(str(self.progress.units))
+        return f"[{self.progress.index:>{width}}/{self.progress.units}]"
+
+    def _left(self) -> str:
+        running = self._clock() - self._unit.started if self._unit.name else 0.0
+        left = self.progress.left(running)
+        return "" if left is None else duration(left)
+
+
+@dataclass
+class _Picture:
+    """The live lines at the bottom of a terminal: the unit, then bar, epoch, figures, speed and time left."""
+
+    display: Display = field(repr=False)
+
+    def __rich__(self) -> Group:
+        progress, unit = self.display.progress, self.display._unit
+        share = progress.done / progress.documents if progress.documents else 0.0
+        head = Text(no_wrap=True, overflow="ellipsis")
+        head.append(f"unit {max(progress.index, 1)} of {progress.units}", style="bold")
+        head.append(f"  {unit.name or 'between units'}")
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_column(width=BAR)
+        row.add_column(no_wrap=True, overflow="ellipsis")
+        row.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=BAR), self._facts(share))
+        return Group(head, row)
+
+    def _facts(self, share: float) -> Text:
+        unit = self.display._unit
+        facts = [f"{share:.0%}"]
+        left = self.display._left()
+        facts.append(f"{left} left" if left else "time left: not yet known")
+        if unit.name:
+            facts.append(f"epoch {min(unit.epoch + 1, unit.epochs)}/{unit.epochs}")
+        if unit.speed is not None:
+            facts.append(f"{unit.speed:.0f} documents/s")
+        return Text("  ".join([*facts, *unit.figures]), no_wrap=True, overflow="ellipsis")
+
+
+def table(console: Console, header: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+    """A table of text: first column left, the others right; a file gets it unfolded."""
+    cells = [[safe(cell) for cell in row] for row in rows]
+    names = [safe(name) for name in header]
+    if title:
+        console.print(Text(safe(title), style="bold"), soft_wrap=True)
+    if not console.is_terminal:
+        for line in plain_table(names, cells):
+            console.print(Text(line), soft_wrap=True)
+        return
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for i, name in enumerate(names):
+        drawn.add_column(Text(name), justify="right" if i else "left", overflow="fold", no_wrap=i > 0)
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    console.print(drawn)
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The same as lines, two spaces between columns."""
+    everything = [header, *rows]
+    widths = [max(cell_len(row[i]) for row in everything) for i in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        parts = [row[0] + padded[0], *(pad + cell for pad, cell in zip(padded[1:], row[1:], strict=True))]
+        return "  ".join(parts).rstrip()
+
+    return [line(row) for row in everything]
+
+
+def tree(console: Console, title: str, lines: Iterable[str]) -> None:
+    """A title and indented lines, names as they are but for what a terminal would obey."""
+    console.print(Text(safe(title), style="bold"), soft_wrap=True)
+    for line in lines:
+        console.print(Text(f"  {safe(line)}"), soft_wrap=True)
