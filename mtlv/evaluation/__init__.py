@@ -1,7 +1,7 @@
 """From saved scores to figures: thresholds from validation, then metrics of the plan and of each task."""
 
 from mtlv.evaluation.metrics import Decisions, Metrics, PlanMetrics, TaskMetrics, decide, evaluate
-from mtlv.evaluation.report import classification_report, per_task_csv
+from mtlv.evaluation.texts import classification_report, per_task_csv
 from mtlv.evaluation.thresholds import SCOPES, Thresholds, fit_thresholds, grid_values
 
 __all__ = [

@@ -149,8 +149,7 @@ def hamming_score(d: Decisions) -> float:
 
 def hamming_loss(d: Decisions) -> float:
     """Share of cells that are wrong."""
-    wrong = np.count_nonzero(d.truth != d.predicted)
-    return wrong / max(1, np.count_nonzero(d.known))
+    return float(ratio(np.sum(d.truth != d.predicted), np.sum(d.known)))
 
 
 def average_precision(truth: Flags, outputs: Floats) -> float:

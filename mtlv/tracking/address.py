@@ -22,7 +22,7 @@ LOCK_WAIT = 20  # seconds for another writer of the SQLite file
 
 def masked(text: object) -> str:
     """`text` with the user and password of every address as `***`."""
-    return re.sub(r"(://)[^\s'\"]*@", r"\1***@", str(text))
+    return re.sub(r"(://)[^\s'\"/][^\s'\"]*@", r"\1***@", str(text))
 
 
 def scheme(uri: str) -> str:

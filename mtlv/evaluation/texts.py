@@ -38,7 +38,7 @@ def classification_report(
     table = np.stack([precision_per_task(d), recall_per_task(d), f1_per_task(d)])  # [3, T]
     rows: list[Row] = [(name, *_floats(table[:, t]), int(support[t])) for t, name in enumerate(names)]
     total = int(support.sum())
-    weighted = ratio((table * support).sum(axis=1), np.full(3, support.sum()))
+    weighted = np.array([np.average(row, weights=support) if total else 0.0 for row in table])
     averages: list[Row] = [
         ("micro avg", *_micro(d), total),
         ("macro avg", *_floats(table.mean(axis=1)), total),
@@ -62,7 +62,7 @@ def _samples(d: Decisions) -> tuple[float, float, float]:
     """Precision, recall and F1 of each document, averaged over the documents."""
     flipped = Decisions(d.truth.T, d.predicted.T, d.known.T)
     each = np.stack([precision_per_task(flipped), recall_per_task(flipped), f1_per_task(flipped)])
-    return _floats(each[:, d.known.any(axis=1)].mean(axis=1))
+    return _floats(np.array([row[d.known.any(axis=1)].mean() for row in each]))
 
 
 def _layout(rows: Sequence[Row], averages: Sequence[Row], digits: int) -> str:

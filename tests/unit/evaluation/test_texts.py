@@ -1,0 +1,31 @@
+"""The texts: scikit-learn's layout to the letter, and a CSV that reads back."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from sklearn.metrics import classification_report as sk_report
+
+from mtlv.evaluation import classification_report, evaluate, per_task_csv
+
+
+def test_report_is_scikit_learns_to_the_letter(scores_of, arrays):
+    outputs, targets = arrays
+    if targets.shape[0] == 1:
+        pytest.skip("scikit-learn takes one document of one-hot targets for classes")
+    scores, names = scores_of(outputs, targets)
+    text = classification_report(scores, names, dict.fromkeys(names, 0.5))
+    assert text == sk_report(targets, outputs >= 0.5, target_names=names, digits=4, zero_division=0)
+
+
+def test_csv_reads_back(scores_of, random_arrays):
+    scores, _ = scores_of(*random_arrays(1, tasks=2))
+    scores.tasks['odd, "name"'] = scores.tasks.pop("task 1")
+    names = list(scores.tasks)
+    metrics = evaluate(scores, names, dict.fromkeys(names, 0.5))
+    rows = list(csv.DictReader(io.StringIO(per_task_csv(metrics))))
+    assert [row["task"] for row in rows] == names
+    assert float(rows[1]["f1"]) == pytest.approx(metrics.tasks[names[1]].f1, abs=1e-6)
+    assert int(rows[0]["support"]) == metrics.tasks[names[0]].support

@@ -1,0 +1,201 @@
+"""What is written to a real SQLite store is read back through MLflow's own client."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mtlv.errors import TrackingError
+from mtlv.tracking import Metric, RunSpec, Tracker
+from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+MINIMAL = """
+from mtlv.tracking import Metric, RunSpec
+from mtlv.tracking.mlflow_tracker import MlflowTracker
+tracker = MlflowTracker(None, "first")
+run = tracker.open_run(RunSpec("u", "name"))
+tracker.metrics(run, [Metric("a", 1.0)])
+tracker.close(run)
+"""
+
+
+@pytest.fixture(scope="session")
+def first(tmp_path_factory):
+    """A folder where a program made the default store, and what it said on the terminal.
+
+    MLflow takes seconds to make the tables, so they are made once and copied.
+    """
+    folder = tmp_path_factory.mktemp("first")
+    done = subprocess.run([sys.executable, "-c", MINIMAL], cwd=folder, capture_output=True, text=True)
+    return folder, done.stdout + done.stderr
+
+
+@pytest.fixture
+def tracker(first, tmp_path):
+    shutil.copy(first[0] / "mlflow.db", tmp_path / "mlflow.db")
+    return MlflowTracker(f"sqlite:///{tmp_path / 'mlflow.db'}", "my experiment")
+
+
+@pytest.fixture
+def client(tracker):
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracker.uri)
+
+
+def test_it_is_a_tracker(tracker):
+    assert isinstance(tracker, Tracker)
+
+
+def test_experiment(tracker, client, tmp_path):
+    experiment = client.get_experiment_by_name("my experiment")
+    assert experiment.experiment_id == tracker.experiment_id
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+    assert experiment.artifact_location == (tmp_path / "mlruns" / "my_experiment").as_uri()
+    assert tracker.page.endswith(f"/#/experiments/{tracker.experiment_id}/runs?workflowType=machine_learning")
+    assert MlflowTracker(tracker.uri, "my experiment").experiment_id == tracker.experiment_id
+
+
+def test_runs_are_nested_and_carry_what_the_page_shows(tracker, client):
+    parent = tracker.open_run(RunSpec("p", "gmtl minilm", kind="suite member"))
+    child = tracker.open_run(
+        RunSpec(
+            "c",
+            "fold 0",
+            kind="fold",
+            parent=parent,
+            params={"fold": 0, "k": None},
+            tags={"mtlv.version": "1"},
+        )
+    )
+    run = client.get_run(child)
+    assert run.info.run_name == "fold 0"
+    assert run.info.status == "RUNNING"
+    assert run.data.params == {"fold": "0", "k": "null"}
+    tags = run.data.tags
+    assert tags["mlflow.parentRunId"] == parent
+    assert (tags["mtlv.uid"], tags["mtlv.kind"], tags["mtlv.version"]) == ("c", "fold", "1")
+    assert tags["mlflow.source.name"] == "mtlv"
+    assert "mlflow.parentRunId" not in client.get_run(parent).data.tags
+
+
+def test_logging_everything_again_changes_nothing(tracker, client):
+    metrics = [
+        Metric(f"val.tasks.f1/肺炎 {t}", t / 7, step, 1000 + step) for t in range(300) for step in range(4)
+    ]
+    metrics.append(Metric("train/loss", math.nan, 0, 1000))
+    spec = RunSpec(
+        "again", "name", params={f"p.{i}": i for i in range(150)}, tags={f"t{i}": "x" for i in range(120)}
+    )
+    ids = set()
+    for _ in range(2):
+        run = tracker.open_run(spec)
+        tracker.metrics(run, metrics)
+        tracker.text(run, "same", "report/x.txt")
+        tracker.close(run)
+        ids.add(run)
+    assert len(ids) == 1
+    assert len(client.search_runs([tracker.experiment_id])) == 1
+    data = client.get_run(run).data
+    assert (len(data.metrics), len(data.params)) == (301, 150)
+    assert len(client.get_metric_history(run, "train/loss")) == 1
+    assert [p.step for p in client.get_metric_history(run, "val.tasks.f1/肺炎 299")] == [0, 1, 2, 3]
+    assert client.get_run(run).info.status == "FINISHED"
+
+
+def test_a_run_taken_up_again_keeps_its_params(tracker, client):
+    run = tracker.open_run(RunSpec("u", "name", params={"a": 1}, tags={"t": "old"}))
+    tracker.close(run, "KILLED")
+    assert client.get_run(run).info.status == "KILLED"
+    assert tracker.open_run(RunSpec("u", "name", params={"a": 2, "b": 3}, tags={"t": "new"})) == run
+    found = client.get_run(run)
+    assert (found.info.status, found.data.params, found.data.tags["t"]) == (
+        "RUNNING",
+        {"a": "1", "b": "3"},
+        "new",
+    )
+
+
+def test_a_deleted_run_and_another_experiment_are_not_taken_up(tracker, client):
+    run = tracker.open_run(RunSpec("u", "name"))
+    client.delete_run(run)
+    assert tracker.open_run(RunSpec("u", "name")) != run
+    other = MlflowTracker(tracker.uri, "another")
+    assert len({run, other.open_run(RunSpec("u", "name")), tracker.open_run(RunSpec("u", "name"))}) == 3
+
+
+def test_a_bad_key_sends_nothing(tracker, client):
+    run = tracker.open_run(RunSpec("u", "name"))
+    with pytest.raises(TrackingError, match="a metric key has signs that MLflow refuses"):
+        tracker.metrics(run, [Metric("good", 1.0), Metric("catheters, indwelling", 1.0)])
+    assert client.get_run(run).data.metrics == {}
+
+
+def test_infinity_is_stored_as_nan(tracker, client):
+    run = tracker.open_run(RunSpec("u", "name"))
+    tracker.metrics(run, [Metric("a", math.inf)])
+    assert math.isnan(client.get_run(run).data.metrics["a"])
+
+
+def test_artifacts(tracker, client, tmp_path):
+    run = tracker.open_run(RunSpec("u", "name"))
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    (folder / "test.parquet").write_bytes(b"x")
+    (tmp_path / "elbow.png").write_bytes(b"png")
+    tracker.artifact(run, tmp_path / "elbow.png")
+    tracker.artifact(run, folder, "scores")
+    tracker.text(run, "é,1\n", "report/per_task.csv")
+    assert {a.path for a in client.list_artifacts(run)} == {"elbow.png", "scores", "report"}
+    assert [a.path for a in client.list_artifacts(run, "scores")] == ["scores/test.parquet"]
+    text = tmp_path / "mlruns" / "my_experiment" / run / "artifacts" / "report" / "per_task.csv"
+    assert text.read_bytes() == "é,1\n".encode()
+    with pytest.raises(TrackingError, match=r"nothing\.png` is not there"):
+        tracker.artifact(run, tmp_path / "nothing.png")
+
+
+def test_the_active_run_is_left_alone(tracker):
+    import mlflow
+
+    tracker.close(tracker.open_run(RunSpec("u", "name")))
+    assert mlflow.active_run() is None
+
+
+def test_a_deleted_experiment_says_how_to_restore_it(tracker, client):
+    client.delete_experiment(tracker.experiment_id)
+    with pytest.raises(
+        TrackingError, match=r"was deleted in MLflow; run `mlflow experiments restore -x \d+`"
+    ):
+        MlflowTracker(tracker.uri, "my experiment")
+
+
+def test_an_unknown_run(tracker):
+    with pytest.raises(TrackingError, match=r"the tracking store `sqlite:.*` failed: .*nowhere"):
+        tracker.metrics("nowhere", [Metric("a", 1.0)])
+
+
+def test_a_server_that_is_not_there_is_named_within_seconds():
+    start = time.perf_counter()
+    with pytest.raises(
+        TrackingError, match=r"server `http://\*\*\*@127.0.0.1:9` cannot be reached"
+    ) as caught:
+        MlflowTracker("http://me:secret@127.0.0.1:9", "e")
+    assert time.perf_counter() - start < 8
+    assert "secret" not in str(caught.value)
+    assert "start it, correct `tracking.uri`" in str(caught.value)
+
+
+def test_the_default_store_is_made_here_without_a_word(first):
+    folder, said = first
+    assert said == ""
+    assert {path.name for path in folder.iterdir()} <= {"mlflow.db", "mlruns"}
+
+
+def test_importing_the_trackers_does_not_import_mlflow():
+    code = "import sys, mtlv.tracking.mlflow_tracker; assert 'mlflow' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
