@@ -81,6 +81,8 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
     from sklearn.cluster import HDBSCAN
 
     items = len(features)
+    if spec.noise not in ("own_group", "nearest"):
+        raise GroupingError("unknown `grouping.noise`", got=spec.noise, allowed="own_group, nearest")
     if items == 1:
         return Labelled(np.zeros(1, dtype=np.intp))
     if not 2 <= spec.min_cluster_size <= items:
@@ -102,8 +104,6 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
 
 def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> Labelled:
     """Labels without noise (-1)."""
-    if noise not in ("own_group", "nearest"):
-        raise GroupingError("unknown `grouping.noise`", got=noise, allowed="own_group, nearest")
     lost = np.flatnonzero(labels < 0)
     if not lost.size:
         return Labelled(labels)

@@ -44,24 +44,26 @@ def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | Non
 def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
     """The `kmedoids` package (GPL-3.0-or-later), from the same starts as the code here."""
     package = _load("kmedoids", engine="kmedoids")
-    search = package.fasterpam if spec.algorithm == "fasterpam" else package.alternating
-    options: dict[str, Any] = {"n_cpu": 1} if spec.algorithm == "fasterpam" else {}
-    tried = starts(
-        distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
-    )
     found = []
-    for start in tried:
-        result = search(distances, start.astype(np.uint64), random_state=spec.seed, **options)
-        medoids = np.asarray(result.medoids, dtype=np.intp)
-        found.append(assigned(distances, medoids, iterations=int(result.n_iter)))
+    for start in starts(
+        distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
+    ):
+        medoids = start.astype(np.uint64)
+        if spec.algorithm == "fasterpam":  # one thread: with more, the order of the swaps would be chance
+            result = package.fasterpam(distances, medoids, n_cpu=1)
+        else:
+            result = package.alternating(distances, medoids)
+        found.append(
+            assigned(distances, np.asarray(result.medoids, dtype=np.intp), iterations=int(result.n_iter))
+        )
     return min(found, key=lambda result: result.inertia)
 
 
 def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
-    """scikit-learn-extra's KMedoids; for `fasterpam`, which it lacks, its PAM (the same swaps, best first)."""
+    """scikit-learn-extra's KMedoids; for `fasterpam`, which it lacks, its PAM (same swaps, best first)."""
     package = _load("sklearn_extra.cluster", engine="scikit-learn-extra")
     method = "pam" if spec.algorithm == "fasterpam" and k > 1 else "alternate"
-    inits = [spec.init] if spec.init != "random" else []
+    inits: list[str] = [spec.init] if spec.init != "random" else []
     if spec.init == "random" or method == "pam":
         inits += ["random"] * max(spec.restarts - len(inits), 1 - len(inits))
     found = []

@@ -47,7 +47,7 @@ def kmedoids(
     *,
     algorithm: str = "fasterpam",
     init: str = "build",
-    restarts: int = 10,
+    restarts: int = 20,
     seed: int = 0,
     built: Indices | None = None,
 ) -> Medoids:
@@ -92,8 +92,9 @@ def starts(
     """The medoids [k] from which searches begin.
 
     The first is `init`: `build` (PAM's greedy BUILD), `heuristic` (the k items of smallest total distance) or
-    `random`; FasterPAM and random starts go on with random ones, `restarts` in all. `alternate` from a start
-    that is not random runs once, as scikit-learn-extra does.
+    `random`. FasterPAM and random starts go on with random ones, `restarts` in all; 20 by default, because
+    with 10 one in fifty of the test's problems stayed above the best of PAM. `alternate` from a start that is
+    not random runs once, as scikit-learn-extra does.
 
     Args:
         built: BUILD's medoids for this k or a larger one, where they are known already.

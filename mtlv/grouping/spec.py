@@ -41,7 +41,7 @@ class GroupingSpec:
     engine: Literal["builtin", "kmedoids", "scikit-learn-extra"] = "builtin"
     algorithm: Literal["fasterpam", "alternate"] = "fasterpam"
     init: Literal["build", "heuristic", "random"] = "build"
-    restarts: int = 10
+    restarts: int = 20
     linkage: Literal["average", "complete", "single", "ward"] = "average"
     min_cluster_size: int = 2
     bandwidth: float | None = None

@@ -1,0 +1,79 @@
+"""The elbow: the curve, the knee by its formula, and a reason in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from mtlv.grouping import GroupingSpec, elbow, group, knee
+
+BLOBS, _ = make_blobs([5, 6, 7, 5], n_features=8, cluster_std=0.4, random_state=1)
+
+
+def test_the_knee_of_clear_groups_is_their_number():
+    found = elbow(BLOBS, GroupingSpec(), k_max=10)
+    assert found.recommended == 4
+    assert found.k == tuple(range(1, 11))
+    assert found.silhouette[0] is None
+    assert int(np.argmax([value or 0 for value in found.silhouette])) + 1 == 4
+
+
+def test_the_curve_holds_what_group_finds():
+    found = elbow(BLOBS, GroupingSpec(), k_max=6)
+    for k, inertia, silhouette in zip(found.k, found.inertia, found.silhouette, strict=True):
+        one = group(BLOBS, GroupingSpec(), k=k)
+        assert (one.inertia, one.silhouette) == (inertia, silhouette)
+
+
+def test_inertia_falls_to_zero_at_one_group_per_task():
+    found = elbow(BLOBS, GroupingSpec(), k_max=99)
+    assert found.k[-1] == len(BLOBS)
+    assert found.inertia[-1] == 0
+    assert (np.diff(found.inertia) <= 1e-12).all()
+    assert found.silhouette[-1] is None
+
+
+def test_knee_by_hand():
+    # chord from (1, 10) to (5, 2); heights under it, as shares of 8: k=2: 0.25, k=3: 0.375, k=4: 0.1875
+    best, below = knee([10.0, 6.0, 3.0, 2.5, 2.0], items=9)
+    assert (best, below) == (3, pytest.approx(0.375))
+
+
+@pytest.mark.parametrize(
+    ("items", "curve", "best"), [(1, [0.0], 1), (2, [3.0, 0.0], 1), (3, [3.0, 1.0, 0.0], 2)]
+)
+def test_few_tasks(items, curve, best):
+    assert knee(curve, items=items)[0] == best
+
+
+@pytest.mark.parametrize("curve", [[5.0, 4.0, 3.0, 2.0], [0.0, 0.0, 0.0], [4.0, 1.0]])
+def test_a_curve_without_a_knee_gives_the_smallest_split(curve):
+    assert knee(curve, items=8)[0] == 2
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 5])
+def test_few_tasks_have_a_reason(items):
+    found = elbow(BLOBS[:items], GroupingSpec(), k_max=10)
+    assert found.reason.startswith(f"k = {found.recommended}: ")
+    assert found.recommended == (1 if items < 3 else found.recommended)
+    assert items < 3 or found.recommended >= 2
+
+
+def test_the_reason_gives_the_numbers():
+    found = elbow(BLOBS, GroupingSpec(), k_max=10)
+    assert f"{found.inertia[3]:.4g}" in found.reason
+    assert f"{found.inertia[0]:.4g}" in found.reason
+    assert "furthest below the straight line from k = 1 to k = 10" in found.reason
+    assert found.reason.endswith("is the highest too.")
+
+
+@pytest.mark.parametrize("method", ["hdbscan", "meanshift", "random"])
+def test_methods_that_find_k_show_the_curve_of_k_medoids(method):
+    assert elbow(BLOBS, GroupingSpec(method=method), k_max=5) == elbow(BLOBS, GroupingSpec(), k_max=5)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "agglomerative"])
+def test_methods_that_take_k_have_a_curve_of_their_own(method):
+    found = elbow(BLOBS, GroupingSpec(method=method), k_max=10)
+    assert found.recommended == 4

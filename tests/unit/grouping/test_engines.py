@@ -1,0 +1,62 @@
+"""Optional engines: the same groups, and an exact message where one cannot be imported."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from mtlv.errors import GroupingError
+from mtlv.grouping import GroupingSpec, engines, group
+
+FEATURES = np.random.default_rng(7).normal(size=(24, 6))
+
+
+@pytest.mark.parametrize("algorithm", ["fasterpam", "alternate"])
+@pytest.mark.parametrize("init", ["build", "heuristic", "random"])
+def test_the_kmedoids_package_gives_the_same_groups(algorithm, init):
+    pytest.importorskip("kmedoids", reason="the `kmedoids` package is a test dependency")
+    spec = GroupingSpec(algorithm=algorithm, init=init, restarts=20)
+    ours = group(FEATURES, spec, k=4)
+    theirs = group(
+        FEATURES, GroupingSpec(engine="kmedoids", algorithm=algorithm, init=init, restarts=20), k=4
+    )
+    assert theirs.inertia == pytest.approx(ours.inertia)
+    assert theirs.labels == ours.labels
+
+
+def _fail_with(monkeypatch, error):
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr(importlib, "import_module", fail)
+
+
+def test_scikit_learn_extra_under_numpy_2_says_what_is_wrong(monkeypatch):
+    _fail_with(monkeypatch, ValueError("numpy.dtype size changed, may indicate binary incompatibility"))
+    monkeypatch.setattr(engines.np, "__version__", "2.4.1")
+    with pytest.raises(GroupingError) as caught:
+        group(FEATURES, GroupingSpec(engine="scikit-learn-extra"), k=3)
+    text = str(caught.value)
+    assert "its 0.3.0 wheels do not import under NumPy 2 (dtype size error)" in text
+    assert "do under NumPy 1.26.4 with scikit-learn 1.9 (got NumPy 2.4.1)" in text
+    assert "pip install scikit-learn-extra==0.3.0 numpy==1.26.4" in text
+    assert "`grouping.engine: builtin`" in text
+    assert "numpy.dtype size changed" in text
+
+
+def test_a_missing_kmedoids_package_says_how_to_get_it(monkeypatch):
+    _fail_with(monkeypatch, ModuleNotFoundError("No module named 'kmedoids'"))
+    with pytest.raises(
+        GroupingError, match=r"pip install 'mtlv\[kmedoids\]'.*GPL-3.0.*No module named 'kmedoids'"
+    ):
+        engines.check_engine("kmedoids")
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(
+        GroupingError, match=r"`grouping.engine` \(got pam\); allowed: builtin, kmedoids, scikit"
+    ):
+        group(FEATURES, GroupingSpec(engine="pam"), k=3)
+    engines.check_engine("builtin")

@@ -1,0 +1,233 @@
+"""Properties of every method: a partition, repeatable, k as asked, blind to the order of the items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+
+from mtlv.errors import GroupingError
+from mtlv.grouping import METHODS, TAKES_K, Grouping, GroupingSpec, group, random_groups, random_like
+from mtlv.grouping.cluster import _placed
+from mtlv.grouping.distance import distances, silhouette
+
+FEATURE_METHODS = [method for method in METHODS if method != "given"]
+IN_ANY_ORDER = [method for method in FEATURE_METHODS if method != "random"]  # random draws by position
+BLOBS, TRUTH = make_blobs([6, 7, 8], n_features=4, centers=None, cluster_std=0.3, random_state=3)
+
+
+def features_for(method: str, items: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(3, 3000, size=items) if method == "kde" else rng.normal(size=(items, 6))
+
+
+@pytest.mark.parametrize("method", FEATURE_METHODS)
+@pytest.mark.parametrize("items", [1, 2, 3, 4, 7, 19])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_task_is_in_exactly_one_group(method, items, seed):
+    found = group(features_for(method, items, seed), GroupingSpec(method=method, seed=seed))
+    members = [item for one in found.groups() for item in one]
+    assert sorted(members) == list(range(items))
+    assert all(found.groups())
+    assert [found.labels[medoid] for medoid in found.medoids] == list(range(found.k))
+    firsts = [one[0] for one in found.groups()]
+    assert firsts == sorted(firsts)
+
+
+@pytest.mark.parametrize("method", FEATURE_METHODS)
+def test_the_same_call_gives_the_same_groups(method):
+    features = features_for(method, 19, seed=1)
+    spec = GroupingSpec(method=method, seed=4)
+    assert group(features, spec) == group(features, spec)
+
+
+@pytest.mark.parametrize("method", TAKES_K)
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+def test_as_many_groups_as_asked(method, k):
+    features = features_for(method, 12, seed=2)
+    assert group(features, GroupingSpec(method=method), k=k).k == k
+    assert group(features, GroupingSpec(method=method, k=k)).k == k
+
+
+@pytest.mark.parametrize("method", IN_ANY_ORDER)
+def test_the_order_of_the_tasks_does_not_matter(method):
+    features = np.repeat([10, 12, 400, 450, 9000], [4, 4, 4, 4, 5]) if method == "kde" else BLOBS
+    features = np.asarray(features, dtype=float)
+    spec = GroupingSpec(method=method, bandwidth=0.3 if method in ("kde", "meanshift") else None)
+    order = np.random.default_rng(0).permutation(len(features))
+    k = 3 if method in TAKES_K else None
+    straight, mixed = group(features, spec, k=k), group(features[order], spec, k=k)
+    assert adjusted_rand_score(np.array(straight.labels)[order], mixed.labels) == 1.0
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "kmeans", "agglomerative"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_clear_groups_are_found(method, metric):
+    directions = np.repeat(np.eye(3), 6, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(18, 3))
+    found = group(directions, GroupingSpec(method=method, metric=metric, scaling="none"), k=3)
+    assert found.groups() == (tuple(range(6)), tuple(range(6, 12)), tuple(range(12, 18)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_hdbscan_never_joins_clear_groups(metric):
+    directions = np.repeat(np.eye(3), 6, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(18, 3))
+    found = group(directions, GroupingSpec(method="hdbscan", metric=metric, noise="nearest", scaling="none"))
+    assert all(len({item // 6 for item in members}) == 1 for members in found.groups())
+
+
+@pytest.mark.parametrize("linkage", ["average", "complete", "single", "ward"])
+def test_every_linkage_finds_the_blobs(linkage):
+    found = group(BLOBS, GroupingSpec(method="agglomerative", linkage=linkage), k=3)
+    assert adjusted_rand_score(TRUTH, found.labels) == 1.0
+
+
+@pytest.mark.parametrize("method", ["hdbscan", "meanshift"])
+def test_methods_that_find_k_ignore_one_and_say_so(method):
+    found = group(BLOBS, GroupingSpec(method=method), k=5)
+    assert f"k = 5 was ignored: {method} finds its own" in found.notes
+    assert found.labels == group(BLOBS, GroupingSpec(method=method)).labels
+
+
+def test_auto_takes_the_k_of_the_elbow_and_says_why():
+    found = group(BLOBS, GroupingSpec(method="kmedoids"))
+    assert found.k == 3
+    assert found.notes[-1].startswith("k = 3: there the inertia is ")
+
+
+@pytest.mark.parametrize(("noise", "labels"), [("own_group", [0, 2, 1, 2]), ("nearest", [0, 0, 1, 1])])
+def test_the_noise_of_hdbscan_has_a_place(noise, labels):
+    table = np.abs(np.subtract.outer([0.0, 1, 10, 8], [0.0, 1, 10, 8]))
+    placed = _placed(np.array([0, -1, 1, -1]), table, noise)
+    assert placed.labels.tolist() == labels
+    assert placed.notes[0].startswith("HDBSCAN called 2 tasks noise")
+
+
+def test_where_all_is_noise_there_is_one_group():
+    placed = _placed(np.array([-1, -1]), np.zeros((2, 2)), "nearest")
+    assert (placed.labels.tolist(), placed.notes) == (
+        [0, 0],
+        ("HDBSCAN called every task noise: they are one group",),
+    )
+
+
+def test_hdbscan_keeps_its_last_cluster():
+    found = group(BLOBS, GroupingSpec(method="hdbscan"))
+    assert sum(found.sizes) == len(BLOBS)
+
+
+def test_random_has_the_sizes_of_the_k_medoids_groups():
+    spec = GroupingSpec(method="random", seed=1)
+    sizes = group(BLOBS, replace(spec, method="kmedoids"), k=3).sizes
+    found = group(BLOBS, spec, k=3)
+    assert sorted(found.sizes) == sorted(sizes)
+    assert found.labels != group(BLOBS, replace(spec, seed=2), k=3).labels
+    assert "random groups with the sizes that k-medoids finds for k = 3" in found.notes[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_like_keeps_the_sizes(seed):
+    found = random_like([5, 1, 3], seed=seed)
+    assert sorted(found.sizes) == [1, 3, 5]
+    assert found == random_like([5, 1, 3], seed=seed)
+
+
+def test_random_groups_are_near_equal():
+    assert sorted(random_groups(11, 3, seed=0).sizes) == [3, 4, 4]
+
+
+def test_random_like_refuses_an_empty_group():
+    with pytest.raises(GroupingError, match=r"`sizes` of random groups .* \(got \[2, 0\]\)"):
+        random_like([2, 0], seed=0)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("k", [2, 4, 9])
+def test_silhouette_is_that_of_scikit_learn(metric, k):
+    rng = np.random.default_rng(k)
+    features = rng.normal(size=(15, 5))
+    labels = np.concatenate([np.arange(k), rng.integers(0, k, size=15 - k)])
+    expected = silhouette_score(features, labels, metric=metric)
+    assert silhouette(distances(features, metric), labels) == pytest.approx(expected, abs=1e-12)
+
+
+def test_silhouette_of_one_group_or_of_single_items_is_not_defined():
+    table = distances(np.arange(4.0)[:, None], "euclidean")
+    assert silhouette(table, [0, 0, 0, 0]) is None
+    assert silhouette(table, [0, 1, 2, 3]) is None
+    assert silhouette(np.zeros((3, 3)), [0, 0, 1]) == 0.0
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "kmeans", "agglomerative", "random"])
+def test_k_above_the_number_of_tasks_is_refused(method):
+    with pytest.raises(GroupingError, match=r"`grouping.k` must be .* \(got 5\); allowed: 1 to 4"):
+        group(np.arange(8.0).reshape(4, 2), GroupingSpec(method=method), k=5)
+
+
+def test_features_that_are_not_finite_are_refused_with_their_rows():
+    features = np.ones((4, 2))
+    features[2, 1] = np.nan
+    with pytest.raises(
+        GroupingError, match=r"`features` of 1 of 4 tasks are not finite numbers \(got rows 2\)"
+    ):
+        group(features, GroupingSpec(), k=2)
+
+
+@pytest.mark.parametrize(
+    ("features", "spec", "text"),
+    [
+        (
+            BLOBS,
+            GroupingSpec(method="kmeens"),
+            r"unknown `grouping.method` \(got kmeens\); allowed: kmedoids",
+        ),
+        (BLOBS, GroupingSpec(method="given"), "takes names, not features; call `given`"),
+        (BLOBS, GroupingSpec(metric="manhattan"), r"`grouping.metric` \(got manhattan\); allowed: euclidean"),
+        (BLOBS, GroupingSpec(scaling="z"), r"`grouping.scaling` \(got z\); allowed: minmax, l2, none"),
+        ([1, 2, 3], GroupingSpec(metric="cosine"), "`grouping.metric: cosine` needs more than one number"),
+        (
+            BLOBS,
+            GroupingSpec(method="agglomerative", linkage="ward", metric="cosine"),
+            "`grouping.linkage: ward`",
+        ),
+        (
+            BLOBS,
+            GroupingSpec(method="kde"),
+            r"one count each \(got 4 numbers per task\); set `grouping.features:",
+        ),
+        ([3, -1, 2], GroupingSpec(method="kde"), "got a negative count"),
+        (
+            [3, 1, 2],
+            GroupingSpec(method="kde", bandwidth=0),
+            r"`grouping.bandwidth` must be above 0 \(got 0\)",
+        ),
+        (BLOBS, GroupingSpec(method="meanshift", bandwidth=-1), "`grouping.bandwidth` must be above 0"),
+        (
+            BLOBS,
+            GroupingSpec(method="hdbscan", min_cluster_size=40),
+            r"`grouping.min_cluster_size` .* 2 to 21",
+        ),
+        (
+            BLOBS,
+            GroupingSpec(method="hdbscan", noise="drop"),
+            r"`grouping.noise` \(got drop\); allowed: own_group",
+        ),
+        (np.zeros((3, 2)), GroupingSpec(method="kmeans", k=2), "tasks with different features for kmeans"),
+        (np.zeros((0, 2)), GroupingSpec(), r"a row per task \(got shape \(0, 2\)\)"),
+        (BLOBS, GroupingSpec(k_max=0), r"`grouping.k_max` must be 1 or more \(got 0\)"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(features, spec, text):
+    with pytest.raises(GroupingError, match=text):
+        group(features, spec)
+
+
+def test_a_result_that_is_no_partition_cannot_be_made():
+    with pytest.raises(GroupingError, match="groups do not partition the tasks"):
+        Grouping((0, 2, 2))
+    with pytest.raises(GroupingError, match="groups do not partition the tasks"):
+        Grouping((0, -1, 1))
+    with pytest.raises(GroupingError, match="a group's medoid must be one of its own tasks"):
+        Grouping((0, 0, 1), medoids=(2, 0))
