@@ -47,7 +47,7 @@ class Table:
                 raise DataError(
                     f"`{self.path.name}` has no column `{name}` ({setting})",
                     allowed=", ".join(self.columns),
-                    then=nearest(name, self.columns),
+                    then=_nearest(name, self.columns),
                 )
 
 
@@ -87,7 +87,7 @@ def read_text(path: Path) -> str:
 def decode(data: bytes, name: str) -> str:
     """`data` as UTF-8; `name` is what a message calls it."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         start = error.start
         line = error.object[:start].count(b"\n") + 1
@@ -97,6 +97,12 @@ def decode(data: bytes, name: str) -> str:
             allowed="UTF-8",
             then="save the file as UTF-8",
         ) from error
+
+
+def _nearest(name: str, columns: Sequence[str]) -> str:
+    """The column that differs in case only, else the nearest."""
+    same = next((column for column in columns if column.strip().lower() == name.strip().lower()), None)
+    return f"did you mean `{same}`?" if same else nearest(name, columns)
 
 
 def _delimited(path: Path, delimiter: str) -> Table:

@@ -181,9 +181,10 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits of ids, texts, task names and targets."""
+        """16 hexadecimal digits of ids, texts, own parts, task names and targets."""
         digest = hashlib.sha256()
-        for values in (self.names, self.ids, self.texts):
+        for values in (self.names, self.ids, self.texts, self.parts or ()):
+            digest.update(len(values).to_bytes(8, "big"))
             for value in values:
                 data = value.encode("utf-8", "surrogatepass")
                 digest.update(len(data).to_bytes(8, "big") + data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,7 +116,10 @@ class _Texts:
         split = MultilabelStratifiedShuffleSplit(
             n_splits=1, test_size=share, random_state=seed_from(self.seed, purpose)
         )
-        rest, taken = next(split.split(units, self._strata(units)))
+        try:
+            rest, taken = next(split.split(units, self._strata(units)))
+        except ValueError as error:  # the library's own check of sizes
+            raise DataError(f"no {purpose} part can be drawn from {len(units)} texts", got=error) from error
         return self._rows(rows, units[rest]), self._rows(rows, units[taken])
 
     def folds(self, rows: Rows, count: int) -> list[tuple[Rows, Rows]]:
@@ -225,7 +229,10 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
         "folds": [_ids(corpus, fold) | {"notes": list(fold.notes)} for fold in folds],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    # Written beside and moved, so that another process never reads half a file.
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    beside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    beside.replace(path)
 
 
 def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:

@@ -52,7 +52,8 @@ def load(name: str, options: DataOptions) -> Corpus:
     """
     module = _module(name)
     corpus: Corpus = module.load(_existing(name, module.CARD, options), options)
-    corpus = replace(corpus, tasks=select(corpus.tasks, options, name))
+    chosen = select(corpus.tasks, options, name)
+    corpus = replace(corpus, tasks=chosen, targets={task.name: corpus.targets[task.name] for task in chosen})
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
     bare = [task.name for task in corpus.tasks if not corpus.targets[task.name].any()]

@@ -53,7 +53,7 @@ _LABELS = (
     ),
     Label(
         "sustaining proliferative signaling",
-        "Cancer cells keep themselves dividing through growth factors, their receptors or what lies downstream.",
+        "Cancer cells keep themselves dividing through growth factors, receptors or what lies downstream.",
     ),
     Label(
         "tumor promoting inflammation",

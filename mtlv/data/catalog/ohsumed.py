@@ -109,7 +109,7 @@ _LABELS = (
     ),
     Label(
         "Endocrine Diseases",
-        "Diseases of glands that make hormones, such as the thyroid, pituitary, adrenals or pancreatic islets.",
+        "Diseases of glands that make hormones, such as the thyroid, the pituitary or the adrenals.",
         "C19",
     ),
     Label(
@@ -139,8 +139,8 @@ CARD = Card(
     title="OHSUMED, the first 20,000 abstracts of 1991, 23 MeSH disease categories",
     address="http://disi.unitn.it/moschitti/corpora.htm",
     licence="not stated for this release; the abstracts are MEDLINE's, for research use",
-    citation="Hersh W, Buckley C, Leone TJ, Hickam D. OHSUMED: an interactive retrieval evaluation and new large "
-    "test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
+    citation="Hersh W, Buckley C, Leone TJ, Hickam D. OHSUMED: an interactive retrieval evaluation and new "
+    "large test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
     labels=_LABELS,
     by_hand="the source offers plain http only, which mtlv does not download from: get "
     "ohsumed-first-20000-docs.tar.gz from the address above and set `data.path` to it",
@@ -151,7 +151,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     """All documents, each once, with the corpus's own training and test part.
 
     Raises:
-        DataError: no such tree, an unknown folder, an id in both parts or with two contents, unreadable bytes.
+        DataError: no such tree, an unknown folder, an id in both parts or with two contents.
     """
     assert path is not None
     codes = {label.code: label.name for label in _LABELS}

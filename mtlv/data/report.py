@@ -1,0 +1,143 @@
+"""What `mtlv data check` says about a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtlv.data.source import PARTS, Corpus
+from mtlv.data.splits import Fold
+
+# Texts -> their lengths in tokens, special tokens included.
+Lengths = Callable[[Sequence[str]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class LengthSummary:
+    """Lengths of documents in tokens: least, median, 95th percentile, most, and how many are cut."""
+
+    least: int
+    median: int
+    p95: int
+    most: int
+    cut: int
+    max_length: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Figures of a corpus and its folds.
+
+    Args:
+        name, generated: of the corpus.
+        documents: N.
+        unlabelled: documents with none of the labels.
+        duplicates: documents whose text equals an earlier one's.
+        sizes: part -> documents, per fold.
+        counts: label -> positives in all documents.
+        per_part: label -> part -> positives, in the first fold.
+        rare: labels with fewer positives than there are folds.
+        lengths: in tokens; None where no tokenizer was at hand.
+        notes: of the corpus and its folds.
+    """
+
+    name: str
+    generated: bool
+    documents: int
+    unlabelled: int
+    duplicates: int
+    sizes: tuple[Mapping[str, int], ...]
+    counts: Mapping[str, int]
+    per_part: Mapping[str, Mapping[str, int]]
+    rare: tuple[str, ...]
+    lengths: LengthSummary | None
+    notes: tuple[str, ...]
+
+
+def inspect(
+    corpus: Corpus,
+    folds: Sequence[Fold],
+    *,
+    wanted_folds: int = 1,
+    lengths: Lengths | None = None,
+    max_length: int = 128,
+) -> Report:
+    """Count what is worth knowing before training.
+
+    Args:
+        corpus: N documents, T labels.
+        folds: as made for it; may be empty where they could not be made.
+        wanted_folds: how many were asked for.
+        lengths: counts tokens.
+        max_length: where documents are cut, in tokens.
+    """
+    targets = corpus.matrix()
+    counts = dict(zip(corpus.names, targets.sum(axis=0).tolist(), strict=True))
+    notes = (*corpus.notes, *(folds[0].notes if folds else ()))
+    return Report(
+        name=corpus.name,
+        generated=corpus.generated,
+        documents=len(corpus),
+        unlabelled=int((~targets.any(axis=1)).sum()),
+        duplicates=len(corpus) - len(set(corpus.texts)),
+        sizes=tuple({part: len(fold.part(part)) for part in PARTS} for fold in folds),
+        counts=counts,
+        per_part=_per_part(corpus, folds[0]) if folds else {},
+        rare=tuple(name for name, count in counts.items() if count < wanted_folds),
+        lengths=None if lengths is None else summarise(lengths(corpus.texts), max_length),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def summarise(lengths: Sequence[int], max_length: int) -> LengthSummary:
+    """Least, median, 95th percentile and most of N lengths, and how many are above `max_length`."""
+    values = np.asarray(lengths)
+    median, p95 = np.percentile(values, [50, 95], method="higher").astype(int).tolist()
+    cut = int((values > max_length).sum())
+    return LengthSummary(int(values.min()), median, p95, int(values.max()), cut, max_length)
+
+
+def lines(report: Report) -> list[str]:
+    """The report as text, a line each."""
+    made_up = " (generated: no document is real)" if report.generated else ""
+    out = [
+        f"corpus      {report.name}{made_up}",
+        f"documents   {report.documents:,}, {report.unlabelled:,} with none of the labels",
+        f"labels      {len(report.counts)}",
+        f"duplicates  {report.duplicates:,} documents repeat an earlier text exactly",
+        _length_line(report.lengths),
+    ]
+    for index, sizes in enumerate(report.sizes):
+        out.append(f"fold {index}      " + ", ".join(f"{part} {size:,}" for part, size in sizes.items()))
+    rare = ", ".join(report.rare) if report.rare else "none"
+    out.append(f"rare        labels in fewer documents than folds: {rare}")
+    out += [f"note        {note}" for note in report.notes]
+    return [*out, "", *_table(report)]
+
+
+def _length_line(lengths: LengthSummary | None) -> str:
+    if lengths is None:
+        return "tokens      not counted: no tokenizer at hand"
+    return (
+        f"tokens      {lengths.least} to {lengths.most}, median {lengths.median}, 95 % up to {lengths.p95}; "
+        f"{lengths.cut:,} documents are cut at {lengths.max_length}"
+    )
+
+
+def _table(report: Report) -> list[str]:
+    """Positives per label: all, and in each part of the first fold."""
+    parts = list(PARTS) if report.per_part else []
+    width = max(len("label"), *(len(name) for name in report.counts))
+    head = f"{'label':<{width}}  {'all':>7}" + "".join(f"  {part:>10}" for part in parts)
+    rows = [
+        f"{name:<{width}}  {count:>7,}" + "".join(f"  {report.per_part[name][part]:>10,}" for part in parts)
+        for name, count in report.counts.items()
+    ]
+    return [head + ("  (fold 0)" if parts else ""), *rows]
+
+
+def _per_part(corpus: Corpus, fold: Fold) -> dict[str, dict[str, int]]:
+    targets = {part: corpus.matrix()[fold.part(part)].sum(axis=0).tolist() for part in PARTS}
+    return {name: {part: targets[part][i] for part in PARTS} for i, name in enumerate(corpus.names)}

@@ -1,0 +1,155 @@
+"""What `mtlv data list | show | fetch | check` needs; returns lines, prints nothing."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.data import catalog, report
+from mtlv.data.fetch import Progress, fetch
+from mtlv.data.source import Card, Columns, Corpus, DataOptions
+from mtlv.data.splits import Fold, make_folds
+from mtlv.errors import DataError
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Data
+
+
+@dataclass(frozen=True)
+class CorpusCheck:
+    """What `mtlv data check` found.
+
+    Args:
+        lines: to print.
+        problem: why the corpus could not be divided; None where it could.
+    """
+
+    lines: tuple[str, ...]
+    problem: DataError | None = None
+
+
+def options_of(data: Data) -> DataOptions:
+    """The `data` settings that concern reading, as plain arguments."""
+    columns = data.columns
+    return DataOptions(
+        path=None if data.path is None else Path(data.path),
+        labels=data.labels,
+        limit=data.limit,
+        documents=data.documents,
+        columns=Columns(
+            text=columns.text,
+            id=columns.id,
+            part=columns.part,
+            labels=columns.labels,
+            label_list=columns.label_list,
+            separator=columns.separator,
+        ),
+        descriptions=dict(data.descriptions),
+        seed=data.split_seed,
+    )
+
+
+def read_corpus(data: Data) -> Corpus:
+    """The corpus that the `data` settings name."""
+    return catalog.load(data.name, options_of(data))
+
+
+def read_folds(data: Data, corpus: Corpus) -> tuple[Fold, ...]:
+    """Its folds by the `data` settings."""
+    return make_folds(
+        corpus,
+        test_share=data.test_share,
+        validation_share=data.validation_share,
+        folds=data.folds,
+        scheme=data.scheme,
+        seed=data.split_seed,
+    )
+
+
+def list_lines() -> tuple[str, ...]:
+    """A line per corpus: name, number of labels, whether it is here, title."""
+    width = max(len(name) for name in catalog.names())
+    return tuple(_list_line(catalog.card(name), width) for name in catalog.names())
+
+
+def show_lines(name: str) -> tuple[str, ...]:
+    """A corpus's card: source, licence, citation, labels and their descriptions."""
+    card = catalog.card(name)
+    out = [
+        f"{card.name}: {card.title}",
+        f"state       {_state(card)}",
+        f"address     {card.address}",
+        f"licence     {card.licence}",
+        *_wrapped("citation    ", card.citation),
+        f"metric      {card.main_metric}",
+    ]
+    for item in card.downloads:
+        out += [f"download    {item.url}", f"checksum    {item.sha256 or 'none published'}"]
+    out += _wrapped("by hand     ", card.by_hand) if card.by_hand else []
+    out.append(f"labels      {len(card.labels) or 'as in your file'}")
+    for label in card.labels:
+        out += _wrapped(
+            "  ", f"{label.name}{f' ({label.code})' if label.code else ''}: {label.description}", "    "
+        )
+    return tuple(out)
+
+
+def fetch_lines(
+    name: str, folder: Path | None = None, *, progress: Progress | None = None
+) -> tuple[str, ...]:
+    """Fetch a corpus into `folder`, or to where it is looked for; what was done, a line each."""
+    card = catalog.card(name)
+    if card.generated:
+        raise DataError(f"corpus `{name}` is generated", then="nothing needs to be fetched: just run it")
+    return tuple(fetch(card, folder or catalog.location(name), progress=progress))
+
+
+def check_corpus(
+    data: Data, *, lengths: Callable[[Corpus], report.Lengths | None] | None = None
+) -> CorpusCheck:
+    """Read and divide a corpus and say what is in it.
+
+    Args:
+        data: the `data` settings.
+        lengths: given the corpus, what counts tokens (None where no tokenizer is at hand).
+
+    Raises:
+        DataError: the corpus cannot be read. That it cannot be divided is in the answer, because the counts
+            say why.
+    """
+    corpus = read_corpus(data)
+    problem: DataError | None = None
+    folds: tuple[Fold, ...] = ()
+    try:
+        folds = read_folds(data, corpus)
+    except DataError as error:
+        problem = error
+    found = report.inspect(
+        corpus,
+        folds,
+        wanted_folds=data.folds,
+        lengths=None if lengths is None else lengths(corpus),
+        max_length=data.max_length,
+    )
+    return CorpusCheck(tuple(report.lines(found)), problem)
+
+
+def _list_line(card: Card, width: int) -> str:
+    labels = f"{len(card.labels)} labels" if card.labels else "your labels"
+    return f"{card.name:<{width}}  {labels:<11}  {_state(card):<12}  {card.title}"
+
+
+def _state(card: Card) -> str:
+    if card.generated:
+        return "generated"
+    if not card.downloads and not card.by_hand:
+        return "your file"
+    return "here" if catalog.location(card.name).exists() else "not fetched"
+
+
+def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:
+    follow = " " * len(start) if indent is None else indent
+    return textwrap.wrap(text, 110, initial_indent=start, subsequent_indent=follow)

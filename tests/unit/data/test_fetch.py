@@ -1,0 +1,172 @@
+"""Fetching: resumed, checked, limited, and never outside its folder. No network: a server of a few lines."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import urllib.error
+from dataclasses import replace
+
+import pytest
+
+from mtlv.data import catalog
+from mtlv.data.fetch import _HttpsOnly, download, fetch, unpack
+from mtlv.data.source import Card, Download
+from mtlv.errors import DataError
+
+BODY = bytes(range(256)) * 1000
+ITEM = Download(
+    "https://example.org/f.bin", "f.bin", max_bytes=1_000_000, sha256=hashlib.sha256(BODY).hexdigest()
+)
+
+
+class Response(io.BytesIO):
+    def __init__(self, body, status, headers):
+        super().__init__(body)
+        self.status, self.headers = status, headers
+
+
+class Server:
+    """Answers as a web server does that knows ranges; `ends` is where its connection breaks."""
+
+    def __init__(self, body=BODY, etag='"v1"', ends=None, length=True):
+        self.body, self.etag, self.ends, self.length = body, etag, ends, length
+        self.ranges = []
+
+    def __call__(self, request):
+        wanted = request.get_header("Range")
+        self.ranges.append(wanted)
+        start = 0
+        if wanted and request.get_header("If-range") == self.etag:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        headers = {"Content-Length": str(len(self.body) - start)} if self.length else {}
+        if self.etag:
+            headers["ETag"] = self.etag
+        return Response(self.body[start : self.ends], 206 if start else 200, headers)
+
+
+def test_download_with_progress(tmp_path):
+    seen = []
+    path = download(
+        ITEM, tmp_path / "new", progress=lambda done, total: seen.append((done, total)), opener=Server()
+    )
+    assert path.read_bytes() == BODY
+    assert seen[-1] == (len(BODY), len(BODY))
+    assert [file.name for file in path.parent.iterdir()] == ["f.bin"]
+
+
+def test_a_broken_download_goes_on_where_it_stopped(tmp_path):
+    with pytest.raises(DataError, match="ended after 100,000 of 256,000 bytes.*run the command again"):
+        download(ITEM, tmp_path, opener=Server(ends=100_000))
+    assert not (tmp_path / "f.bin").exists()
+    server = Server()
+    assert download(ITEM, tmp_path, opener=server).read_bytes() == BODY
+    assert server.ranges == ["bytes=100000-"]
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(tmp_path):
+    with pytest.raises(DataError):
+        download(ITEM, tmp_path, opener=Server(body=b"x" * 200_000, ends=100_000, etag='"v0"'))
+    assert download(ITEM, tmp_path, opener=Server()).read_bytes() == BODY
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"v1"'])
+def test_without_a_version_nothing_is_resumed(tmp_path, etag):
+    with pytest.raises(DataError):
+        download(ITEM, tmp_path, opener=Server(ends=100_000, etag=etag))
+    server = Server(etag=etag)
+    assert download(ITEM, tmp_path, opener=server).read_bytes() == BODY
+    assert server.ranges == [None]
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_size_limit(tmp_path, length):
+    with pytest.raises(DataError, match="larger than expected .*allowed: 1,000"):
+        download(replace(ITEM, max_bytes=1000), tmp_path, opener=Server(length=length))
+    assert not (tmp_path / "f.bin").exists()
+
+
+def test_wrong_checksum(tmp_path):
+    with pytest.raises(DataError, match="wrong checksum and was deleted"):
+        download(ITEM, tmp_path, opener=Server(body=b"other"))
+    assert not list(tmp_path.glob("f.bin*")) or [f.name for f in tmp_path.iterdir()] == ["f.bin.part.version"]
+
+
+def test_https_only(tmp_path):
+    with pytest.raises(DataError, match="only https"):
+        download(replace(ITEM, url="http://example.org/f.bin"), tmp_path, opener=Server())
+    with pytest.raises(DataError, match="only https"):
+        _HttpsOnly().redirect_request(None, None, 302, "", {}, "http://example.org/f.bin")
+
+
+def test_no_connection(tmp_path):
+    def refuse(request):
+        raise urllib.error.URLError("no route")
+
+    with pytest.raises(DataError, match="could not be downloaded .*no route"):
+        download(ITEM, tmp_path, opener=refuse)
+
+
+def archive(members):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, kind in members:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            if kind == tarfile.REGTYPE:
+                info.size = 2
+                tar.addfile(info, io.BytesIO(b"ok"))
+            else:
+                info.linkname = "/etc/passwd"
+                tar.addfile(info)
+    return buffer.getvalue()
+
+
+def test_fetch_unpacks_and_knows_what_is_there(tmp_path):
+    body = archive([("a", tarfile.DIRTYPE), ("a/b.txt", tarfile.REGTYPE), ("c.txt", tarfile.REGTYPE)])
+    item = Download("https://example.org/a.tgz", "a.tgz", max_bytes=10_000, unpack=True)
+    card = Card("made", "Made", "-", "-", "-", downloads=(item,))
+    first = fetch(card, tmp_path, opener=Server(body))
+    assert (tmp_path / "a" / "b.txt").read_bytes() == b"ok"
+    assert "no published checksum" in first[1]
+    assert first[2].startswith("2 files unpacked")
+    assert "already there" in fetch(card, tmp_path, opener=None)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("../out.txt", tarfile.REGTYPE, "would leave the target folder"),
+        ("a/../../out.txt", tarfile.REGTYPE, "would leave the target folder"),
+        ("/tmp/out.txt", tarfile.REGTYPE, "would leave the target folder"),
+        ("C:\\out.txt", tarfile.REGTYPE, "would leave the target folder"),
+        ("link", tarfile.SYMTYPE, "is a link or device"),
+        ("hard", tarfile.LNKTYPE, "is a link or device"),
+        ("device", tarfile.CHRTYPE, "is a link or device"),
+        ("pipe", tarfile.FIFOTYPE, "is a link or device"),
+    ],
+)
+def test_nothing_is_unpacked_from_a_hostile_archive(tmp_path, name, kind, message):
+    folder = tmp_path / "deep" / "folder"
+    folder.mkdir(parents=True)
+    (folder / "x.tgz").write_bytes(archive([("good.txt", tarfile.REGTYPE), (name, kind)]))
+    with pytest.raises(DataError, match=message):
+        unpack(folder / "x.tgz", folder)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["x.tgz"]
+
+
+def test_a_link_already_in_the_folder_is_not_followed(tmp_path):
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "a").symlink_to(outside)
+    (folder / "x.tgz").write_bytes(archive([("a/b.txt", tarfile.REGTYPE)]))
+    with pytest.raises(DataError, match="leads out of the target folder"):
+        unpack(folder / "x.tgz", folder)
+    assert not list(outside.iterdir())
+
+
+def test_a_corpus_without_downloads_says_what_to_do(tmp_path):
+    with pytest.raises(DataError, match="plain http only.*set `data.path`"):
+        fetch(catalog.card("ohsumed"), tmp_path)

@@ -1,0 +1,234 @@
+"""Folds: complete, disjoint by text, stratified, the same every time."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mtlv.data import catalog
+from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds
+from mtlv.errors import DataError
+from mtlv.plan.task import Task
+
+PARTS = ("train", "validation", "test")
+
+
+def made(targets, texts=None, parts=None) -> Corpus:
+    targets = np.asarray(targets, dtype=np.int8)
+    n = len(targets)
+    names = [f"t{i}" for i in range(targets.shape[1])]
+    return Corpus(
+        "made",
+        tuple(Task(name) for name in names),
+        tuple(f"d{i}" for i in range(n)),
+        tuple(texts) if texts is not None else tuple(f"text {i}" for i in range(n)),
+        {name: targets[:, i] for i, name in enumerate(names)},
+        parts=parts,
+    )
+
+
+def random_corpus(n=500, rates=(0.3, 0.1, 0.05), seed=0, repeats=0) -> Corpus:
+    random = np.random.default_rng(seed)
+    targets = random.random((n, len(rates))) < rates
+    texts = [f"text {i}" for i in range(n - repeats)] + [f"text {i}" for i in range(repeats)]
+    return made(targets, texts)
+
+
+def check_partition(corpus, fold, *, rows=None):
+    together = np.concatenate([fold.part(part) for part in PARTS])
+    assert sorted(together) == list(range(len(corpus)) if rows is None else rows)
+    texts = [{corpus.texts[i] for i in fold.part(part)} for part in PARTS]
+    assert not texts[0] & texts[1]
+    assert not texts[0] & texts[2]
+    assert not texts[1] & texts[2]
+    assert all(np.all(np.diff(fold.part(part)) > 0) for part in PARTS)
+
+
+@pytest.mark.parametrize("repeats", [0, 100])
+@pytest.mark.parametrize(
+    ("folds", "scheme"), [(1, "fixed_test"), (4, "fixed_test"), (3, "rotate_test"), (2, "rotate_test")]
+)
+def test_folds_are_partitions_by_text(folds, scheme, repeats):
+    corpus = random_corpus(repeats=repeats)
+    result = make_folds(corpus, folds=folds, scheme=scheme)
+    assert [fold.index for fold in result] == list(range(folds))
+    for fold in result:
+        check_partition(corpus, fold)
+        assert any("repeat an earlier text" in note for note in fold.notes) == bool(repeats)
+
+
+def test_fixed_test_has_one_test_set_and_each_other_document_once_in_validation():
+    corpus = random_corpus()
+    result = make_folds(corpus, folds=4, test_share=0.2)
+    assert all(np.array_equal(fold.test, result[0].test) for fold in result)
+    held = np.concatenate([fold.validation for fold in result])
+    assert sorted([*held, *result[0].test]) == list(range(len(corpus)))
+
+
+def test_rotate_test_tests_each_document_once():
+    corpus = random_corpus()
+    result = make_folds(corpus, folds=5, scheme="rotate_test", validation_share=0.1)
+    assert sorted(np.concatenate([fold.test for fold in result])) == list(range(len(corpus)))
+    assert all(abs(len(fold.validation) / 400 - 0.1) < 0.02 for fold in result)
+
+
+def test_shares_and_labels_come_out_right_with_many_bare_documents():
+    corpus = random_corpus(n=1000, rates=(0.2, 0.1, 0.05))
+    bare = ~corpus.matrix().any(axis=1)
+    assert 0.6 < bare.mean() < 0.75
+    (fold,) = make_folds(corpus, test_share=0.2, validation_share=0.15)
+    assert abs(len(fold.test) - 200) <= 5
+    assert abs(len(fold.validation) - 120) <= 5
+    for part in PARTS:
+        rows = fold.part(part)
+        assert abs(bare[rows].mean() - bare.mean()) < 0.02
+        assert np.abs(corpus.matrix()[rows].mean(axis=0) - corpus.matrix().mean(axis=0)).max() < 0.01
+
+
+def test_one_label_can_be_stratified_too():
+    corpus = random_corpus(n=200, rates=(0.2,))
+    (fold,) = make_folds(corpus)
+    rate = corpus.matrix().mean()
+    assert all(abs(corpus.matrix()[fold.part(part)].mean() - rate) < 0.03 for part in PARTS)
+
+
+def test_seed_decides():
+    corpus = random_corpus()
+    first, again, other = (make_folds(corpus, folds=3, seed=seed) for seed in (0, 0, 1))
+    assert folds_digest(corpus, first) == folds_digest(corpus, again)
+    assert folds_digest(corpus, first) != folds_digest(corpus, other)
+    assert len(folds_digest(corpus, first)) == 16
+
+
+def own(n=200, repeats=()) -> Corpus:
+    random = np.random.default_rng(0)
+    parts = tuple(["train"] * (n - 80) + ["validation"] * 30 + ["test"] * 50)
+    texts = [f"text {i}" for i in range(n)]
+    for copy, original in repeats:
+        texts[copy] = texts[original]
+    return made(random.random((n, 2)) < 0.3, texts, parts)
+
+
+def test_own_parts_are_used():
+    corpus = own()
+    (fold,) = make_folds(corpus)
+    parts = np.array(corpus.parts)
+    for part in PARTS:
+        assert np.array_equal(fold.part(part), np.flatnonzero(parts == part))
+    assert fold.notes == ()
+
+
+def test_training_texts_that_are_tested_are_left_out_and_counted():
+    # 0 and 1 repeat a test text, 2 a validation text, and a validation document repeats a test text.
+    corpus = own(repeats=[(0, 199), (1, 199), (2, 121), (120, 198)])
+    (fold,) = make_folds(corpus)
+    check_partition(corpus, fold, rows=[i for i in range(200) if i not in (0, 1, 2, 120)])
+    assert "3 documents left out: their text is in the test part" in fold.notes
+    assert "1 documents left out: their text is in the validation part" in fold.notes
+    assert len(fold.test) == 50
+
+
+def test_own_test_part_with_folds_pools_the_rest():
+    corpus = own()
+    result = make_folds(corpus, folds=3)
+    for fold in result:
+        check_partition(corpus, fold)
+        assert np.array_equal(fold.test, np.arange(150, 200))
+    assert "validation part is pooled" in result[0].notes[0]
+
+
+def test_rotate_test_sets_the_own_split_aside_and_says_so():
+    corpus = own()
+    result = make_folds(corpus, folds=2, scheme="rotate_test")
+    assert sorted(np.concatenate([fold.test for fold in result])) == list(range(200))
+    assert "set aside" in result[0].notes[0]
+
+
+def test_own_validation_without_test():
+    parts = tuple(["train"] * 100 + ["validation"] * 50)
+    corpus = made(np.random.default_rng(0).random((150, 2)) < 0.3, parts=parts)
+    (fold,) = make_folds(corpus)
+    check_partition(corpus, fold)
+    assert set(fold.validation) <= set(range(100, 150))
+    assert len(fold.test) == pytest.approx(30, abs=3)
+
+
+def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
+    targets = np.zeros((60, 2), dtype=np.int8)
+    targets[:30, 0] = 1
+    targets[:3, 1] = 1
+    (fold, *_) = make_folds(made(targets), folds=4)
+    assert fold.notes == ("label `t1` has 3 positives, fewer than 4 folds",)
+    parts = tuple(["test"] * 3 + ["train"] * 57)
+    with pytest.raises(DataError, match=r"no positive in the training part of fold 0 \(got t1\)"):
+        make_folds(made(targets, parts=parts))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"test_share": 1.0}, "`data.test_share` is out of range"),
+        ({"validation_share": 0}, "`data.validation_share` is out of range"),
+        ({"scheme": "random"}, "`data.scheme` is unknown .*fixed_test, rotate_test"),
+        ({"folds": 0}, "`data.folds` is too small"),
+        ({"folds": 1, "scheme": "rotate_test"}, "2 or more for `rotate_test`"),
+    ],
+)
+def test_settings_out_of_range(change, message):
+    with pytest.raises(DataError, match=message):
+        make_folds(random_corpus(), **change)
+
+
+def test_a_share_that_leaves_nothing_is_refused():
+    with pytest.raises(DataError, match="no test part can be drawn from 3 texts"):
+        make_folds(made(np.ones((3, 1))), test_share=0.99)
+
+
+@pytest.mark.parametrize(("n", "folds"), [(1, 1), (2, 1), (3, 4)])
+def test_too_few_documents_are_refused(n, folds):
+    with pytest.raises(DataError, match=r"too small|is empty|above the number|no positive"):
+        make_folds(made(np.ones((n, 1))), folds=folds)
+
+
+def test_saved_folds_come_back(tmp_path):
+    corpus = random_corpus()
+    folds = make_folds(corpus, folds=3)
+    path = tmp_path / "splits" / "folds.json"
+    save_folds(path, corpus, folds)
+    back = load_folds(path, corpus)
+    assert folds_digest(corpus, back) == folds_digest(corpus, folds)
+    assert back[1].notes == folds[1].notes
+    assert all(np.array_equal(a.part(p), b.part(p)) for a, b in zip(folds, back, strict=True) for p in PARTS)
+    saved = json.loads(path.read_text())
+    assert saved["folds"][0]["train"][0].startswith("d")
+    assert [file.name for file in path.parent.iterdir()] == ["folds.json"]
+
+
+def test_folds_of_other_documents_are_refused(tmp_path):
+    corpus = random_corpus()
+    save_folds(tmp_path / "f.json", corpus, make_folds(corpus))
+    with pytest.raises(DataError, match="made for other documents"):
+        load_folds(tmp_path / "f.json", random_corpus(seed=1))
+    (tmp_path / "g.json").write_text("{")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_folds(tmp_path / "g.json", corpus)
+
+
+@pytest.mark.real_data
+def test_openi_folds(real_data):
+    corpus = catalog.load("openi", DataOptions(path=real_data / "openi"))
+    (fold,) = make_folds(corpus)
+    check_partition(corpus, fold)
+    assert abs(len(fold.test) / len(corpus) - 0.2) < 0.01
+    rates = corpus.matrix().mean(axis=0)
+    assert np.abs(corpus.matrix()[fold.test].mean(axis=0) - rates).max() < 0.005
+
+
+@pytest.mark.real_data
+def test_hoc_keeps_its_published_parts(real_data):
+    corpus = catalog.load("hoc", DataOptions(path=real_data / "hoc"))
+    (fold,) = make_folds(corpus)
+    assert [len(fold.part(part)) for part in PARTS] == [1295, 186, 371]
