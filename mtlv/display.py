@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +11,20 @@ from types import TracebackType
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import Progress as Bars
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
+
+from mtlv.errors import shorten
 
 BAR = 16  # cells
 
 
 def safe(text: str) -> str:
     """`text` on one line, with everything a terminal would obey made visible."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shorten(text, sys.maxsize)
 
 
 def duration(seconds: float) -> str:
@@ -201,6 +206,47 @@ class _Picture:
         if unit.speed is not None:
             facts.append(f"{unit.speed:.0f} documents/s")
         return Text("  ".join([*facts, *unit.figures]), no_wrap=True, overflow="ellipsis")
+
+
+class Download:
+    """Progress of a download: a bar on a terminal, else a line per tenth."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        self.console = console
+        self._name = safe(name)
+        self._tenth = -1
+        self._bar = Bars(
+            TextColumn(self._name, markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Download:
+        if self.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.console.is_terminal:
+            self._bar.stop()
+
+    def update(self, done: int, total: int | None) -> None:
+        """`done` of `total` bytes are here; the total may be unknown."""
+        if self.console.is_terminal:
+            self._bar.update(self._task, completed=done, total=total)
+            return
+        tenth = 10 * done // total if total else done // 10_000_000
+        if tenth != self._tenth:
+            self._tenth = tenth
+            of = f" of {total / 1e6:.1f}" if total else ""
+            self.console.print(Text(f"{self._name}: {done / 1e6:.1f}{of} MB"), soft_wrap=True)
 
 
 def table(console: Console, header: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:

@@ -1,8 +1,17 @@
 """Settings: a config file, checked, as frozen typed values; the reference is `defaults.yml`."""
 
 from mtlv.settings.describe import dump, flatten
-from mtlv.settings.load import Suite, default_settings, load_suite
+from mtlv.settings.load import Suite, default_settings, load_overrides, load_suite
 from mtlv.settings.members import Member
 from mtlv.settings.schema import Settings
 
-__all__ = ["Member", "Settings", "Suite", "default_settings", "dump", "flatten", "load_suite"]
+__all__ = [
+    "Member",
+    "Settings",
+    "Suite",
+    "default_settings",
+    "dump",
+    "flatten",
+    "load_overrides",
+    "load_suite",
+]

@@ -19,7 +19,7 @@ from mtlv.settings.expand import Variant, flat_changes, variants
 from mtlv.settings.members import Member, collapse, named
 from mtlv.settings.problems import from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
-from mtlv.settings.text import KeyPath, parse, read
+from mtlv.settings.text import Document, KeyPath, parse, read
 
 COMMAND_LINE = "{} on the command line"
 
@@ -52,7 +52,19 @@ def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
         ConfigError: with every problem of the file and the overrides, a line each.
     """
     path = Path(path)
-    document = read(path)
+    return _suite(read(path), overrides, path)
+
+
+def load_overrides(overrides: Sequence[str]) -> Suite:
+    """The defaults with `key=value` texts laid over them, as if of an empty config.
+
+    Raises:
+        ConfigError: as `load_suite`.
+    """
+    return _suite(Document("defaults.yml", None, {}), overrides, Path())
+
+
+def _suite(document: Document, overrides: Sequence[str], path: Path) -> Suite:
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()

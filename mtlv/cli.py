@@ -1,0 +1,313 @@
+"""The commands. Everything heavy is imported by the command that needs it; only this file prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from mtlv._version import __version__
+from mtlv.errors import MtlvError, shorten
+
+if TYPE_CHECKING:
+    from mtlv.display import Display
+
+OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code.
+
+    0: done. 1: a suite ended with failed units. 2: an error of the user's. 130: Ctrl-C. 143: SIGTERM.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal cannot show
+    try:
+        args = _parse(argv)
+        command: Command = args.command
+        code = command(args)
+        sys.stdout.flush()
+        return code
+    except MtlvError as error:
+        for line in str(error).splitlines():
+            _complain(line)
+        return USER_ERROR
+    except KeyboardInterrupt as stop:
+        _complain("stopped")
+        return TERMINATED if stop.args == ("SIGTERM",) else INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has gone, such as `head`. Nothing may be written at exit any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(_safe(line))
+
+
+def _complain(line: str) -> None:
+    print(f"mtlv: {_safe(line)}", file=sys.stderr)
+
+
+def _safe(text: str) -> str:
+    """Names come from files; a terminal must not obey what they hold."""
+    return shorten(text, sys.maxsize)
+
+
+# ---- Commands --------------------------------------------------------------------------------------------
+
+
+def _check(args: argparse.Namespace) -> int:
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import check_suite
+
+    found = check_suite(suite)
+    seen: dict[tuple[str, ...], str] = {}
+    for member in found.members:
+        _say(f"{member.name}: {_many(member.units, 'unit')}")
+        if member.lines in seen:
+            _say(f"  as {seen[member.lines]}")
+        else:
+            seen[member.lines] = member.name
+            _say(*(f"  {line}" for line in member.lines))
+        for warning in member.warnings:
+            _say(f"  warning: {warning}")
+    _say(*(f"note: {note}" for note in suite.notes))
+    members, units = _many(len(found.members), "member"), _many(found.units, "unit")
+    _say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
+    return OK
+
+
+def _run(args: argparse.Namespace) -> int:
+    from mtlv.display import table
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import run_suite
+
+    signal.signal(signal.SIGTERM, _terminated)
+    with _display() as display:
+        for note in suite.notes:
+            display.note(note)
+        result = run_suite(suite, display)
+    if result.rows:
+        table(_console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
+    _say(*result.where)
+    return FAILED if result.failed else OK
+
+
+def _cluster(args: argparse.Namespace) -> int:
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import cluster_suite
+
+    signal.signal(signal.SIGTERM, _terminated)
+    with _display() as display:
+        result = cluster_suite(suite, args.out, display)
+    _say(*result.lines)
+    return OK
+
+
+def _data_list(args: argparse.Namespace) -> int:  # noqa: ARG001
+    from mtlv.running.corpora import list_lines
+
+    _say(*list_lines())
+    return OK
+
+
+def _data_show(args: argparse.Namespace) -> int:
+    from mtlv.running.corpora import show_lines
+
+    _say(*show_lines(args.name))
+    return OK
+
+
+def _data_fetch(args: argparse.Namespace) -> int:
+    from mtlv.display import Download
+    from mtlv.running.corpora import fetch_lines
+
+    with Download(_console(stderr=True), args.name) as download:
+        lines = fetch_lines(args.name, args.to, progress=download.update)
+    _say(*lines)
+    return OK
+
+
+def _data_check(args: argparse.Namespace) -> int:
+    from mtlv.running.corpora import check_corpus
+    from mtlv.settings import load_overrides, load_suite
+
+    overrides = list(args.overrides)
+    if args.path is not None:
+        overrides.append(f"data.path={_quoted(str(args.path))}")
+    if _is_config(args.name):
+        suite = load_suite(args.name, overrides)
+    else:
+        suite = load_overrides([f"data.name={_quoted(args.name)}", *overrides])
+    problem: MtlvError | None = None
+    different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
+    for settings in different.values():
+        found = check_corpus(settings.data, lengths=partial(_lengths, settings))
+        _say(*found.lines)
+        problem = problem or found.problem
+    if problem is not None:
+        raise problem
+    return OK
+
+
+def _lengths(settings: Any, corpus: Any) -> Any:
+    from mtlv.errors import EncoderError
+    from mtlv.running.lengths import token_lengths
+
+    try:
+        return token_lengths(settings, corpus)
+    except EncoderError as error:
+        _complain(f"lengths in tokens are left out: {error}")
+        return None
+
+
+def _ui(args: argparse.Namespace) -> int:
+    from mtlv.running.page import has_server, link, serve
+    from mtlv.settings import load_overrides, load_suite
+
+    if args.config and "=" in args.config and not _is_config(args.config):
+        args.overrides, args.config = [args.config, *args.overrides], None
+    suite = load_suite(args.config, args.overrides) if args.config else load_overrides(args.overrides)
+    uri = suite.members[0].settings.tracking.uri
+    url = link(uri, suite.experiment, port=args.port)
+    if has_server(uri):
+        _say(f"The runs are at {url}")
+        return OK
+    _say("Starting MLflow's page (about 10 seconds) ...")
+    log = Path(tempfile.gettempdir()) / f"mtlv-ui-{os.getpid()}.log"
+    with serve(uri, port=args.port, log=log) as server:
+        _say(f"Open {url}", "Ctrl-C ends it.")
+        sys.stdout.flush()
+        server.wait()
+    _complain(f"MLflow's server ended; see {log}")
+    return FAILED
+
+
+# ---- Helpers ---------------------------------------------------------------------------------------------
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _quoted(text: str) -> str:
+    """Text as a YAML scalar that stays text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _is_config(name: str) -> bool:
+    return name.endswith((".yml", ".yaml")) or Path(name).is_file()
+
+
+def _console(*, stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
+
+
+def _display() -> Display:
+    from mtlv.display import Display
+
+    return Display(_console(stderr=True))
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    """A cluster's scheduler asks for the end: leave as for Ctrl-C, so that the run is closed."""
+    raise KeyboardInterrupt("SIGTERM")
+
+
+# ---- Arguments -------------------------------------------------------------------------------------------
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    args, rest = parser.parse_known_args(argv)
+    # argparse takes no further key=value once an option stood between.
+    late = [text for text in rest if "=" in text and not text.startswith("-")]
+    if len(late) < len(rest) or (late and not hasattr(args, "overrides")):
+        parser.error(f"unrecognized arguments: {' '.join(_safe(text) for text in rest)}")
+    if late:
+        args.overrides = [*args.overrides, *late]
+    return args
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mtlv",
+        description="Which text tasks should be learned together? Cluster, train, compare, track.",
+        epilog="Start with: mtlv run config/quickstart.yml",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _with_config(_add(commands, "run", _run, "train, score and track what a config asks for"))
+    _with_config(_add(commands, "check", _check, "prove a config and show its plan; trains nothing"))
+    cluster = _add(commands, "cluster", _cluster, "only group the tasks: elbow plot, map, groups")
+    _with_config(cluster)
+    cluster.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where to write (default: beside the run)"
+    )
+    _add_data(commands)
+    page = _add(commands, "ui", _ui, "open MLflow's page on the runs")
+    _with_config(page, required=False)
+    page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
+    return parser
+
+
+def _add_data(commands: Any) -> None:
+    data = commands.add_parser("data", help="list, show, fetch and check corpora", allow_abbrev=False)
+    parts = data.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(parts, "list", _data_list, "every corpus of the catalog")
+    _add(parts, "show", _data_show, "a corpus: source, licence, citation, labels").add_argument("name")
+    fetch = _add(parts, "fetch", _data_fetch, "download a corpus from its source")
+    fetch.add_argument("name")
+    fetch.add_argument("--to", type=Path, metavar="FOLDER", help="where to put it (default: where runs look)")
+    check = _add(parts, "check", _data_check, "count documents, labels, lengths and duplicates")
+    check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name of the catalog")
+    check.add_argument("--path", type=Path, help="the file or folder to read")
+    _with_overrides(check)
+
+
+def _add(commands: Any, name: str, command: Command, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _with_config(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    parser.add_argument("config", metavar="CONFIG", nargs=None if required else "?", help="a YAML file")
+    _with_overrides(parser)
+
+
+def _with_overrides(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "overrides",
+        metavar="key=value",
+        nargs="*",
+        default=[],
+        help="change a key of the config, such as training.epochs=3 or 'matrix.architecture=[stl, mtl]'",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
