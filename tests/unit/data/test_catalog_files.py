@@ -36,7 +36,8 @@ OPENI = {
 }
 
 # Files per category, training and test.
-OHSUMED = """C01 423/506, C02 158/233, C03 65/70, C04 1163/1467, C05 283/429, C06 588/632, C07 100/146, C08 473/600,
+OHSUMED = """C01 423/506, C02 158/233, C03 65/70,
+C04 1163/1467, C05 283/429, C06 588/632, C07 100/146, C08 473/600,
 C09 125/129, C10 621/941, C11 162/202, C12 491/548, C13 281/386, C14 1249/1301, C15 215/320, C16 200/228,
 C17 295/348, C18 388/400, C19 191/191, C20 525/695, C21 546/717, C22 92/91, C23 1799/2153"""
 
@@ -267,7 +268,7 @@ def test_openi_refuses_an_empty_folder(tmp_path):
 
 def test_openi_needs_its_columns(tmp_path):
     (tmp_path / "indiana_reports.csv").write_text("uid,Mesh,findings,impression\n1,normal,a,b\n")
-    with pytest.raises(DataError, match="has no column `MeSH`.*did you mean `Mesh`"):
+    with pytest.raises(DataError, match=r"has no column `MeSH`.*did you mean `Mesh`"):
         catalog.load("openi", DataOptions(path=tmp_path))
 
 

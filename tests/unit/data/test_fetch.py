@@ -57,7 +57,7 @@ def test_download_with_progress(tmp_path):
 
 
 def test_a_broken_download_goes_on_where_it_stopped(tmp_path):
-    with pytest.raises(DataError, match="ended after 100,000 of 256,000 bytes.*run the command again"):
+    with pytest.raises(DataError, match=r"ended after 100,000 of 256,000 bytes.*run the command again"):
         download(ITEM, tmp_path, opener=Server(ends=100_000))
     assert not (tmp_path / "f.bin").exists()
     server = Server()
@@ -82,7 +82,7 @@ def test_without_a_version_nothing_is_resumed(tmp_path, etag):
 
 @pytest.mark.parametrize("length", [True, False])
 def test_size_limit(tmp_path, length):
-    with pytest.raises(DataError, match="larger than expected .*allowed: 1,000"):
+    with pytest.raises(DataError, match=r"larger than expected .*allowed: 1,000"):
         download(replace(ITEM, max_bytes=1000), tmp_path, opener=Server(length=length))
     assert not (tmp_path / "f.bin").exists()
 
@@ -104,7 +104,7 @@ def test_no_connection(tmp_path):
     def refuse(request):
         raise urllib.error.URLError("no route")
 
-    with pytest.raises(DataError, match="could not be downloaded .*no route"):
+    with pytest.raises(DataError, match=r"could not be downloaded .*no route"):
         download(ITEM, tmp_path, opener=refuse)
 
 
@@ -168,5 +168,5 @@ def test_a_link_already_in_the_folder_is_not_followed(tmp_path):
 
 
 def test_a_corpus_without_downloads_says_what_to_do(tmp_path):
-    with pytest.raises(DataError, match="plain http only.*set `data.path`"):
+    with pytest.raises(DataError, match=r"plain http only.*set `data.path`"):
         fetch(catalog.card("ohsumed"), tmp_path)

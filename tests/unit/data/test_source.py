@@ -112,7 +112,7 @@ def test_labels_and_descriptions_of_the_user():
 
 @pytest.mark.parametrize("change", [{"labels": ("Cathether",)}, {"descriptions": {"Cathether": "x"}}])
 def test_an_unknown_label_gets_the_nearest_name(change):
-    with pytest.raises(DataError, match="no label `Cathether`; allowed: .*did you mean `Catheter`"):
+    with pytest.raises(DataError, match=r"no label `Cathether`; allowed: .*did you mean `Catheter`"):
         catalog.tasks("synthetic", DataOptions(**change))
 
 
@@ -135,7 +135,7 @@ def test_a_label_without_a_positive_is_named():
 
 
 def test_an_unknown_corpus_gets_the_nearest_name():
-    with pytest.raises(DataError, match="got opni.*did you mean `openi`"):
+    with pytest.raises(DataError, match=r"got opni.*did you mean `openi`"):
         catalog.load("opni", DataOptions())
 
 
@@ -143,11 +143,11 @@ def test_where_a_corpus_is_looked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("MTLV_DATA", str(tmp_path))
     assert catalog.location("hoc") == tmp_path / "hoc"
     assert catalog.location("hoc", DataOptions(path=Path("x"))) == Path("x")
-    with pytest.raises(DataError, match="run `mtlv data fetch openi` or set `data.path`"):
+    with pytest.raises(DataError, match=r"run `mtlv data fetch openi` or set `data.path`"):
         catalog.load("openi", DataOptions())
-    with pytest.raises(DataError, match="nothing is at `data.path`"):
+    with pytest.raises(DataError, match=r"nothing is at `data.path`"):
         catalog.load("openi", DataOptions(path=tmp_path / "none"))
-    with pytest.raises(DataError, match="corpus `table` needs a file; set `data.path`"):
+    with pytest.raises(DataError, match=r"corpus `table` needs a file; set `data.path`"):
         catalog.load("table", DataOptions())
     monkeypatch.delenv("MTLV_DATA")
     assert catalog.location("hoc") == Path.home() / ".cache" / "mtlv" / "hoc"
