@@ -166,6 +166,9 @@ def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
     """The part of each document by the split lists; None without lists."""
     found: dict[str, str] = {}
+    # Beside the texts, or one folder up where an unpacked repository has a folder of its own.
+    places = [folder, *sorted(child for child in folder.iterdir() if child.is_dir())]
+    folder = next((place for place in places if (place / "blurb_split").is_dir()), folder)
     lists = {part: folder / "blurb_split" / f"{name}_pmid.tsv" for name, part in _LISTS.items()}
     if not all(path.is_file() for path in lists.values()):
         return None

@@ -143,7 +143,7 @@ CARD = Card(
     "large test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
     labels=_LABELS,
     by_hand="the source offers plain http only, which mtlv does not download from: get "
-    "ohsumed-first-20000-docs.tar.gz from the address above and set `data.path` to it",
+    "ohsumed-first-20000-docs.tar.gz from http://disi.unitn.it/moschitti/corpora.htm and set `data.path` to it",
 )
 
 
