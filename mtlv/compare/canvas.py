@@ -1,0 +1,80 @@
+"""What the figures share: their style, fonts that hold, and files that are the same bytes each time."""
+
+from __future__ import annotations
+
+import logging
+import textwrap
+import warnings
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 200
+BLUE = "#0072B2"  # Okabe and Ito's palette, safe for colour-blind readers
+ORANGE = "#D55E00"
+GREY = "#5f6368"
+FONTS = ["DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "sans-serif"]
+STYLE: Mapping[str, object] = {
+    "font.family": FONTS,
+    "font.size": 9,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.8,
+    "xtick.color": "#202124",
+    "ytick.color": "#202124",
+    "text.parse_math": False,  # a label may hold dollar signs
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the house style; quiet about fonts and signs that this machine does not have."""
+    import matplotlib as mpl
+
+    logger = logging.getLogger("matplotlib.font_manager")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with mpl.rc_context(dict(STYLE)), warnings.catch_warnings():  # type: ignore[arg-type]
+            warnings.filterwarnings("ignore", message="Glyph")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of that many inches on an Agg canvas, laid out so that nothing is cut off."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a PNG without a date or version in it, so that the same figure is the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=DPI, metadata={"Software": None})
+    return path
+
+
+def bare(axes: Axes, *keep: str) -> None:
+    """Take the frame away but for the sides in `keep`."""
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in keep)
+
+
+def wrapped(name: str, width: int, lines: int = 2) -> str:
+    """`name` on at most `lines` lines of `width` letters, cut with an ellipsis where it is longer."""
+    plain = " ".join(name.split())
+    rows = textwrap.wrap(plain, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
+    return "\n".join(rows)

@@ -1,0 +1,148 @@
+"""The table of a suite: one row per member, mean ± standard deviation over its children."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Args:
+        key: the figure's name.
+        title: what people read.
+        best: whether the highest, the lowest or no value is marked.
+        scale: what a value is multiplied with to be shown.
+        digits: decimals shown.
+    """
+
+    key: str
+    title: str
+    best: str = "high"
+    scale: float = 1.0
+    digits: int = 4
+
+
+COLUMNS = (
+    Column("f1_macro", "F1 macro"),
+    Column("f1_micro", "F1 micro"),
+    Column("subset_accuracy", "subset accuracy"),
+    Column("hamming_score", "Hamming score"),
+    Column("train_seconds", "training s", best="low", digits=1),
+    Column("documents_per_second", "documents/s", digits=0),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a suite and what its children (fold x seed) measured, each a record of figures."""
+
+    name: str
+    children: tuple[Mapping[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of one member.
+
+    Args:
+        mean: over the n children that have it; NaN if none has.
+        sd: standard deviation with ddof 1; nothing for n = 1.
+        n: children counted.
+        best: no other member's mean is better (several can be equal).
+    """
+
+    mean: float
+    sd: float | None
+    n: int
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A member and its cells by column key."""
+
+    name: str
+    cells: Mapping[str, Cell]
+
+
+def make_rows(members: Sequence[Member], columns: Sequence[Column] = COLUMNS) -> tuple[Row, ...]:
+    """Rows in the order of `members`, with the best of each column marked where there are several members."""
+    rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
+    for column in columns:
+        means = [row[column.key].mean for row in rows]
+        known = [mean for mean in means if not math.isnan(mean)]
+        if column.best not in ("high", "low") or len(known) < 2:
+            continue
+        top = max(known) if column.best == "high" else min(known)
+        for row in rows:
+            cell = row[column.key]
+            row[column.key] = Cell(cell.mean, cell.sd, cell.n, best=cell.mean == top)
+    return tuple(Row(member.name, cells) for member, cells in zip(members, rows, strict=True))
+
+
+def _cell(member: Member, key: str) -> Cell:
+    values = [float(child[key]) for child in member.children if key in child and not math.isnan(child[key])]
+    if not values:
+        return Cell(math.nan, None, 0)
+    return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+
+def shown(cell: Cell, column: Column) -> str:
+    """`0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
+    if not cell.n:
+        return "-"
+    mean = f"{cell.mean * column.scale:.{column.digits}f}"
+    return mean if cell.sd is None else f"{mean} ± {cell.sd * column.scale:.{column.digits}f}"
+
+
+def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[dict[str, object]]:
+    """Plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
+    records = []
+    for row in rows:
+        record: dict[str, object] = {"member": row.name}
+        for column in columns:
+            cell = row.cells[column.key]
+            mean = None if math.isnan(cell.mean) else cell.mean
+            record |= {column.key: mean, f"{column.key}_std": cell.sd}
+            record |= {f"{column.key}_n": cell.n, f"{column.key}_best": cell.best}
+        records.append(record)
+    return records
+
+
+def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+    """The records as CSV, figures in full precision, an empty cell for what is not known."""
+    records = as_records(rows, columns)
+    names = ["member"] + [f"{c.key}{end}" for c in columns for end in ("", "_std", "_n", "_best")]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
+
+
+def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+    """A Markdown table, the best of each column in bold."""
+    lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
+    lines.append("| --- |" + " ---: |" * len(columns))
+    for row in rows:
+        cells = []
+        for column in columns:
+            text = shown(row.cells[column.key], column)
+            cells.append(f"**{text}**" if row.cells[column.key].best else text)
+        lines.append(f"| {_plain(row.name)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """`text` in one Markdown cell: no line ends, no cell ends, no tags."""
+    text = " ".join(text.split())
+    for sign in "\\|`*_<>[]":
+        text = text.replace(sign, "\\" + sign)
+    return text
