@@ -88,7 +88,7 @@ def download(
     except (OSError, http.client.HTTPException) as error:
         raise DataError(
             f"`{item.url}` could not be downloaded",
-            got=error,
+            got=str(error),
             then="run the command again to go on from where it stopped, or get the file by hand",
         ) from error
     return folder / item.filename
@@ -117,7 +117,7 @@ def unpack(archive: Path, folder: Path) -> int:
                 _write(tar, member, folder)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise DataError(
-            f"`{archive}` cannot be unpacked", got=error, then="delete it and fetch again"
+            f"`{archive}` cannot be unpacked", got=str(error), then="delete it and fetch again"
         ) from error
     return sum(member.isfile() for member in members)
 

@@ -139,7 +139,7 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             raise DataError(
                 f"`{path.name}` has a broken row at line {line}",
-                got=error,
+                got=str(error),
                 then="check its quotes: a quote inside a quoted value is written twice",
             ) from error
         if cells:
@@ -155,7 +155,7 @@ def _jsonl(path: Path) -> Table:
         try:
             row = json.loads(text)
         except ValueError as error:
-            raise DataError(f"`{path.name}` has broken JSON at line {line}", got=error) from error
+            raise DataError(f"`{path.name}` has broken JSON at line {line}", got=str(error)) from error
         if not isinstance(row, dict):
             raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
         columns.update(dict.fromkeys(row))
@@ -169,5 +169,5 @@ def _parquet(path: Path) -> Table:
     try:
         table = pyarrow.parquet.read_table(path)
     except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"`{path.name}` cannot be read as Parquet", got=error) from error
+        raise DataError(f"`{path.name}` cannot be read as Parquet", got=str(error)) from error
     return Table(path, tuple(table.column_names), tuple(enumerate(table.to_pylist(), start=1)))

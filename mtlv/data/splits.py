@@ -119,7 +119,9 @@ class _Texts:
         try:
             rest, taken = next(split.split(units, self._strata(units)))
         except ValueError as error:  # the library's own check of sizes
-            raise DataError(f"no {purpose} part can be drawn from {len(units)} texts", got=error) from error
+            raise DataError(
+                f"no {purpose} part can be drawn from {len(units)} texts", got=str(error)
+            ) from error
         return self._rows(rows, units[rest]), self._rows(rows, units[taken])
 
     def folds(self, rows: Rows, count: int) -> list[tuple[Rows, Rows]]:
@@ -257,7 +259,9 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
             for i, (old, rows) in enumerate(zip(saved, folds, strict=True))
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"the split in `{path}` cannot be read", got=error, then="delete the file") from error
+        raise DataError(
+            f"the split in `{path}` cannot be read", got=str(error), then="delete the file"
+        ) from error
 
 
 def _ids(corpus: Corpus, fold: Fold) -> dict[str, list[str]]:

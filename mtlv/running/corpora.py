@@ -147,7 +147,9 @@ def _state(card: Card) -> str:
         return "generated"
     if not card.downloads and not card.by_hand:
         return "your file"
-    return "here" if catalog.location(card.name).exists() else "not fetched"
+    place = catalog.location(card.name)
+    files = (file for file in place.glob("*") if ".part" not in file.suffixes)
+    return "here" if place.is_file() or any(files) else "not fetched"
 
 
 def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:

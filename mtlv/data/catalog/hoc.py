@@ -160,7 +160,9 @@ def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
                 if file is not None:
                     yield place, file.read()
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="fetch it again") from error
+        raise DataError(
+            f"`{path}` cannot be read as an archive", got=str(error), then="fetch it again"
+        ) from error
 
 
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:

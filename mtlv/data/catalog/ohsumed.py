@@ -143,7 +143,7 @@ CARD = Card(
     "large test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
     labels=_LABELS,
     by_hand="the source offers plain http only, which mtlv does not download from: get "
-    "ohsumed-first-20000-docs.tar.gz from http://disi.unitn.it/moschitti/corpora.htm and set `data.path` to it",
+    "ohsumed-first-20000-docs.tar.gz from http://disi.unitn.it/moschitti/corpora.htm, set `data.path` to it",
 )
 
 
@@ -207,7 +207,9 @@ def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
                 if file is not None:
                     yield place, file.read()
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="get it again") from error
+        raise DataError(
+            f"`{path}` cannot be read as an archive", got=str(error), then="get it again"
+        ) from error
 
 
 def _is_document(place: PurePosixPath) -> bool:

@@ -217,7 +217,9 @@ def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
                 if file is not None:
                     yield member.name.rsplit("/", 1)[-1], file.read(LARGEST_REPORT + 1)
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"`{path}` cannot be read as an archive", got=error, then="fetch it again") from error
+        raise DataError(
+            f"`{path}` cannot be read as an archive", got=str(error), then="fetch it again"
+        ) from error
 
 
 def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
@@ -228,7 +230,9 @@ def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
         try:
             root = ElementTree.fromstring(data)
         except ElementTree.ParseError as error:
-            raise DataError(f"`{name}` is broken XML", got=error, then="fetch the archive again") from error
+            raise DataError(
+                f"`{name}` is broken XML", got=str(error), then="fetch the archive again"
+            ) from error
         headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
         sections = {
             (part.get("Label") or "").upper(): "".join(part.itertext()).strip()
