@@ -187,7 +187,7 @@ def _ui(args: argparse.Namespace) -> int:
         args.overrides, args.config = [args.config, *args.overrides], None
     suite = load_suite(args.config, args.overrides) if args.config else load_overrides(args.overrides)
     uri = suite.members[0].settings.tracking.uri
-    url = link(uri, suite.experiment, port=args.port)
+    url = link(uri, suite.experiment if args.config else None, port=args.port)
     if has_server(uri):
         _say(f"The runs are at {url}")
         return OK

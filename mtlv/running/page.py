@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mtlv.errors import TrackingError
-from mtlv.tracking.address import DEFAULT_URI, SERVERS, check_address, masked, page_url, scheme, sqlite_file
+from mtlv.tracking.address import DEFAULT_URI, SERVERS, check_address, page_url, scheme, sqlite_file
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to answer; 10 on two cores
@@ -35,10 +35,11 @@ def link(uri: str | None, experiment: str | None, *, port: int) -> str:
     uri = uri or DEFAULT_URI
     _need_store(uri)
     base = uri if has_server(uri) else f"http://{HOST}:{port}"
-    found = _experiment_id(uri, experiment) if experiment else None
-    if found is None:
+    if experiment is None:
         return page_url(base, "").split("/#/")[0] + "/#/experiments?workflowType=machine_learning"
-    return page_url(base, found)
+    from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+    return page_url(base, MlflowTracker(uri, experiment).experiment_id)
 
 
 def has_server(uri: str | None) -> bool:
@@ -54,24 +55,6 @@ def _need_store(uri: str) -> None:
             then="start `mtlv run CONFIG` first, or call this in the folder it ran in",
         )
     check_address(uri)
-
-
-def _experiment_id(uri: str, name: str) -> str | None:
-    # MLflow would try again for minutes before it says that nobody answers.
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    try:
-        found = MlflowClient(tracking_uri=uri).get_experiment_by_name(name)
-    except MlflowException as error:
-        raise TrackingError(
-            f"the tracking store `{masked(uri)}` cannot be read",
-            got=masked(error),
-            then="check `tracking.uri`",
-        ) from error
-    return None if found is None else found.experiment_id
 
 
 @contextmanager

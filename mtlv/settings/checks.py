@@ -132,11 +132,8 @@ def _kde_counts(s: Settings) -> str:
 def _weights_missing(s: Settings) -> str:
     t = s.training
     missing = t.head_loss.startswith("weighted") and t.head_weights is None
-    return (
-        f"not set, but `training.head_loss: {t.head_loss}` needs it; write size, or a mapping"
-        if missing
-        else ""
-    )
+    then = "write size, or a mapping of task name to weight"
+    return f"not set, but `training.head_loss: {t.head_loss}` needs it; {then}" if missing else ""
 
 
 @_check("training.head_weights")

@@ -61,17 +61,21 @@ def allowed_at(field: FieldInfo) -> str:
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
     """An unknown key, with the nearest right name."""
     key, last = dotted(path), str(path[-1])
-    siblings = list(siblings)
-    same_name = [known for known in known_keys() if known.rpartition(".")[2] == last.rpartition(".")[2]]
-    near = nearest(last, siblings)
-    if near:
-        prefix = dotted(path[:-1])
-        then = near.replace("`", f"`{prefix}.", 1) if prefix else near
-    elif same_name:
-        then = f"did you mean `{same_name[0]}`?"
-    else:
-        then = nearest(key, known_keys()) or f"allowed here: {', '.join(siblings)}"
+    then = _right_name(key, last, list(siblings))
     return f"{place}: `{shorten(key, 100)}`: unknown key; {then}"
+
+
+def _right_name(key: str, last: str, siblings: list[str]) -> str:
+    """What was meant by a key that nobody knows; `last` has dots where sections were written in one word."""
+    if key == last and key in known_keys():
+        section, _, name = key.rpartition(".")
+        return f"write `{name}` below `{section.replace('.', '`, `')}`"
+    near = nearest(key, known_keys()) if "." in last else nearest(last, siblings)
+    if near:
+        prefix = key[: -len(last)] if "." not in last else ""
+        return near.replace("`", f"`{prefix}", 1)
+    same_name = [known for known in known_keys() if known.rpartition(".")[2] == last.rpartition(".")[2]]
+    return f"did you mean `{same_name[0]}`?" if same_name else f"allowed here: {', '.join(siblings)}"
 
 
 def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[list[str], list[KeyPath]]:
@@ -88,7 +92,13 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
         field, depth = field_at(loc)
         path = loc if field is None else (*loc[:depth], *_inside(loc[depth:], draft.get(loc[:depth])))
         lines.setdefault(path, _wrong_value(draft, path, field, file))
-    return list(lines.values()), list(lines)
+    # Each branch of a union complains; the one that went deepest says most.
+    kept = {path: line for path, line in lines.items() if not any(_below(other, path) for other in lines)}
+    return list(kept.values()), list(kept)
+
+
+def _below(path: KeyPath, holder: KeyPath) -> bool:
+    return len(path) > len(holder) and path[: len(holder)] == holder
 
 
 def _fields(path: KeyPath) -> list[str]:

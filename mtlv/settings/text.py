@@ -106,6 +106,10 @@ def parse(text: str, name: str) -> Document:
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         problem = shorten(error.problem or error.context or "")
         raise ConfigError([f"{place}: not YAML: {problem}"]) from None
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        reason = f"a character that is not allowed (code {error.character})"
+        raise ConfigError([f"{name}:{line}: not YAML: {reason}"]) from None
     except yaml.YAMLError as error:
         raise ConfigError([f"{name}: not YAML: {shorten(str(error))}"]) from None
     except RecursionError:

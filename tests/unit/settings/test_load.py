@@ -1,0 +1,388 @@
+# ruff: noqa: E501 - messages are quoted whole
+"""Config files to suites: merging, members, and the text of every complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import ConfigError
+from mtlv.settings import Suite, dump, flatten, load_overrides, load_suite
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a config and go to its folder, so that messages say `c.yml`."""
+    monkeypatch.chdir(tmp_path)
+
+    def to_file(text: str) -> Path:
+        Path("c.yml").write_text(text, encoding="utf-8")
+        return Path("c.yml")
+
+    return to_file
+
+
+def problems(path: Path, *overrides: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        load_suite(path, overrides)
+    return caught.value.problems
+
+
+def names(suite: Suite) -> list[str]:
+    return [member.name for member in suite.members]
+
+
+# ---- Merging ---------------------------------------------------------------------------------------------
+
+
+def test_an_empty_file_is_the_defaults(write: Write) -> None:
+    (member,) = load_suite(write("# nothing\n")).members
+    assert member.settings == load_overrides([]).members[0].settings
+    assert member.name == "mtl · minilm"
+    assert member.changes == {}
+    assert member.settings.training.learning_rate == 2e-5
+
+
+def test_file_over_defaults_then_overrides_over_the_file(write: Write) -> None:
+    path = write("experiment: e\nseed: [1, 2]\narchitecture: gmtl\ntraining:\n  epochs: 3\n  warmup: 0\n")
+    suite = load_suite(path, ["training.epochs=4", "encoder=bert", "data.labels=[a, b]", "data.limit="])
+    settings = suite.members[0].settings
+    assert (suite.experiment, settings.seeds) == ("e", (1, 2))
+    assert (settings.training.epochs, settings.training.warmup, settings.training.batch_size) == (4, 0.0, 16)
+    assert (settings.architecture.name, settings.encoder.name) == ("gmtl", "bert")
+    assert settings.data.labels == ("a", "b")
+
+
+def test_an_empty_section_changes_nothing(write: Write) -> None:
+    assert (
+        load_suite(write("training:\ndata: {name: openi, columns: }\n")).members[0].settings.training.epochs
+        == 10
+    )
+
+
+def test_free_mappings_are_replaced_and_overridden_by_key(write: Write) -> None:
+    path = write("data:\n  descriptions:\n    a: one\n    St. John: two\n")
+    overrides = ["data.descriptions.St. John=three", "data.descriptions.b=four"]
+    got = load_suite(path, overrides).members[0].settings.data.descriptions
+    assert got == {"a": "one", "St. John": "three", "b": "four"}
+
+
+def test_settings_cannot_be_changed(write: Write) -> None:
+    settings = load_suite(write("")).members[0].settings
+    with pytest.raises(ValueError, match="frozen"):
+        settings.seed = 3  # type: ignore[misc]
+
+
+def test_paths_start_at_the_config_or_on_the_command_line_here(tmp_path: Path) -> None:
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    path = folder / "c.yml"
+    path.write_text("data: {name: hoc, path: ../d/x}\nencoder: ./my-bert\ngrouping: {encoder: org/name}\n")
+    settings = load_suite(path).members[0].settings
+    assert settings.data.path == str(tmp_path / "d" / "x")
+    assert settings.encoder.name == str(folder / "my-bert")
+    assert settings.grouping.encoder == "org/name"
+    assert load_suite(path, ["data.path=d/x"]).members[0].settings.data.path == "d/x"
+    assert load_suite(path, ["data.path=~/x"]).members[0].settings.data.path == str(Path.home() / "x")
+    assert load_suite(path, ["data.path=/x"]).members[0].settings.data.path == "/x"
+
+
+# ---- Suites ----------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_is_a_grid_without_repetitions(write: Write) -> None:
+    path = write(
+        "matrix:\n  architecture: [stl, mtl, gmtl]\n  encoder: [bert, org/x]\n  grouping.k: [3, auto]\n"
+    )
+    suite = load_suite(path)
+    assert names(suite) == [
+        "stl · bert",
+        "stl · x",
+        "mtl · bert",
+        "mtl · x",
+        "gmtl · k=3 · label_description · bert",
+        "gmtl · k=auto · label_description · bert",
+        "gmtl · k=3 · label_description · x",
+        "gmtl · k=auto · label_description · x",
+    ]
+    assert suite.members[0].changes == {"architecture.name": "stl", "encoder.name": "bert"}
+    assert suite.members[4].changes["grouping.k"] == 3
+    assert suite.notes[0].startswith("4 repeated members left out (`grouping` does not concern stl and mtl)")
+
+
+def test_an_override_wins_over_the_matrix(write: Write) -> None:
+    path = write("matrix: {architecture: [stl, mtl], training.epochs: [1, 2]}\n")
+    suite = load_suite(path, ["architecture=gmhl"])
+    assert {m.settings.architecture.name for m in suite.members} == {"gmhl"}
+    assert [m.changes for m in suite.members] == [{"training.epochs": 1}, {"training.epochs": 2}]
+    assert len(load_suite(path, ["matrix.architecture=[mtl]"]).members) == 2
+    assert len(load_suite(path, ["matrix=null"]).members) == 1
+
+
+def test_runs_are_a_list_of_changes(write: Write) -> None:
+    path = write(
+        "grouping: {groups: [[a], [b, c]]}\n"
+        "runs:\n"
+        "  - architecture: mtl\n"
+        "  - {name: mine, architecture: gmtl, grouping.k: 5}\n"
+        "  - {architecture: gmhl, grouping: {method: given}}\n"
+        "  - {architecture: gmhl, grouping.method: random, grouping.k: 4}\n"
+        "  - {architecture: gmtl, grouping.method: hdbscan, grouping.features: document_centroid}\n"
+        "  - {architecture: mtl, training.epochs: 2}\n"
+    )
+    assert names(load_suite(path)) == [
+        "mtl · minilm · training.epochs=10",
+        "mine",
+        "gmhl · given · minilm · training.epochs=10",
+        "gmhl · random · k=4 · minilm · training.epochs=10",
+        "gmtl · hdbscan · document_centroid · minilm · training.epochs=10",
+        "mtl · minilm · training.epochs=2",
+    ]
+
+
+def test_names_stay_unique_where_short_forms_agree(write: Write) -> None:
+    suite = load_suite(write("matrix:\n  encoder: [one/bert, two/bert]\n"))
+    assert names(suite)[0] == "mtl · bert"
+    assert names(suite)[1].startswith("mtl · bert · ")
+
+
+# ---- Complaints ------------------------------------------------------------------------------------------
+
+ONE_PROBLEM = [
+    ("a list\n", "c.yml:1: a config is a mapping of keys such as `training`"),
+    ("training:\n  epochs: ten\n", "c.yml:2: `training.epochs`: got 'ten'; allowed: a whole number of 1 or more"),
+    ("training: {epochs: '10'}\n", "c.yml:1: `training.epochs`: got '10'; allowed: a whole number of 1 or more"),
+    ("training: {epochs: true}\n", "c.yml:1: `training.epochs`: got true; allowed: a whole number of 1 or more"),
+    ("training: {epochs: 1.0}\n", "c.yml:1: `training.epochs`: got 1.0; allowed: a whole number of 1 or more"),
+    ("training: {epochs: 0}\n", "c.yml:1: `training.epochs`: got 0; allowed: a whole number of 1 or more"),
+    ("training: {epochs: null}\n", "c.yml:1: `training.epochs`: got null; allowed: a whole number of 1 or more"),
+    ("training: {epochs: [1]}\n", "c.yml:1: `training.epochs`: got [1]; allowed: a whole number of 1 or more"),
+    ("training: {warmup: 1}\n", "c.yml:1: `training.warmup`: got 1; allowed: a number of 0 or more and below 1"),
+    ("training: {warmup: true}\n", "c.yml:1: `training.warmup`: got true; allowed: a number of 0 or more and below 1"),
+    ("training: {clip_norm: .nan}\n", "c.yml:1: `training.clip_norm`: got nan; allowed: a number above 0, or null"),
+    ("training: {device: gpu}\n", "c.yml:1: `training.device`: got 'gpu'; allowed: auto, cpu, cuda or cuda:NUMBER"),
+    (
+        "training: {head_loss: weightedsum}\n",
+        "c.yml:1: `training.head_loss`: got 'weightedsum'; allowed: one of sum, mean, weighted_sum, weighted_mean, "
+        "loss_proportional; did you mean `weighted_sum`?",
+    ),
+    (
+        "training: {head_loss: weighted_sum, head_weights: {a: -1}}\n",
+        "c.yml:1: `training.head_weights.a`: got -1; allowed: size, a mapping of task name to a number of 0 or "
+        "more, or null",
+    ),
+    ("architecture: gmt\n", "c.yml:1: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl; did you mean `gmtl`?"),
+    ("encoder: 5\n", "c.yml:1: `encoder.name`: got 5; allowed: text"),
+    ("experiment: ''\n", "c.yml:1: `experiment`: got ''; allowed: text of 1 to 200 characters"),
+    ("seed: -1\n", "c.yml:1: `seed`: got -1; allowed: a whole number of 0 or more, or a list of them"),
+    ("seed: [0, a]\n", "c.yml:1: `seed[1]`: got 'a'; allowed: a whole number of 0 or more, or a list of them"),
+    ("grouping: {k: 2.5}\n", "c.yml:1: `grouping.k`: got 2.5; allowed: auto, or a whole number of 1 or more"),
+    ("grouping: {k: 0}\n", "c.yml:1: `grouping.k`: got 0; allowed: auto, or a whole number of 1 or more"),
+    (
+        "data:\n  labels:\n    - a\n    - 5\n",
+        "c.yml:4: `data.labels[1]`: got 5; allowed: a list of label names (numbers in quotes), or null",
+    ),
+    ("data: {labels: []}\n", "c.yml:1: `data.labels`: got []; allowed: a list of label names (numbers in quotes), or null"),
+    ("data: {descriptions: {a: 3}}\n", "c.yml:1: `data.descriptions.a`: got 3; allowed: a mapping of label name to text"),
+    ("data: {columns: 3}\n", "c.yml:1: `data.columns`: got 3; allowed: a mapping of text, id, part, labels, label_list, separator"),
+    ("tracking: 5\n", "c.yml:1: `tracking`: got 5; allowed: a mapping of uri"),
+    ("sede: 3\n", "c.yml:1: `sede`: unknown key; did you mean `seed`?"),
+    ("training:\n  epoch: 3\n", "c.yml:2: `training.epoch`: unknown key; did you mean `training.epochs`?"),
+    ("trainng:\n  epochs: 3\n", "c.yml:1: `trainng`: unknown key; did you mean `training`?"),
+    ("epochs: 3\n", "c.yml:1: `epochs`: unknown key; did you mean `training.epochs`?"),
+    ("training.epochs: 3\n", "c.yml:1: `training.epochs`: unknown key; write `epochs` below `training`"),
+    ("tracking: {zzz: 3}\n", "c.yml:1: `tracking.zzz`: unknown key; allowed here: uri"),
+    # Settings that contradict each other
+    ("data: {labels: [a, b, a]}\n", "c.yml:1: `data.labels`: names a label twice: a"),
+    ("data: {scheme: rotate_test}\n", "c.yml:1: `data.scheme`: rotate_test needs `data.folds` of 2 or more (got 1)"),
+    (
+        "data:\n  test_share: 0.9\n  validation_share: 0.2\n",
+        "c.yml:3: `data.validation_share`: with `data.test_share` it is 1.1, which leaves nothing to train on",
+    ),
+    (
+        "data:\n  name: table\n  columns: {labels: [a]}\n",
+        "c.yml: `data.path`: not set, but `data.name: table` reads your own file; give its path",
+    ),
+    (
+        "data: {name: table, path: x.csv}\n",
+        "c.yml: `data.columns.labels`: no labels; give `data.columns.labels` (columns of 0 and 1) or "
+        "`data.columns.label_list`",
+    ),
+    (
+        "data: {name: table, path: x, columns: {labels: [a], label_list: b}}\n",
+        "c.yml:1: `data.columns.labels`: given together with `data.columns.label_list`; keep one of them",
+    ),
+    (
+        "data: {name: table, path: x, columns: {labels: [a, a]}}\n",
+        "c.yml:1: `data.columns.labels`: names a column twice: a",
+    ),
+    (
+        "data: {name: openi, columns: {labels: [a]}}\n",
+        "c.yml:1: `data.columns.labels`: set, but only `data.name: table` reads it; for part of another data set's "
+        "labels use `data.labels`",
+    ),
+    (
+        "data: {name: openi, columns: {label_list: a}}\n",
+        "c.yml:1: `data.columns.label_list`: set, but only `data.name: table` reads it",
+    ),
+    (
+        "grouping: {method: given}\n",
+        "c.yml: `grouping.groups`: not set, but `grouping.method: given` takes the groups from here; list them",
+    ),
+    (
+        "grouping: {groups: [[a], [b]]}\n",
+        "c.yml:1: `grouping.groups`: set, but only `grouping.method: given` reads it; set that method or leave the "
+        "groups out",
+    ),
+    (
+        "grouping: {method: given, groups: [[a, b], [b, c]]}\n",
+        "c.yml:1: `grouping.groups`: a label may stand in one group only; in several: b",
+    ),
+    (
+        "grouping: {method: given, groups: [[a], []]}\n",
+        "c.yml:1: `grouping.groups[1]`: got []; allowed: a list of groups, each a list of label names, or null",
+    ),
+    (
+        "grouping: {method: hdbscan, k: 4}\n",
+        "c.yml:1: `grouping.k`: set, but hdbscan, meanshift, kde, given find their own number of groups; leave it out",
+    ),
+    (
+        "grouping: {metric: cosine, features: label_count}\n",
+        "c.yml:1: `grouping.metric`: cosine cannot tell single counts apart; take euclidean with label_count",
+    ),
+    (
+        "grouping: {method: agglomerative, linkage: ward, metric: cosine}\n",
+        "c.yml:1: `grouping.linkage`: ward needs `grouping.metric: euclidean`; take average, complete or single for "
+        "cosine",
+    ),
+    ("grouping: {method: kde}\n", "c.yml: `grouping.features`: kde works on counts (got label_description); take label_count"),
+    (
+        "training: {head_loss: weighted_sum}\n",
+        "c.yml: `training.head_weights`: not set, but `training.head_loss: weighted_sum` needs it; write size, or a "
+        "mapping of task name to weight",
+    ),
+    (
+        "training: {head_weights: size}\n",
+        "c.yml:1: `training.head_weights`: set, but only `training.head_loss` weighted_sum and weighted_mean read it",
+    ),
+    (
+        "training: {head_loss: weighted_sum, head_weights: {a: 0, b: 0.0}}\n",
+        "c.yml:1: `training.head_weights`: every weight is 0, so nothing would be learned",
+    ),
+    ("evaluation: {grid: {start: 0.9, stop: 0.1}}\n", "c.yml:1: `evaluation.grid.stop`: below `evaluation.grid.start` (0.9)"),
+    ("evaluation: {grid: {step: 0.00001}}\n", "c.yml:1: `evaluation.grid.step`: so small that more than 1000 thresholds would be tried (got 1e-05)"),
+    ("evaluation: {grid: {step: 2.0}}\n", "c.yml:1: `evaluation.grid.step`: wider than the grid from start to stop (got 2)"),
+    # Suites
+    ("matrix: {architecture: [stl]}\nruns: [{seed: 1}]\n", "c.yml:2: `runs`: given together with `matrix`; keep one of them"),
+    ("matrix: 3\n", "c.yml:1: `matrix`: got 3; allowed: a mapping of keys to lists of values"),
+    ("matrix: {}\n", "c.yml:1: `matrix`: got {}; allowed: a mapping of keys to lists of values"),
+    ("matrix:\n  seed: 3\n", "c.yml:2: `matrix.seed`: got 3; allowed: a list of values, at least one"),
+    ("matrix: {seed: []}\n", "c.yml:1: `matrix.seed`: got []; allowed: a list of values, at least one"),
+    ("matrix: {encoder: [a], encoder.name: [b]}\n", "c.yml:1: `matrix.encoder.name`: the same as `encoder.name` above; keep one of them"),
+    ("matrix: {experiment: [a, b]}\n", "c.yml:1: `matrix.experiment`: is the same for a whole suite; write it at the top of the file"),
+    ("matrix: {runs: [a, b]}\n", "c.yml:1: `matrix.runs`: cannot stand inside a suite"),
+    (f"matrix: {{seed: {list(range(40))}, training.epochs: {list(range(1, 41))}}}\n", "c.yml:1: `matrix`: got 1600; allowed: at most 1000 combinations"),
+    (
+        "matrix:\n  architecture:\n    - stl\n    - gmt\n",
+        "c.yml:4: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl; did you mean `gmtl`?",
+    ),
+    ("matrix:\n  training.epoc: [1, 2]\n", "c.yml:2: `training.epoc`: unknown key; did you mean `training.epochs`?"),
+    ("runs: []\n", "c.yml:1: `runs`: got []; allowed: a list of changes, at least one, at most 1000"),
+    ("runs:\n  - 3\n", "c.yml:2: `runs[0]`: got 3; allowed: a mapping of keys to values"),
+    ("runs:\n  - name: 3\n", "c.yml:2: `runs[0].name`: got 3; allowed: text"),
+    (
+        "runs:\n  - {name: a, seed: 1}\n  - {name: a, seed: 2}\n",
+        "c.yml:3: `name`: got 'a'; the name is taken by the run at c.yml:2; give each its own",
+    ),
+    ("runs:\n  - seed: 1\n    store.uri: x\n", "c.yml:3: `runs[0].store.uri`: is the same for a whole suite; write it at the top of the file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), ONE_PROBLEM)
+def test_one_problem_one_line(write: Write, text: str, message: str) -> None:
+    assert problems(write(text)) == (message,)
+
+
+OVERRIDES = [
+    ("foo", "foo on the command line: not key=value; write for example training.epochs=3"),
+    ("=3", "=3 on the command line: not key=value; write for example training.epochs=3"),
+    (
+        "training.epochs=ten",
+        "training.epochs=ten on the command line: `training.epochs`: got 'ten'; allowed: a whole number of 1 or more",
+    ),
+    (
+        "training.epoch=1",
+        "training.epoch=1 on the command line: `training.epoch`: unknown key; did you mean `training.epochs`?",
+    ),
+    ("trainng.epochs=1", "trainng.epochs=1 on the command line: `trainng.epochs`: unknown key; did you mean `training.epochs`?"),
+    ("data.labels=[a", "data.labels=[a on the command line: not YAML: expected ',' or ']', but got '<stream end>'"),
+    ("matrix.seed=3", "matrix.seed=3 on the command line: `matrix.seed`: got 3; allowed: a list of values, at least one"),
+    ("seed=\x1b[31m", "seed=\\x1b[31m on the command line: not YAML: a character that is not allowed (code 27)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("override", "message"), OVERRIDES)
+def test_overrides_are_named_as_such(write: Write, override: str, message: str) -> None:
+    assert problems(write(""), override) == (message,)
+
+
+def test_every_problem_in_one_go_in_the_order_of_the_file(write: Write) -> None:
+    path = write(
+        "sede: 1\ntraining:\n  epochs: ten\n  warmup: 2\ndata:\n  scheme: rotate_test\n"
+        "matrix:\n  architecture: [stl, gmt]\n  grouping.k: [3, 4]\n"
+    )
+    found = problems(path, "training.epochs=eleven", "zzz")
+    assert [line.split(": `")[0] for line in found[:4]] == ["c.yml:1", "c.yml:4", "c.yml:6", "c.yml:8"]
+    assert len(found) == 6
+    assert sum("zzz" in line for line in found) == 1
+
+
+def test_a_wrong_value_starts_no_further_complaint(write: Write) -> None:
+    assert len(problems(write("grouping: {method: givne, groups: [[a], [b]]}\n"))) == 1
+
+
+def test_keys_read_by_one_member_are_no_problem(write: Write) -> None:
+    path = write(
+        "grouping: {groups: [[a], [b]]}\nmatrix: {grouping.method: [given, kmedoids]}\narchitecture: gmtl\n"
+    )
+    assert len(load_suite(path).members) == 2
+
+
+def test_names_from_files_cannot_drive_a_terminal(write: Write) -> None:
+    (line,) = problems(write('"a\\e[31m": 3\n'))
+    assert line.isprintable()
+    assert "a\\x1b[31m" in line
+
+
+# ---- Describing ------------------------------------------------------------------------------------------
+
+
+def test_dump_reads_back_the_same(write: Write) -> None:
+    path = write(
+        "seed: [1, 2]\ndata: {labels: ['1', 'no', yes, 2e-5x], descriptions: {'no': 'a: b'}}\n"
+        "training: {learning_rate: 2e-5, clip_norm: null}\n"
+    )
+    settings = load_suite(path).members[0].settings
+    write(dump(settings))
+    assert load_suite(path).members[0].settings == settings
+
+
+def test_flatten_gives_short_scalars(write: Write) -> None:
+    settings = (
+        load_suite(write("seed: [1, 2]\ngrouping: {method: given, groups: [[a, é], [b]]}\n"))
+        .members[0]
+        .settings
+    )
+    flat = flatten(settings)
+    assert flat["seed"] == "[1, 2]"
+    assert flat["grouping.groups"] == '[["a", "é"], ["b"]]'
+    assert flat["data.path"] == "null"
+    assert flat["evaluation.grid.step"] == 0.05
+    assert flat["architecture.name"] == "mtl"
+    assert all(
+        isinstance(value, (str, int, float, bool)) and len(str(value)) <= 500 for value in flat.values()
+    )

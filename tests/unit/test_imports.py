@@ -1,0 +1,122 @@
+"""Who may import whom: the house in design.md, read from the source of every file."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "mtlv"
+FILES = sorted(PACKAGE.rglob("*.py"))
+EVERYONE = {"errors", "seeding", "_version"}
+RULES = {
+    "cli": {"settings", "running", "compare", "display"},
+    "display": set(),
+    "running": {
+        "settings",
+        "data",
+        "models",
+        "grouping",
+        "training",
+        "evaluation",
+        "tracking",
+        "compare",
+        "plan",
+    },
+    "training": {"models", "data", "plan"},
+    "compare": {"evaluation", "plan"},
+    "settings": {"plan"},
+    "data": {"plan"},
+    "models": {"plan"},
+    "evaluation": {"plan"},
+    "tracking": {"plan"},
+    "grouping": set(),
+    "plan": set(),
+    "errors": set(),
+    "seeding": set(),
+    "_version": set(),
+    "__init__": set(),
+}
+HEAVY = (
+    "torch",
+    "transformers",
+    "mlflow",
+    "pandas",
+    "sklearn",
+    "matplotlib",
+    "scipy",
+    "pyarrow",
+    "tokenizers",
+)
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """(module, line) of each import anywhere in a file; relative ones made absolute."""
+    package = ["mtlv", *path.relative_to(PACKAGE).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module or "") if part)
+            # `from mtlv import data` names a package of ours in the list.
+            yield from (
+                (f"{module}.{a.name}" if module == "mtlv" else module, node.lineno) for a in node.names
+            )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_only_what_the_house_allows(path: Path) -> None:
+    part = part_of(path)
+    allowed = RULES[part] | EVERYONE | {part, "__version__"}
+    wrong = [
+        f"line {line}: {module}"
+        for module, line in imported(path)
+        if module.split(".")[0] == "mtlv"
+        and len(module.split(".")) > 1
+        and module.split(".")[1] not in allowed
+    ]
+    assert not wrong, f"{part} may import {sorted(allowed)}: {wrong}"
+
+
+def test_the_rules_see_wrong_imports() -> None:
+    source = PACKAGE / "data" / "source.py"
+    assert ("mtlv.plan.task", next(n for m, n in imported(source) if m == "mtlv.plan.task")) in imported(
+        source
+    )
+    assert "models" not in RULES["data"]
+    assert not RULES["training"] & {"settings", "running", "tracking"}
+    assert all("cli" not in allowed for allowed in RULES.values())
+
+
+def test_one_file_imports_mlflow() -> None:
+    importers = {p.name for p in FILES for module, _ in imported(p) if module.split(".")[0] == "mlflow"}
+    assert importers <= {"mlflow_tracker.py"}
+
+
+def test_plan_needs_the_standard_library_and_numpy_alone() -> None:
+    tops = {m.split(".")[0] for p in (PACKAGE / "plan").glob("*.py") for m, _ in imported(p)}
+    assert tops - set(sys.stdlib_module_names) <= {"numpy", "mtlv"}
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import mtlv.cli",
+        "import mtlv.settings as s; s.load_overrides([])",
+        "import mtlv.display",
+        "import mtlv.plan",
+    ],
+)
+def test_light_parts_load_nothing_heavy(start: str) -> None:
+    script = f"import sys; {start}; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert done.stdout.strip() == "[]", done.stderr
