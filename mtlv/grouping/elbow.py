@@ -12,6 +12,8 @@ from mtlv.grouping.methods import Space, group_into
 from mtlv.grouping.result import Elbow
 from mtlv.grouping.spec import GroupingSpec
 
+WEAK = 0.1  # a curve that is nowhere this share of its height below its chord is almost straight
+
 
 def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
     """Inertia and silhouette for k = 1..K, K = min(k_max, T), and the k at the knee.
@@ -80,6 +82,8 @@ def _reason(k: int, below: float, inertia: Sequence[float], silhouettes: Sequenc
         f"({inertia[0]:.4g}), and the curve lies furthest below the straight line from k = 1 to k = {last} "
         f"({below:.0%} of its height)"
     )
+    if below < WEAK:
+        text += "; that is so little that this choice of k is a weak one"
     known = {number: value for number, value in enumerate(silhouettes, start=1) if value is not None}
     if k not in known or not all(math.isfinite(value) for value in known.values()):
         return text + "."

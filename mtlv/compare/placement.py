@@ -1,0 +1,155 @@
+"""Where to write the labels of points, so that no two overlap and each stands by its own point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ANGLES = np.deg2rad(np.arange(0, 360, 15))
+RINGS = 1.35  # each ring of candidates is this much wider than the one before
+SWEEPS = 4  # rounds in which each label may move again, the others standing still
+SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line at which it is looked at
+UNCLEAR = 25.0  # what a label costs that is nearer to another point than to its own
+CROSSING = 250.0  # what a leader line across a label or a point costs, in pixels of distance
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What labels must keep clear of, in pixels.
+
+    Attributes:
+        points: [T, 2] centres of the markers.
+        sizes: [T, 2] width and height of each label.
+        area: (x0, y0, x1, y1) in which labels must stay.
+        marker: half the side of a marker.
+        gap: least distance between two labels, and of a label from the area's edge.
+    """
+
+    points: Array
+    sizes: Array
+    area: tuple[float, float, float, float]
+    marker: float
+    gap: float
+
+
+def place(scene: Scene) -> Array | None:
+    """Centres [T, 2] of the labels, or none where they do not all fit.
+
+    Each label takes the cheapest free place on rings round its point: nearest first, and rather further off
+    than with a leader line across another label. The most crowded point chooses first; then every label may
+    move again in turn. Nothing is random.
+    """
+    count = len(scene.points)
+    centres = np.full((count, 2), np.nan)
+    apart = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
+    crowd = np.sort(apart, axis=1)[:, : min(6, count)].sum(axis=1)
+    order = np.lexsort((np.arange(count), crowd))
+    for sweep in range(SWEEPS):
+        before = centres.copy()
+        for item in order:
+            centres[item] = np.nan
+            best = _best(scene, item, centres)
+            if best is None:
+                if sweep == 0:
+                    return None
+                best = before[item]
+            centres[item] = best
+        if np.array_equal(before, centres):
+            break
+    return centres
+
+
+def boxes(centres: Array, sizes: Array) -> Array:
+    """Boxes [T, 4] (x0, y0, x1, y1) round centres."""
+    return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
+
+
+def leader_ends(scene: Scene, centres: Array) -> Array:
+    """The point [T, 2] of each label's box that is nearest to its marker."""
+    half = scene.sizes / 2
+    return np.clip(scene.points, centres - half, centres + half)
+
+
+def nearer_to_another(scene: Scene, centres: Array) -> NDArray[np.bool_]:
+    """Which labels [T] stand nearer to another point than to their own."""
+    away = np.array(
+        [_away(centres[[i]], scene.sizes[i], scene.points)[0] for i in range(len(centres))]
+    )  # [T, T]
+    return away.min(axis=1) < np.diag(away)
+
+
+def _away(tried: Array, size: Array, points: Array) -> Array:
+    """Distance [P, T] of label boxes of one size, round centres [P, 2], to points [T, 2]."""
+    gap = np.maximum(np.abs(tried[:, None] - points) - size / 2, 0.0)  # [P, T, 2]
+    return np.hypot(gap[..., 0], gap[..., 1])
+
+
+def _best(scene: Scene, item: int, centres: Array) -> Array | None:
+    """The cheapest free centre [2] for one label, the placed ones (not NaN) standing still."""
+    tried = _candidates(scene, item)
+    found = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
+    x0, y0, x1, y1 = scene.area
+    edge = scene.gap
+    inside = (found[:, 0] >= x0 + edge) & (found[:, 1] >= y0 + edge)
+    inside &= (found[:, 2] <= x1 - edge) & (found[:, 3] <= y1 - edge)
+    markers = boxes(scene.points, np.full(scene.points.shape, 2 * scene.marker))
+    placed = np.flatnonzero(~np.isnan(centres[:, 0]))
+    labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
+    free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
+    rows = np.flatnonzero(free)
+    if not rows.size:
+        return None
+    others = np.delete(markers, item, axis=0)
+    away = _away(tried[rows], scene.sizes[item], scene.points)  # [P, T]
+    cost = away[:, item] + UNCLEAR * (away.min(axis=1) < away[:, item])
+    cost += _crossings(scene, item, tried[rows], centres, np.concatenate([others, labels]))
+    return tried[rows[cost.argmin()]]
+
+
+def _candidates(scene: Scene, item: int) -> Array:
+    """Centres [P, 2] round a point, ring by ring."""
+    x0, y0, x1, y1 = scene.area
+    rings, radius = [], scene.marker + scene.gap
+    while radius < np.hypot(x1 - x0, y1 - y0):
+        rings.append(radius)
+        radius *= RINGS
+    radii = np.repeat(np.array(rings), len(ANGLES))
+    turns = np.tile(ANGLES, len(rings))
+    direction = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    return scene.points[item] + direction * (radii[:, None] + scene.sizes[item] / 2)
+
+
+def _overlap(left: Array, right: Array) -> NDArray[np.bool_]:
+    """Which boxes [P, 4] overlap which [Q, 4]: [P, Q]."""
+    apart = (left[:, None, 2] <= right[None, :, 0]) | (right[None, :, 2] <= left[:, None, 0])
+    apart |= (left[:, None, 3] <= right[None, :, 1]) | (right[None, :, 3] <= left[:, None, 1])
+    return ~apart
+
+
+def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles: Array) -> Array:
+    """Cost [P] of leader lines across other labels and markers, and of standing on another's leader line."""
+    half = scene.sizes[item] / 2
+    ends = np.clip(scene.points[item], tried - half, tried + half)  # [P, 2]
+    mine = scene.points[item] + SAMPLES[:, None, None] * (ends - scene.points[item])  # [S, P, 2]
+    over = _inside(mine.reshape(-1, 2), obstacles).reshape(len(SAMPLES), len(tried), -1).any(axis=0)  # [P, Q]
+    cost = CROSSING * over.sum(axis=1)
+    placed = np.flatnonzero(~np.isnan(centres[:, 0]))
+    if placed.size:
+        theirs = leader_ends(scene, np.where(np.isnan(centres), scene.points, centres))[placed]
+        lines = scene.points[placed] + SAMPLES[:, None, None] * (theirs - scene.points[placed])  # [S, Q, 2]
+        own = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))
+        under = (
+            _inside(lines.reshape(-1, 2), own).reshape(len(SAMPLES), len(placed), -1).any(axis=0)
+        )  # [Q, P]
+        cost = cost + CROSSING * under.sum(axis=0)
+    return cost
+
+
+def _inside(points: Array, areas: Array) -> NDArray[np.bool_]:
+    """Which points [P, 2] lie in which boxes [Q, 4]: [P, Q]."""
+    x, y = points[:, :1], points[:, 1:]
+    return (x > areas[:, 0]) & (x < areas[:, 2]) & (y > areas[:, 1]) & (y < areas[:, 3])
