@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from mtlv._version import __version__
-from mtlv.errors import MtlvError, shorten
+from mtlv.errors import ConfigError, MtlvError, shorten
 
 if TYPE_CHECKING:
     from mtlv.display import Display
@@ -38,9 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = command(args)
         sys.stdout.flush()
         return code
+    except ConfigError as error:
+        for line in error.problems:  # each begins with its own place
+            print(_safe(line), file=sys.stderr)
+        return USER_ERROR
     except MtlvError as error:
-        for line in str(error).splitlines():
-            _complain(line)
+        _complain(str(error))
         return USER_ERROR
     except KeyboardInterrupt as stop:
         _complain("stopped")

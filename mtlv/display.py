@@ -13,13 +13,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from mtlv.errors import shorten
 
-BAR = 16  # cells
+BAR = 12  # cells
 
 
 def safe(text: str) -> str:
@@ -145,6 +143,8 @@ class Display:
     def unit_ended(self, name: str, cached: bool, documents: int) -> None:
         progress, unit = self.progress, self._unit
         if cached:
+            if not unit.name:  # found before it was started
+                progress.index += 1
             progress.done += documents - unit.done
             self._line(f"{self._count()} {safe(name)}: taken from the store", style="dim")
         else:
@@ -190,22 +190,27 @@ class _Picture:
         head = Text(no_wrap=True, overflow="ellipsis")
         head.append(f"unit {max(progress.index, 1)} of {progress.units}", style="bold")
         head.append(f"  {unit.name or 'between units'}")
-        row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_column(width=BAR)
-        row.add_column(no_wrap=True, overflow="ellipsis")
-        row.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=BAR), self._facts(share))
-        return Group(head, row)
+        return Group(head, self._facts(share))
+
+    def _bar(self, share: float) -> Text:
+        """`BAR` cells, the done ones bright."""
+        full, rest = ("━", "─") if self.display.console.encoding.lower().startswith("utf") else ("#", "-")
+        done = round(min(share, 1.0) * BAR)
+        return Text.assemble((full * done, "cyan"), (rest * (BAR - done), "bright_black"))
 
     def _facts(self, share: float) -> Text:
         unit = self.display._unit
         facts = [f"{share:.0%}"]
         left = self.display._left()
-        facts.append(f"{left} left" if left else "time left: not yet known")
+        facts.append(f"{left} left" if left else "time left unknown")
         if unit.name:
             facts.append(f"epoch {min(unit.epoch + 1, unit.epochs)}/{unit.epochs}")
+        facts += unit.figures[:1]
         if unit.speed is not None:
             facts.append(f"{unit.speed:.0f} documents/s")
-        return Text("  ".join([*facts, *unit.figures]), no_wrap=True, overflow="ellipsis")
+        line = self._bar(share).append("  " + "  ".join([*facts, *unit.figures[1:]]))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        return line
 
 
 class Download:
@@ -250,25 +255,26 @@ class Download:
 
 
 def table(console: Console, header: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
-    """A table of text: first column left, the others right; a file gets it unfolded."""
+    """A table of text: first column left, the others right.
+
+    Where a terminal is too narrow the first cell of each row gets a line of its own.
+    """
     cells = [[safe(cell) for cell in row] for row in rows]
     names = [safe(name) for name in header]
     if title:
         console.print(Text(safe(title), style="bold"), soft_wrap=True)
-    if not console.is_terminal:
-        for line in plain_table(names, cells):
-            console.print(Text(line), soft_wrap=True)
-        return
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(names):
-        drawn.add_column(Text(name), justify="right" if i else "left", overflow="fold", no_wrap=i > 0)
-    for row in cells:
-        drawn.add_row(*map(Text, row))
-    console.print(drawn)
+    lines = plain_table(names, cells)
+    if console.is_terminal and cells and max(map(cell_len, lines)) > console.width:
+        figures = plain_table(["", *names[1:]], [["", *row[1:]] for row in cells])
+        lines = [figures[0]]
+        for row, figure in zip(cells, figures[1:], strict=True):
+            lines += [row[0], figure]
+    for i, line in enumerate(lines):
+        console.print(Text(line, style="" if i else "bold"), soft_wrap=True)
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The same as lines, two spaces between columns."""
+    """Lines of a table, two spaces between columns; the header comes first."""
     everything = [header, *rows]
     widths = [max(cell_len(row[i]) for row in everything) for i in range(len(header))]
 

@@ -1,0 +1,190 @@
+"""Progress with a terminal and without, the time left, and names that must not drive a terminal."""
+
+from __future__ import annotations
+
+import inspect
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from mtlv.display import Display, Download, Progress, duration, plain_table, safe, table, tree
+from mtlv.running.observer import Observer
+
+EVIL = "a [red]b[/red] \x1b[31mc\nd"
+SHOWN = "a [red]b[/red] \\x1b[31mc\\nd"
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def console(*, terminal: bool = False, width: int = 80) -> Console:
+    return Console(
+        file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, color_system=None
+    )
+
+
+def text(target: Console) -> str:
+    assert isinstance(target.file, io.StringIO)
+    return target.file.getvalue()
+
+
+def run_two_units(display: Display, clock: Clock) -> None:
+    """Two units of 200 documents x epochs; the first takes 10 s, the second is halfway after 5 s."""
+    display.suite_started(3, 600)
+    display.unit_started("first", 1, 2, 200)
+    display.batch(100)
+    clock.now += 5
+    display.epoch("first", 1, 2, 0.6931, {"f1_macro": 0.5}, 20.0)
+    display.batch(100)
+    clock.now += 5
+    display.epoch("first", 2, 2, 0.35, {"f1_macro": 0.75}, 20.0)
+    display.unit_ended("first", False, 200)
+    display.unit_started("second", 2, 2, 200)
+    display.batch(100)
+    clock.now += 5
+    display.epoch("second", 1, 2, 0.5, {}, 20.0)
+
+
+def test_it_watches_what_an_observer_watches() -> None:
+    for name, method in inspect.getmembers(Observer, inspect.isfunction):
+        mine = inspect.signature(getattr(Display, name))
+        assert list(mine.parameters) == list(inspect.signature(method).parameters), name
+
+
+def test_a_line_per_epoch_without_a_terminal() -> None:
+    target, clock = console(), Clock()
+    with Display(target, clock=clock) as display:
+        run_two_units(display, clock)
+    assert text(target).splitlines() == [
+        "[1/3] first: epoch 1/2, loss 0.6931, f1_macro 0.500, 20 documents/s, 25 s left",
+        "[1/3] first: epoch 2/2, loss 0.3500, f1_macro 0.750, 20 documents/s, 20 s left",
+        "[2/3] second: epoch 1/2, loss 0.5000, 20 documents/s, 15 s left",
+    ]
+
+
+def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
+    target, clock = console(), Clock()
+    display = Display(target, clock=clock)
+    display.suite_started(3, 600)
+    display.unit_ended("found", True, 200)
+    display.unit_started("second", 2, 1, 200)
+    display.batch(200)
+    clock.now += 10
+    display.epoch("second", 1, 1, 0.1, {}, 20.0)
+    display.unit_ended("second", False, 200)
+    display.unit_ended("third", True, 200)
+    assert text(target).splitlines() == [
+        "[1/3] found: taken from the store",
+        "[2/3] second: epoch 1/1, loss 0.1000, 20 documents/s, 10 s left",
+        "[3/3] third: taken from the store",
+    ]
+    assert display.progress.done == 600
+    assert display.progress.trained == 200
+
+
+def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
+    display = Display(console(), clock=Clock())
+    display.suite_started(1, 200)
+    display.unit_started("a", 1, 1, 200)
+    display.batch(150)
+    display.unit_ended("a", False, 200)
+    assert display.progress.done == display.progress.trained == 200
+
+
+def test_time_left_is_unknown_before_the_first_batch() -> None:
+    assert Progress(units=2, documents=100).left(5.0) is None
+    assert Progress(units=2, documents=100, done=50, trained=50).left(5.0) == 5.0
+    assert Progress(units=2, documents=100, done=120, trained=120).left(5.0) == 0.0
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_live_lines_fit_the_terminal(width: int) -> None:
+    target, clock = console(terminal=True, width=width), Clock()
+    display = Display(target, clock=clock)
+    run_two_units(display, clock)
+    display.__exit__(None, None, None)
+    with target.capture() as captured:
+        target.print(display._live.get_renderable())  # type: ignore[union-attr]
+    lines = captured.get().splitlines()
+    assert len(lines) == 2
+    assert all(cell_len(line) <= width for line in lines)
+    assert lines[0].startswith("unit 2 of 3  second")
+    if width >= 80:
+        assert lines[1] == "━━━━━━──────  50%  15 s left  epoch 2/2  loss 0.5000  20 documents/s"
+
+
+def test_a_finished_unit_leaves_a_line_on_a_terminal() -> None:
+    target, clock = console(terminal=True), Clock()
+    with Display(target, clock=clock) as display:
+        run_two_units(display, clock)
+    assert "[1/3] first: loss 0.3500, f1_macro 0.750, 10 s" in text(target)
+
+
+def test_names_are_shown_and_not_obeyed() -> None:
+    target = console()
+    display = Display(target, clock=Clock())
+    display.suite_started(1, 10)
+    display.unit_started(EVIL, 1, 1, 10)
+    display.epoch(EVIL, 1, 1, 0.5, {EVIL: 0.5}, 1.0)
+    display.unit_ended(EVIL, True, 10)
+    display.note(EVIL)
+    display.warn(EVIL)
+    table(target, ["run", EVIL], [[EVIL, "1"]], title=EVIL)
+    tree(target, EVIL, [EVIL])
+    assert "\x1b" not in text(target)
+    assert all(SHOWN in line for line in text(target).splitlines())
+    assert safe(EVIL) == SHOWN
+
+
+def test_a_table_is_whole_in_a_file_and_folds_by_rows_on_a_narrow_terminal() -> None:
+    header = ["run", "F1 macro", "training s"]
+    rows = [["gmtl · k=5 · label_description · minilm", "0.91", "12.0"], ["肺炎", "0.8", "1.0"]]
+    wide = console(width=20)
+    table(wide, header, rows)
+    assert text(wide).splitlines() == [
+        "run                                      F1 macro  training s",
+        "gmtl · k=5 · label_description · minilm      0.91        12.0",
+        "肺炎                                          0.8         1.0",
+    ]
+    narrow = console(terminal=True, width=45)
+    table(narrow, header, rows)
+    assert text(narrow).splitlines() == [
+        "  F1 macro  training s",
+        "gmtl · k=5 · label_description · minilm",
+        "      0.91        12.0",
+        "肺炎",
+        "       0.8         1.0",
+    ]
+    assert plain_table(["a", "b"], []) == ["a  b"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.2, "0 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (3600, "1 h 00 min"), (7384, "2 h 03 min")],
+)
+def test_durations(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_a_download_tells_each_tenth_once() -> None:
+    target = console()
+    with Download(target, "openi") as download:
+        for done in range(0, 1_000_001, 50_000):
+            download.update(done, 1_000_000)
+    lines = text(target).splitlines()
+    assert len(lines) == 11
+    assert lines[0] == "openi: 0.0 of 1.0 MB"
+    assert lines[-1] == "openi: 1.0 of 1.0 MB"
+    unknown = console()
+    with Download(unknown, "x") as download:
+        download.update(5_000_000, None)
+    assert text(unknown) == "x: 5.0 MB\n"
