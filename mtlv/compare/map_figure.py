@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#882255", "#999933")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: no pair comes twice before 99
 WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
-GROWTH = 1.2  # the figure grows by this until every name has a place
+GROWTH = 1.2  # the figure grows by this until every name has a place, and at most
+TIDYING = 2  # times more, until no line from a point to its name crosses another name
 MARKER = 7.0  # points
 NAME = 26  # letters per line of a name
 
@@ -83,15 +84,17 @@ def map_figure(
     """
     points, shares = project(vectors)
     size = max(1.0, (len(names) / 25) ** 0.5)
+    tidied = 0
     while True:
         with canvas.style():
             figure = canvas.new_figure(WIDTH * size, HEIGHT * size)
             figure.suptitle(canvas.wrapped(title, int(90 * size)), x=0.01, ha="left", weight="bold", size=11)
             axes = _axes(figure, points, shares)
             _points(axes, points, names, labels, medoids or ())
-            texts = _names(figure, axes, points, names, bold=set(medoids or ()))
-        if texts is not None:
+            texts, clear = _names(figure, axes, points, names, bold=set(medoids or ()))
+        if texts and (clear or tidied == TIDYING):
             return figure, texts
+        tidied += bool(texts)
         size *= GROWTH
 
 
@@ -147,8 +150,8 @@ def _points(
 
 def _names(
     figure: Figure, axes: Axes, points: NDArray[np.float64], names: Sequence[str], *, bold: set[int]
-) -> list[Text] | None:
-    """Write every name at a place of its own, or nothing and none where they do not fit."""
+) -> tuple[list[Text], bool]:
+    """Write every name at its own place and tell whether no line crosses one; no texts where they do not fit."""
     from matplotlib.patheffects import withStroke
 
     texts = [
@@ -181,9 +184,10 @@ def _names(
         marker=0.6 * MARKER * point,
         gap=1.5 * point,
     )
-    centres = placement.place(scene)
-    if centres is None:
-        return None
+    placed = placement.place(scene)
+    if placed is None:
+        return [], False
+    centres = placed.centres
     back = axes.transData.inverted()
     ends = placement.leader_ends(scene, centres)
     unclear = placement.nearer_to_another(scene, centres)
@@ -192,4 +196,4 @@ def _names(
         if unclear[item] or np.hypot(*(ends[item] - scene.points[item])) > 9 * point:
             line = back.transform(np.stack([scene.points[item], ends[item]]))
             axes.plot(*line.T, color=canvas.GREY, linewidth=0.6, zorder=2)
-    return texts
+    return texts, placed.clear

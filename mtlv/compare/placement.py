@@ -13,6 +13,7 @@ ANGLES = np.deg2rad(np.arange(0, 360, 15))
 RINGS = 1.35  # each ring of candidates is this much wider than the one before
 SWEEPS = 4  # rounds in which each label may move again, the others standing still
 SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line at which it is looked at
+NEAREST = 64  # free places whose cost is looked at
 UNCLEAR = 25.0  # what a label costs that is nearer to another point than to its own
 CROSSING = 250.0  # what a leader line across a label or a point costs, in pixels of distance
 
@@ -36,31 +37,67 @@ class Scene:
     gap: float
 
 
-def place(scene: Scene) -> Array | None:
-    """Centres [T, 2] of the labels, or none where they do not all fit.
+@dataclass(frozen=True)
+class Placed:
+    """Centres [T, 2] of all labels, their cost, and whether no leader line runs across a label or point."""
+
+    centres: Array
+    cost: float
+    clear: bool
+
+
+def place(scene: Scene) -> Placed | None:
+    """Places for all labels, or none where they do not all fit.
 
     Each label takes the cheapest free place on rings round its point: nearest first, and rather further off
-    than with a leader line across another label. The most crowded point chooses first; then every label may
-    move again in turn. Nothing is random.
+    than with a leader line across another label. After that every label may move again in turn. This is done
+    in several orders (most and least crowded point first, left to right, bottom to top) and the cheapest
+    outcome is kept. Nothing is random.
     """
     count = len(scene.points)
-    centres = np.full((count, 2), np.nan)
     apart = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
     crowd = np.sort(apart, axis=1)[:, : min(6, count)].sum(axis=1)
-    order = np.lexsort((np.arange(count), crowd))
+    keys = (crowd, -crowd, scene.points[:, 0], scene.points[:, 1])
+    best: Placed | None = None
+    for key in keys:
+        found = _placed_in_order(scene, np.argsort(key, kind="stable"))
+        if found is not None and (best is None or found.cost < best.cost):
+            best = found
+        if best is not None and best.clear:
+            return best
+    return best
+
+
+def _placed_in_order(scene: Scene, order: NDArray[np.intp]) -> Placed | None:
+    centres = np.full(scene.points.shape, np.nan)
+    cost = np.zeros(len(order))
     for sweep in range(SWEEPS):
         before = centres.copy()
         for item in order:
             centres[item] = np.nan
-            best = _best(scene, item, centres)
-            if best is None:
-                if sweep == 0:
-                    return None
-                best = before[item]
-            centres[item] = best
+            found = _best(scene, item, centres)
+            if found is None and sweep == 0:
+                return None
+            centres[item], cost[item] = found if found is not None else (before[item], cost[item])
         if np.array_equal(before, centres):
             break
-    return centres
+    return Placed(centres, float(cost.sum()), clear=not _crossed(scene, centres))
+
+
+def _crossed(scene: Scene, centres: Array) -> bool:
+    """Whether the leader line of any label runs across another label or another's point."""
+    ends = leader_ends(scene, centres)
+    lines = scene.points + SAMPLES[:, None, None] * (ends - scene.points)  # [S, T, 2]
+    markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
+    areas = np.concatenate([boxes(centres, scene.sizes), markers])
+    hit = (
+        _inside(lines.reshape(-1, 2), areas).reshape(len(SAMPLES), len(ends), 2, -1).any(axis=0)
+    )  # [T, 2, T]
+    apart = (
+        np.linalg.norm(scene.points[:, None] - scene.points, axis=2) > scene.marker
+    )  # not one on the other
+    other = ~np.eye(len(ends), dtype=bool)
+    return bool((hit[:, 0] & other).any() or (hit[:, 1] & apart).any())
 
 
 def boxes(centres: Array, sizes: Array) -> Array:
@@ -88,8 +125,8 @@ def _away(tried: Array, size: Array, points: Array) -> Array:
     return np.hypot(gap[..., 0], gap[..., 1])
 
 
-def _best(scene: Scene, item: int, centres: Array) -> Array | None:
-    """The cheapest free centre [2] for one label, the placed ones (not NaN) standing still."""
+def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None:
+    """The cheapest free centre [2] for one label and its cost, the placed ones (not NaN) standing still."""
     tried = _candidates(scene, item)
     found = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
     x0, y0, x1, y1 = scene.area
@@ -100,14 +137,14 @@ def _best(scene: Scene, item: int, centres: Array) -> Array | None:
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
     free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
-    rows = np.flatnonzero(free)
+    rows = np.flatnonzero(free)[:NEAREST]
     if not rows.size:
         return None
     others = np.delete(markers, item, axis=0)
     away = _away(tried[rows], scene.sizes[item], scene.points)  # [P, T]
     cost = away[:, item] + UNCLEAR * (away.min(axis=1) < away[:, item])
     cost += _crossings(scene, item, tried[rows], centres, np.concatenate([others, labels]))
-    return tried[rows[cost.argmin()]]
+    return tried[rows[cost.argmin()]], float(cost.min())
 
 
 def _candidates(scene: Scene, item: int) -> Array:

@@ -192,7 +192,8 @@ def _client(uri: str) -> MlflowClient:
 def _reason(error: Exception) -> str:
     """The innermost cause, such as `[Errno 111] Connection refused`."""
     text = str(error)
-    return text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
+    text = text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
+    return text + ")" * (text.count("(") - text.count(")"))
 
 
 def _user() -> str:

@@ -1,0 +1,81 @@
+"""Batches as tensors, made from token ids and targets when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.sampling import bucketed_order, longest_first
+from mtlv.data.tokens import Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some documents of one source.
+
+    Args:
+        index: [B] positions of the documents in their corpus.
+        input_ids: [B, L].
+        attention_mask: [B, L], true where a token stands.
+        targets: [B] per task name.
+    """
+
+    index: NDArray[np.int64]
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
+    targets: dict[str, torch.Tensor]
+
+    def to(self, device: torch.device) -> Batch:
+        """The batch on `device`; copies do not wait where the memory is pinned."""
+        if device.type == "cpu":
+            return self
+        move = {"device": device, "non_blocking": True}
+        return Batch(
+            self.index,
+            self.input_ids.pin_memory().to(**move),
+            self.attention_mask.pin_memory().to(**move),
+            {name: target.pin_memory().to(**move) for name, target in self.targets.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of one part of a split, ready to be cut into batches.
+
+    Args:
+        tokens: token ids of the whole corpus (N documents).
+        targets: [N] per task name.
+        index: [n] which documents belong to this part.
+    """
+
+    tokens: Tokens
+    targets: dict[str, NDArray]
+    index: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
+        """Every document once, in batches of similar length, shuffled."""
+        order = bucketed_order(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
+        return self._batches(order)
+
+    def inference(self, batch_size: int) -> Iterator[Batch]:
+        """Every document once, longest first."""
+        return self._batches(longest_first(self.tokens.lengths[self.index], batch_size))
+
+    def _batches(self, order: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
+        import torch
+
+        for positions in order:
+            index = self.index[positions]
+            ids, mask = self.tokens.padded(index)
+            targets = {name: torch.from_numpy(target[index]) for name, target in self.targets.items()}
+            yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)

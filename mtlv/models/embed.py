@@ -1,0 +1,44 @@
+"""Vectors of texts from an encoder as it is: what tasks are clustered by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mtlv.data.batches import Documents
+from mtlv.data.tokens import tokenise
+from mtlv.models.encoder import Encoder
+
+
+def embed_texts(
+    encoder: Encoder, texts: Sequence[str], *, special_tokens: bool, max_length: int, batch_size: int = 32
+) -> NDArray[np.float32]:
+    """Mean of the last layer's token vectors of each text [N, H], in fp32 and without dropout.
+
+    Args:
+        encoder: used as it is, never trained.
+        texts: N texts.
+        special_tokens: whether the vectors of [CLS] and [SEP] count in the mean (the thesis's way).
+        max_length: tokens kept of a text.
+        batch_size: texts per batch.
+    """
+    tokenizer = encoder.tokenizer
+    tokens = tokenise(texts, tokenizer, max_length=max_length, pad=tokenizer.pad_token_id)
+    special = torch.tensor(sorted(tokenizer.all_special_ids))
+    out = np.zeros((len(texts), encoder.width), dtype=np.float32)
+    device = next(encoder.module.parameters()).device
+    encoder.module.eval()
+    with torch.inference_mode():
+        for batch in Documents(tokens, {}, np.arange(len(texts))).inference(batch_size):
+            hidden = encoder.module(
+                input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device)
+            ).last_hidden_state  # [B, L, H]
+            counted = batch.attention_mask
+            if not special_tokens:
+                counted = counted & ~torch.isin(batch.input_ids, special)
+            weights = counted.to(hidden).unsqueeze(-1)  # [B, L, 1]
+            out[batch.index] = ((hidden * weights).sum(1) / weights.sum(1).clamp(min=1)).cpu().numpy()
+    return out

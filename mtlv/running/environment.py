@@ -1,0 +1,45 @@
+"""What a run was made with: packages and machine, without names of hosts, users or folders."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from functools import cache
+
+SHOWN = ("mtlv", "torch", "transformers", "mlflow", "scikit-learn", "numpy")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the packages that matter to the figures."""
+    return {"python": platform.python_version()} | {name: _version(name) for name in SHOWN}
+
+
+def machine() -> dict[str, object]:
+    """Processor, its cores, and the system."""
+    return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
+
+
+def environment_text() -> str:
+    """Every installed package with its version, a line each, after Python and the machine."""
+    packages = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
+    lines = [f"python=={platform.python_version()}", *(f"# {key}: {value}" for key, value in machine().items())]
+    return "\n".join([*lines, *(f"{name}=={packages[name]}" for name in sorted(packages, key=str.lower))]) + "\n"
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        from mtlv import __version__
+
+        return __version__ if name == "mtlv" else "not installed"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

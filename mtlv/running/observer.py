@@ -1,0 +1,38 @@
+"""What a suite tells whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Observer:
+    """Does nothing; the command line's display overrides it. `documents` are documents times epochs."""
+
+    def suite_started(self, units: int, documents: int) -> None:
+        """How much there is to do in all."""
+
+    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
+        """Unit `index` (from 1) begins."""
+
+    def batch(self, documents: int) -> None:
+        """A batch was trained on."""
+
+    def epoch(
+        self,
+        name: str,
+        epoch: int,
+        epochs: int,
+        loss: float,
+        validation: Mapping[str, float],
+        documents_per_second: float,
+    ) -> None:
+        """Epoch `epoch` (from 1) of a unit is done."""
+
+    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
+        """A unit is done, or was found in the store."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def warn(self, text: str) -> None:
+        """Something that may harm the results."""

@@ -1,0 +1,96 @@
+"""What a plan's models came to together: gathered, thresholds fitted on validation, then scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mtlv.evaluation import Metrics, Thresholds, evaluate, fit_thresholds, grid_values
+from mtlv.plan import Plan, Scores, gather
+from mtlv.running.store import UnitRecord
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Evaluation
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One child run's results.
+
+    Args:
+        validation: scores of the kept weights, all tasks.
+        test: likewise.
+        thresholds: fitted on `validation`.
+        metrics: of the test part at those thresholds.
+        curve: of the validation part, epoch by epoch, each at thresholds fitted on that epoch's scores.
+        records: of the plan's models, in its order.
+    """
+
+    validation: Scores
+    test: Scores
+    thresholds: Thresholds
+    metrics: Metrics
+    curve: tuple[Metrics, ...]
+    records: tuple[UnitRecord, ...]
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What all models of the plan cost together; seconds, documents per second, MB, weights."""
+        seconds = sum(record.train_seconds for record in self.records)
+        return {
+            "time/train_seconds": seconds,
+            "time/total_seconds": sum(record.total_seconds for record in self.records),
+            "cost/documents_per_second": sum(record.documents for record in self.records) / seconds,
+            "cost/peak_memory_mb": max(record.peak_memory_mb for record in self.records),
+            "cost/parameters": float(sum(record.parameters for record in self.records)),
+        }
+
+    @property
+    def best_epoch(self) -> int:
+        """The first epoch with the highest validation macro F1."""
+        values = [metrics.plan.f1_macro for metrics in self.curve]
+        return values.index(max(values))
+
+
+def outcome(
+    plan: Plan, records: Sequence[UnitRecord], *, names: Sequence[str], settings: Evaluation
+) -> Outcome:
+    """Gather, fit and score. Test targets enter only where the figures of the test part are computed.
+
+    Args:
+        plan: whose models the records are of, in its order.
+        records: one per model.
+        names: all tasks, in the corpus's order.
+        settings: the `evaluation` section.
+    """
+    validation = gather([record.validation for record in records])
+    test = gather([record.test for record in records])
+    thresholds = _fit(validation, names, settings)
+    return Outcome(
+        validation,
+        test,
+        thresholds,
+        evaluate(test, names, thresholds.values),
+        tuple(_at_epoch(plan, records, epoch, names, settings) for epoch in range(len(records[0].curve))),
+        tuple(records),
+    )
+
+
+def _fit(validation: Scores, names: Sequence[str], settings: Evaluation) -> Thresholds:
+    grid = grid_values(settings.grid.start, settings.grid.stop, settings.grid.step)
+    return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
+
+
+def _at_epoch(
+    plan: Plan, records: Sequence[UnitRecord], epoch: int, names: Sequence[str], settings: Evaluation
+) -> Metrics:
+    parts = []
+    for model, record in zip(plan.models, records, strict=True):
+        tasks = {
+            task: replace(record.validation.tasks[task], outputs=record.curve[epoch][:, column])
+            for column, task in enumerate(model.tasks)
+        }
+        parts.append(replace(record.validation, tasks=tasks))
+    scores = gather(parts)
+    return evaluate(scores, names, _fit(scores, names, settings).values)

@@ -1,0 +1,151 @@
+"""What a child run tells the tracker, by the names in the design: metrics, params, tags, artifacts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mtlv import __version__
+from mtlv.compare.per_task_figure import draw_per_task
+from mtlv.evaluation import Metrics, classification_report, per_task_csv
+from mtlv.plan import Plan, Scores, as_json, slugs
+from mtlv.running.outcome import Outcome
+from mtlv.running.store import EpochRecord, write_scores
+from mtlv.settings import dump, flatten
+from mtlv.tracking import Metric, Tracker
+
+if TYPE_CHECKING:
+    from mtlv.running.resolve import Child, Resolved
+    from mtlv.settings import Settings
+
+
+class Names:
+    """Slugs of a plan's heads and tasks, as metric keys have them."""
+
+    def __init__(self, plan: Plan, tasks: Sequence[str]) -> None:
+        self.tasks = slugs(tasks)
+        self.heads = slugs([head.name for head in plan.heads])
+        self.head_of = {task: head.name for head in plan.heads for task in head.tasks}
+        self.members = {head.name: head.tasks for head in plan.heads}
+
+
+def tags(resolved: Resolved) -> dict[str, str]:
+    """Tags that a member's run and its children share."""
+    settings = resolved.member.settings
+    return {
+        "mtlv.architecture": settings.architecture.name,
+        "mtlv.encoder": settings.encoder.name,
+        "mtlv.dataset": settings.data.name,
+        "mtlv.grouping": grouping_words(resolved),
+        "mtlv.data_digest": resolved.data,
+        "mtlv.version": __version__,
+    }
+
+
+def grouping_words(resolved: Resolved) -> str:
+    """The grouping in a few words; `none` where the architecture has none."""
+    section, groups = resolved.member.settings.grouping, resolved.children[0].groups
+    if groups is None:
+        return "none"
+    k = f"k={groups.grouping.k}"
+    return f"given {k}" if section.method == "given" else f"{section.method} {section.features} {k}"
+
+
+def params(settings: Settings) -> dict[str, str | int | float | bool]:
+    """Every setting, flattened."""
+    return dict(flatten(settings))
+
+
+def epoch_metrics(epoch: EpochRecord, names: Names) -> list[Metric]:
+    """What is known of a unit as soon as one of its epochs ends."""
+    return [
+        Metric(f"train.heads.loss/{names.heads[head]}", loss, epoch.epoch, epoch.timestamp_ms)
+        for head, loss in epoch.heads.items()
+    ]
+
+
+def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
+    """Everything that needs all of a plan's models."""
+    out: list[Metric] = []
+    for step, metrics in enumerate(found.curve):
+        epochs = [record.epochs[step] for record in found.records]
+        at = (step, max(epoch.timestamp_ms for epoch in epochs))
+        out.append(Metric("train/loss", sum(e.loss for e in epochs) / len(epochs), *at))
+        out.append(Metric("train/learning_rate", epochs[0].learning_rate, *at))
+        out += [Metric(key, value, *at) for key, value in split_figures("val", metrics, names)]
+        out += [Metric(key, value, *at) for key, value in _head_figures(metrics, names)]
+    end = (0, last_timestamp(found))
+    out += [Metric(key, value, *end) for key, value in split_figures("test", found.metrics, names)]
+    best = found.curve[found.best_epoch].plan.as_dict()
+    out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
+    out.append(Metric("best/epoch", found.best_epoch, *end))
+    out += [Metric(key, value, *end) for key, value in found.costs.items()]
+    return out
+
+
+def last_timestamp(found: Outcome) -> int:
+    """When the last of a plan's models ended its last epoch, in milliseconds."""
+    return max(record.epochs[-1].timestamp_ms for record in found.records)
+
+
+def split_figures(split: str, metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]:
+    """`SPLIT/M` of the plan and `SPLIT.tasks.M/TASK` of each task."""
+    for name, value in metrics.plan.as_dict().items():
+        yield f"{split}/{name}", value
+    for task, figures in metrics.tasks.items():
+        for name, value in figures.as_dict().items():
+            yield f"{split}.tasks.{name}/{names.tasks[task]}", value
+
+
+def _head_figures(metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]:
+    for head, tasks in names.members.items():
+        figures = [metrics.tasks[task] for task in tasks]
+        slug = names.heads[head]
+        yield f"val.heads.f1_macro/{slug}", sum(f.f1 for f in figures) / len(figures)
+        yield (
+            f"val.heads.average_precision_macro/{slug}",
+            sum(f.average_precision for f in figures) / len(figures),
+        )
+
+
+def tasks_json(plan: Plan, names: Names, support: Mapping[str, int]) -> str:
+    """`tasks.json`: slug to name, head, index and support in the test part."""
+    tasks = {
+        slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
+        for index, (name, slug) in enumerate(names.tasks.items())
+    }
+    heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
+    return json.dumps({"tasks": tasks, "heads": heads}, indent=1, ensure_ascii=False)
+
+
+def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
+    """Artifacts of a fold: config, plan, report, scores and the picture of its tasks."""
+    settings = child.jobs[0].settings
+    order = list(names.tasks)
+    support = {task: figures.support for task, figures in found.metrics.tasks.items()}
+    texts = {
+        "config.yml": dump(settings),
+        "plan.json": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
+        "tasks.json": tasks_json(child.plan, names, support),
+        "report/classification_report.txt": classification_report(
+            found.test, order, found.thresholds.values
+        ),
+        "report/per_task.csv": per_task_csv(found.metrics),
+    }
+    for name, text in texts.items():
+        tracker.text(run, text, name)
+    with TemporaryDirectory() as folder:
+        for scores in (found.validation, found.test):
+            tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
+        f1 = [found.metrics.tasks[task].f1 for task in order]
+        sizes = [support[task] for task in order]
+        tracker.artifact(run, draw_per_task(order, f1, sizes, Path(folder) / "per_task_f1.png", title=title))
+
+
+def _parquet(scores: Scores, folder: Path) -> Path:
+    path = folder / f"{scores.split}.parquet"
+    write_scores(scores, path)
+    return path

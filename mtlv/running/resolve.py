@@ -1,0 +1,120 @@
+"""From settings to units: for each fold a recipe becomes a Plan, and a Plan becomes jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.data.splits import folds_digest
+from mtlv.plan import ARCHITECTURES, Plan, Unit
+from mtlv.running.features import View
+from mtlv.running.groups import TaskGroups, task_groups
+from mtlv.running.train_unit import Job
+from mtlv.seeding import content_key
+
+if TYPE_CHECKING:
+    from mtlv.data.splits import Fold
+    from mtlv.running.workbench import Workbench
+    from mtlv.settings import Member, Settings
+
+STAGE = "train"
+# Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
+ARITHMETIC = 1
+
+NOT_WEIGHTS = ("device", "precision")
+"""Training settings that are not part of a unit's key as written: precision enters as resolved."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """One fold with one seed of a member: what becomes one run below the member's own."""
+
+    fold: Fold
+    seed: int
+    plan: Plan
+    groups: TaskGroups | None
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A member, ready to be run.
+
+    Args:
+        member: its name and settings.
+        children: one for each fold and seed.
+        uid: key of the whole member: settings, data and encoder.
+        data: digest of documents, targets and splits.
+        tasks: names of all tasks, in the corpus's order.
+    """
+
+    member: Member
+    children: tuple[Child, ...]
+    uid: str
+    data: str
+    tasks: tuple[str, ...]
+
+    @property
+    def jobs(self) -> Iterator[Job]:
+        return (job for child in self.children for job in child.jobs)
+
+
+def head_layers(settings: Settings) -> int:
+    """Layers per head: the user's, or the architecture's own."""
+    own = ARCHITECTURES[settings.architecture.name].head_layers
+    return own if settings.architecture.head_layers is None else settings.architecture.head_layers
+
+
+def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:
+    """The groups of a member's tasks on one fold."""
+    return task_groups(View(bench, settings, fold, settings.grouping.special_tokens))
+
+
+def resolve(bench: Workbench, member: Member) -> Resolved:
+    """Read the data, group the tasks and lay out every unit of a member. Nothing is trained.
+
+    Raises:
+        MtlvError: whatever is wrong with data, encoder, groups or device.
+    """
+    settings = member.settings
+    corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
+    data = content_key([corpus.digest, folds_digest(corpus, folds)])
+    start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
+    bench.material(settings)
+    train = _what_shapes_weights(settings)
+    children = []
+    for fold in folds:
+        plan, groups = _plan(bench, settings, fold)
+        for seed in settings.seeds:
+            units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
+            jobs = tuple(Job(unit, settings, fold) for unit in units)
+            children.append(Child(fold, seed, plan, groups, jobs))
+    plain = settings.model_dump(mode="json", exclude={"tracking", "store"})
+    plain["training"] = {k: v for k, v in plain["training"].items() if k != "device"}
+    uid = content_key([plain, data, start, [job.unit.key for child in children for job in child.jobs]])
+    return Resolved(member, tuple(children), uid, data, corpus.names)
+
+
+def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
+    architecture = ARCHITECTURES[settings.architecture.name]
+    tasks = bench.corpus(settings.data).tasks
+    groups = resolve_groups(bench, settings, fold) if architecture.grouped else None
+    names = [task.name for task in tasks]
+    plan = architecture.build(names, groups.groups if groups else (), head_layers(settings))
+    return plan.check(tasks), groups
+
+
+def _what_shapes_weights(settings: Settings) -> dict[str, object]:
+    from mtlv.training.optim import resolve_device, resolve_precision
+
+    training = settings.training.model_dump(mode="json")
+    kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
+    precision = resolve_precision(settings.training.precision, resolve_device(settings.training.device))
+    return kept | {
+        "arithmetic": ARITHMETIC,
+        "precision": precision,
+        "features": settings.encoder.features,
+        "dropout": settings.encoder.dropout,
+        "max_length": settings.data.max_length,
+    }

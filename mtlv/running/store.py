@@ -1,0 +1,160 @@
+"""Finished units on disk, by content key: weights, scores, curves and what they cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import TrackingError
+from mtlv.plan import Scores, TaskScores
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing."""
+
+    epoch: int
+    loss: float
+    heads: dict[str, float]
+    learning_rate: float
+    seconds: float
+    documents: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """A finished unit.
+
+    Args:
+        key: the unit's content key.
+        epochs: what training came to, epoch by epoch.
+        chosen_epoch: the epoch whose weights were kept and tested.
+        validation: scores of the validation part by the kept weights.
+        test: scores of the test part by the kept weights.
+        curve: validation outputs [epochs, n, T] in the order of the unit's tasks.
+        train_seconds: of training alone.
+        total_seconds: with validation and test.
+        parameters: weights trained.
+        peak_memory_mb: of the device on CUDA, of the process on CPU.
+        device: where it was trained.
+    """
+
+    key: str
+    epochs: tuple[EpochRecord, ...]
+    chosen_epoch: int
+    train_seconds: float
+    total_seconds: float
+    parameters: int
+    peak_memory_mb: float
+    device: str
+    validation: Scores = field(repr=False)
+    test: Scores = field(repr=False)
+    curve: NDArray[np.float32] = field(repr=False)
+
+    @property
+    def documents(self) -> int:
+        return sum(epoch.documents for epoch in self.epochs)
+
+
+class Store:
+    """A folder of finished units and of splits.
+
+    Raises:
+        TrackingError: the folder cannot be made or written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.units = root / "units"
+        self.splits = root / "splits"
+        try:
+            for folder in (self.units, self.splits):
+                folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.units):
+                pass
+        except OSError as error:
+            raise TrackingError(
+                f"`store.uri`: {root} cannot be written",
+                got=error.strerror,
+                then="choose another folder or mend its permissions",
+            ) from error
+
+    def has(self, key: str) -> bool:
+        return (self.units / key / "unit.json").is_file()
+
+    def load(self, key: str) -> UnitRecord:
+        """The finished unit `key`, without its weights."""
+        folder = self.units / key
+        content = json.loads((folder / "unit.json").read_text(encoding="utf-8"))
+        epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
+        return UnitRecord(
+            **content,
+            epochs=epochs,
+            validation=read_scores(folder / "validation.parquet"),
+            test=read_scores(folder / "test.parquet"),
+            curve=np.load(folder / "curve.npy", allow_pickle=False),
+        )
+
+    def save(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None) -> None:
+        """Keep a finished unit; it appears whole or not at all."""
+        folder = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{record.key}-"))
+        try:
+            if weights is not None:
+                from safetensors.torch import save_file
+
+                save_file(dict(weights), folder / "model.safetensors")
+            write_scores(record.validation, folder / "validation.parquet")
+            write_scores(record.test, folder / "test.parquet")
+            np.save(folder / "curve.npy", record.curve, allow_pickle=False)
+            plain = {
+                name: value
+                for name, value in vars(record).items()
+                if name not in ("epochs", "validation", "test", "curve")
+            }
+            content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
+            (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+            os.replace(folder, self.units / record.key)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def write_scores(scores: Scores, path: Path) -> None:
+    """Scores as Parquet: an `id` column, and output, target and mask of each task."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, object] = {"id": list(scores.ids)}
+    for name, task in scores.tasks.items():
+        columns[f"output:{name}"] = task.outputs
+        columns[f"target:{name}"] = task.targets
+        columns[f"mask:{name}"] = task.mask
+    head = {"mtlv": json.dumps({"units": scores.units, "split": scores.split})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
+
+
+def read_scores(path: Path) -> Scores:
+    """Scores from `write_scores`."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"mtlv"])
+    names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
+    tasks = {
+        name: TaskScores(*(table.column(f"{part}:{name}").to_numpy() for part in ("output", "target", "mask")))
+        for name in names
+    }
+    return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)

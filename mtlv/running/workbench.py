@@ -1,0 +1,96 @@
+"""What a suite's members share, read once: corpora, splits, encoders, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from mtlv.data import catalog
+from mtlv.data.source import Corpus
+from mtlv.errors import DataError, EncoderError
+from mtlv.running.corpora import options_of
+from mtlv.running.store import Store
+from mtlv.running.train_unit import Material
+from mtlv.seeding import content_key
+from mtlv.settings.schema import Data
+
+if TYPE_CHECKING:
+    from mtlv.data.splits import Fold
+    from mtlv.data.tokens import Tokens
+    from mtlv.models.encoder import Encoder
+    from mtlv.settings.schema import Settings
+
+T = TypeVar("T")
+
+SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme")
+
+
+class Workbench:
+    """Caches of one process. Everything it hands out is shared and must not be changed."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store
+        self._kept: dict[tuple, object] = {}
+
+    def once(self, key: tuple, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for each key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]  # type: ignore[return-value]
+
+    def corpus(self, data: Data) -> Corpus:
+        """The corpus that `data` names."""
+        key = ("corpus", data.name, repr(options_of(data)))
+        return self.once(key, lambda: catalog.load(data.name, options_of(data)))
+
+    def folds(self, data: Data) -> tuple[Fold, ...]:
+        """Its splits: made once, kept in the store, the same for every member of a suite."""
+        return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
+
+    def _folds(self, data: Data) -> tuple[Fold, ...]:
+        from mtlv.data.splits import load_folds, make_folds, save_folds
+
+        corpus = self.corpus(data)
+        wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
+        if self.store is None:
+            return make_folds(corpus, seed=data.split_seed, **wanted)
+        path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted])}.json"
+        if not path.exists():
+            save_folds(path, corpus, make_folds(corpus, seed=data.split_seed, **wanted))
+        return load_folds(path, corpus)
+
+    def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:
+        """A pretrained encoder; the corpus matters for `tiny` only."""
+        from mtlv.models.aliases import TINY
+        from mtlv.models.encoder import load_encoder
+
+        texts = self.corpus(data).texts if name == TINY else ()
+        key = ("encoder", name, revision, content_key(texts))
+        return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
+
+    def tokens(self, encoder: Encoder, data: Data) -> Tokens:
+        """Token ids of the corpus."""
+        corpus = self.corpus(data)
+        key = ("tokens", encoder.digest, corpus.digest, data.max_length)
+        return self.once(key, lambda: _tokens(encoder, corpus, data.max_length))
+
+    def material(self, settings: Settings) -> Material:
+        """All that a unit of this member reads."""
+        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
+
+
+def _tokens(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
+    from mtlv.data.tokens import tokenise
+
+    longest = getattr(encoder.module.config, "max_position_embeddings", None)
+    if longest is not None and max_length > longest:
+        raise EncoderError(
+            f"`data.max_length` is more than encoder `{encoder.name}` can read",
+            got=max_length,
+            allowed=f"up to {longest}",
+        )
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=max_length, pad=encoder.tokenizer.pad_token_id)
+    if not len(tokens):
+        raise DataError(f"corpus `{corpus.name}` has no tokens")
+    return tokens

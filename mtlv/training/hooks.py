@@ -1,0 +1,36 @@
+"""Where callers listen to the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EpochLosses:
+    """What one epoch of training came to.
+
+    Args:
+        epoch: from 0.
+        loss: mean of the objective over the epoch's batches.
+        heads: mean loss of each head, by name.
+        learning_rate: at the epoch's end.
+        seconds: of training, without validation.
+        documents: trained on in this epoch.
+    """
+
+    epoch: int
+    loss: float
+    heads: dict[str, float]
+    learning_rate: float
+    seconds: float
+    documents: int
+
+
+class Hook:
+    """Does nothing; override what you need."""
+
+    def on_batch(self, documents: int) -> None:
+        """After each batch: how many documents it held. Must not wait for the device."""
+
+    def on_epoch(self, losses: EpochLosses) -> None:
+        """After each epoch; the model may be used for prediction here."""

@@ -1,0 +1,82 @@
+"""From task losses to the one number that is minimised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import HeadSpec, Task
+
+Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""(head losses [K], head weights [K]) -> scalar."""
+
+
+def _loss_proportional(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:  # noqa: ARG001
+    # The shares are constants: a gradient through them would push easy heads up.
+    return (losses * (losses / losses.mean()).detach()).sum()
+
+
+COMBINE: dict[str, Combine] = {
+    "sum": lambda losses, _: losses.sum(),
+    "mean": lambda losses, _: losses.mean(),
+    "weighted_sum": lambda losses, weights: (weights * losses).sum(),
+    "weighted_mean": lambda losses, weights: (weights * losses).sum() / weights.sum(),
+    "loss_proportional": _loss_proportional,
+}
+
+
+class Objective:
+    """Loss of a model on a batch: the mean over a head's tasks, then `combine` over the heads.
+
+    Args:
+        heads: the model's heads, K of them.
+        tasks: the tasks by name; a task's weight multiplies its loss.
+        combine: one of `COMBINE`.
+        head_weights: None for equal weights, `size` for each head's share of the model's tasks (a
+            GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
+    """
+
+    def __init__(
+        self,
+        heads: Sequence[HeadSpec],
+        *,
+        tasks: Mapping[str, Task],
+        combine: str,
+        head_weights: str | Mapping[str, float] | None,
+    ) -> None:
+        self.heads = tuple(heads)
+        self.combine = COMBINE[combine]
+        self.weights = torch.tensor(_weights(self.heads, head_weights))
+        self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
+
+    def to(self, device: torch.device) -> Objective:
+        """Move the weights to `device`."""
+        self.weights = self.weights.to(device)
+        self.task_weights = {name: weights.to(device) for name, weights in self.task_weights.items()}
+        return self
+
+    def __call__(
+        self,
+        model: MultiTaskModel,
+        logits: Mapping[str, torch.Tensor],
+        targets: Mapping[str, torch.Tensor],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The scalar to minimise, and each head's own loss [K] for the record."""
+        losses = []
+        for head in self.heads:
+            wanted = torch.stack([targets[task] for task in head.tasks], dim=1)  # [B, T]
+            per_task = model.kinds[head.name].losses(logits[head.name], wanted)  # [T]
+            losses.append((per_task * self.task_weights[head.name]).mean())
+        stacked = torch.stack(losses)
+        return self.combine(stacked, self.weights), stacked.detach()
+
+
+def _weights(heads: Sequence[HeadSpec], given: str | Mapping[str, float] | None) -> list[float]:
+    if given is None:
+        return [1.0] * len(heads)
+    if isinstance(given, str):
+        total = sum(len(head.tasks) for head in heads)
+        return [len(head.tasks) / total for head in heads]
+    return [next((given[task] for task in head.tasks if task in given), 1.0) for head in heads]
