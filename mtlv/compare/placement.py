@@ -90,12 +90,10 @@ def _crossed(scene: Scene, centres: Array) -> bool:
     lines = scene.points + SAMPLES[:, None, None] * (ends - scene.points)  # [S, T, 2]
     markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
     areas = np.concatenate([boxes(centres, scene.sizes), markers])
-    hit = (
-        _inside(lines.reshape(-1, 2), areas).reshape(len(SAMPLES), len(ends), 2, -1).any(axis=0)
-    )  # [T, 2, T]
-    apart = (
-        np.linalg.norm(scene.points[:, None] - scene.points, axis=2) > scene.marker
-    )  # not one on the other
+    inside = _inside(lines.reshape(-1, 2), areas).reshape(len(SAMPLES), len(ends), 2, len(ends))
+    hit = np.logical_or.reduce(inside, axis=0)  # [T, 2, T]
+    distance = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
+    apart = distance > scene.marker  # of points on one another, a line must cross the other
     other = ~np.eye(len(ends), dtype=bool)
     return bool((hit[:, 0] & other).any() or (hit[:, 1] & apart).any())
 
