@@ -26,6 +26,10 @@ NOT_WEIGHTS = ("device", "precision")
 """Training settings that are not part of a unit's key as written: precision enters as resolved."""
 
 
+NOT_IDENTITY = {"tracking": True, "store": True, "data": {"path"}, "training": {"device"}}
+"""Settings that say where things are: the same member elsewhere is the same member."""
+
+
 @dataclass(frozen=True)
 class Child:
     """One fold with one seed of a member: what becomes one run below the member's own."""
@@ -90,9 +94,8 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
             units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
             jobs = tuple(Job(unit, settings, fold) for unit in units)
             children.append(Child(fold, seed, plan, groups, jobs))
-    plain = settings.model_dump(mode="json", exclude={"tracking", "store"})
-    plain["training"] = {k: v for k, v in plain["training"].items() if k != "device"}
-    uid = content_key([plain, data, start, [job.unit.key for child in children for job in child.jobs]])
+    keys = [job.unit.key for child in children for job in child.jobs]
+    uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
     return Resolved(member, tuple(children), uid, data, corpus.names)
 
 
