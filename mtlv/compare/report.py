@@ -226,7 +226,9 @@ def _table(titles: Iterable[str], rows: Iterable[Sequence[tuple[str, str]]]) -> 
 def _cell(text: str, kind: str) -> str:
     if kind == "bar":
         return f'<td class="bar"><i style="width:{min(1.0, max(0.0, float(text))):.1%}"></i></td>'
-    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+    mean, sign, spread = (text, "", "") if kind == "text" else text.partition(" ± ")
+    inner = escape(mean) + (f' <span class="sd">± {escape(spread)}</span>' if sign else "")
+    return f'<td class="{kind}">{inner}</td>' if kind else f"<td>{inner}</td>"
 
 
 def _pairs(values: Mapping[str, object]) -> str:
