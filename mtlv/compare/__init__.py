@@ -1,0 +1,1 @@
+"""What people look at: tables, figures and the report, made from records of figures."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import mtlv
 from mtlv.errors import TrackingError
 from mtlv.tracking import Metric, RunSpec, Tracker
 from mtlv.tracking.mlflow_tracker import MlflowTracker
@@ -31,7 +34,9 @@ def first(tmp_path_factory):
     MLflow takes seconds to make the tables, so they are made once and copied.
     """
     folder = tmp_path_factory.mktemp("first")
-    done = subprocess.run([sys.executable, "-c", MINIMAL], cwd=folder, capture_output=True, text=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(mtlv.__file__).parents[1])}
+    command = [sys.executable, "-c", MINIMAL]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     return folder, done.stdout + done.stderr
 
 
