@@ -1,4 +1,4 @@
-"""k-medoids: inertia and seconds of the code here, with 1 and 20 starts, and of the packages that are at hand.
+"""k-medoids: inertia and seconds of the code here, and of the packages that are at hand, side by side.
 
     python benchmarks/kmedoids_quality.py [items]
 

@@ -151,7 +151,7 @@ def _points(
 def _names(
     figure: Figure, axes: Axes, points: NDArray[np.float64], names: Sequence[str], *, bold: set[int]
 ) -> tuple[list[Text], bool]:
-    """Write every name at its own place, and tell whether no line crosses one; no texts if they do not fit."""
+    """Write every name at its own place, and tell whether no line crosses one; no texts where none fit."""
     from matplotlib.patheffects import withStroke
 
     texts = [

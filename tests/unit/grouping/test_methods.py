@@ -25,8 +25,8 @@ def features_for(method: str, items: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("method", FEATURE_METHODS)
-@pytest.mark.parametrize("items", [1, 2, 3, 4, 7, 19])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("items", [1, 2, 3, 7, 19])
+@pytest.mark.parametrize("seed", range(2))
 def test_every_task_is_in_exactly_one_group(method, items, seed):
     found = group(features_for(method, items, seed), GroupingSpec(method=method, seed=seed))
     members = [item for one in found.groups() for item in one]
