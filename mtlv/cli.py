@@ -265,9 +265,7 @@ def _parser() -> argparse.ArgumentParser:
     _with_config(_add(commands, "check", _check, "prove a config and show its plan; trains nothing"))
     cluster = _add(commands, "cluster", _cluster, "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
-    cluster.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where to write (default: beside the run)"
-    )
+    cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
     _add_data(commands)
     page = _add(commands, "ui", _ui, "open MLflow's page on the runs")
     _with_config(page, required=False)

@@ -1,0 +1,317 @@
+"""The commands: what they print, where, and the exit code."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import mtlv.running
+from mtlv import __version__
+from mtlv.cli import main
+from mtlv.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+Captured = pytest.CaptureFixture[str]
+
+
+@dataclass
+class Fake:
+    """Stands for `run_suite` and its like: keeps what it was given, returns or raises what it is told."""
+
+    result: object = None
+    error: BaseException | None = None
+    got: tuple = ()
+
+    def __call__(self, *args: object) -> object:
+        self.got = args
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("c.yml").write_text("architecture: mtl\n", encoding="utf-8")
+    return "c.yml"
+
+
+@pytest.fixture(autouse=True)
+def _sigterm_as_it_was() -> object:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, name: str, **told: object) -> Fake:
+    stand_in = Fake(**told)  # type: ignore[arg-type]
+    monkeypatch.setattr(mtlv.running, name, stand_in, raising=False)
+    return stand_in
+
+
+def suite_result(**changes: object) -> SimpleNamespace:
+    told = {
+        "header": ("run", "F1"),
+        "rows": (("a\x1b[1m", "0.9"),),
+        "where": ("Look here.",),
+        "failed": False,
+    }
+    return SimpleNamespace(**told | changes)
+
+
+# ---- Plumbing --------------------------------------------------------------------------------------------
+
+
+def test_version(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"mtlv {__version__}\n"
+
+
+def test_help_names_every_command(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    for command in ("run", "check", "cluster", "data", "ui"):
+        assert f"    {command} " in out
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["rum"], ["run"], ["check", "c.yml", "--fast"], ["data"], ["data", "show", "a", "b=c"]]
+)
+def test_wrong_usage_is_2(argv: list[str], capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert "usage: mtlv" in capsys.readouterr().err
+
+
+def test_config_problems_are_a_line_each_on_stderr(config: str, capsys: Captured) -> None:
+    Path(config).write_text("training:\n  epochs: ten\n  epoch: 3\n", encoding="utf-8")
+    assert main(["check", config, "zzz"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "c.yml:2: `training.epochs`: got 'ten'; allowed: a whole number of 1 or more",
+        "c.yml:3: `training.epoch`: unknown key; did you mean `training.epochs`?",
+        "zzz on the command line: not key=value; write for example training.epochs=3",
+    ]
+
+
+def test_a_missing_config_is_said_so(capsys: Captured, config: str) -> None:
+    assert main(["run", "gone.yml"]) == 2
+    assert capsys.readouterr().err == (
+        "gone.yml: no such file; give the path of a config, such as config/mtl.yml\n"
+    )
+
+
+def test_other_errors_of_the_user(monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured) -> None:
+    fake(monkeypatch, "run_suite", error=DataError("no documents in `a\x1b[2J`", then="look"))
+    assert main(["run", config]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "mtlv: no documents in `a\\x1b[2J`; look.\n"
+    assert captured.out == ""
+
+
+def test_ctrl_c_is_130_and_sigterm_143(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    fake(monkeypatch, "run_suite", error=KeyboardInterrupt())
+    assert main(["run", config]) == 130
+    assert capsys.readouterr().err == "mtlv: stopped\n"
+
+    def terminated(*args: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr(mtlv.running, "run_suite", terminated)
+    assert main(["run", config]) == 143
+
+
+def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
+    fake(monkeypatch, "run_suite", error=ZeroDivisionError("ours"))
+    with pytest.raises(ZeroDivisionError):
+        main(["run", config])
+
+
+# ---- run, check, cluster ---------------------------------------------------------------------------------
+
+
+def test_run_prints_the_table_and_where_to_look(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    stand_in = fake(monkeypatch, "run_suite", result=suite_result())
+    assert main(["run", config, "experiment=e", "training.epochs=3"]) == 0
+    suite, observer = stand_in.got
+    assert suite.members[0].settings.training.epochs == 3
+    assert hasattr(observer, "epoch")
+    assert capsys.readouterr().out.splitlines() == [
+        "Experiment e",
+        "run        F1",
+        "a\\x1b[1m  0.9",
+        "Look here.",
+    ]
+
+
+def test_run_is_1_where_a_unit_failed(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
+    fake(monkeypatch, "run_suite", result=suite_result(failed=True, rows=()))
+    assert main(["run", config]) == 1
+
+
+def test_notes_about_members_go_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    fake(monkeypatch, "run_suite", result=suite_result())
+    assert main(["run", config, "matrix.grouping.k=[3, 4]"]) == 0
+    assert "note: 1 repeated members left out" in capsys.readouterr().err
+
+
+def test_check_prints_trees_once_units_and_warnings(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    tree = ("model a", "  head a (1 layer)")
+    members = (
+        SimpleNamespace(name="one", lines=tree, units=1, warnings=("mind this",)),
+        SimpleNamespace(name="two", lines=tree, units=4, warnings=()),
+    )
+    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5))
+    assert main(["check", config]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "one: 1 unit",
+        "  model a",
+        "    head a (1 layer)",
+        "  warning: mind this",
+        "two: 4 units",
+        "  as one",
+        "c.yml: fine; 2 members, 5 units to train, experiment `mtlv`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["cluster", "c.yml", "grouping.k=3", "--out", "x"],
+        ["cluster", "c.yml", "--out", "x", "grouping.k=3"],
+        ["cluster", "--out", "x", "c.yml", "grouping.k=3"],
+    ],
+)
+def test_overrides_may_stand_on_either_side_of_an_option(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    stand_in = fake(monkeypatch, "cluster_suite", result=SimpleNamespace(lines=("3 groups",)))
+    assert main(argv) == 0
+    suite, folder, _ = stand_in.got
+    assert suite.members[0].settings.grouping.k == 3
+    assert folder == Path("x")
+    assert capsys.readouterr().out == "3 groups\n"
+
+
+# ---- data and ui -----------------------------------------------------------------------------------------
+
+
+def test_data_list_and_show(capsys: Captured) -> None:
+    assert main(["data", "list"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("openi", "ohsumed", "hoc", "table", "synthetic"))
+    assert main(["data", "show", "openi"]) == 0
+    assert "Cardiomegaly" in capsys.readouterr().out
+    assert main(["data", "show", "opni"]) == 2
+    assert "`openi`" in capsys.readouterr().err
+
+
+def test_data_fetch_of_what_is_generated(capsys: Captured) -> None:
+    assert main(["data", "fetch", "synthetic"]) == 2
+    assert "is generated" in capsys.readouterr().err
+
+
+def test_data_check_of_a_name_and_of_a_config(capsys: Captured) -> None:
+    path = str(ROOT / "config" / "example.csv")
+    overrides = ["data.columns.text=report", "data.columns.labels=[urgent]", "encoder=tiny"]
+    assert main(["data", "check", "table", "--path", path, *overrides]) == 0
+    assert "documents   40" in capsys.readouterr().out
+    assert main(["data", "check", str(ROOT / "config" / "table.yml"), "encoder=tiny"]) == 0
+    assert "medication" in capsys.readouterr().out
+    assert main(["data", "check", "table"]) == 2
+    assert "`data.path`: not set" in capsys.readouterr().err
+
+
+def test_data_check_goes_on_without_the_encoder(config: str, capsys: Captured) -> None:
+    assert main(["data", "check", "synthetic", "encoder=./none"]) == 0
+    captured = capsys.readouterr()
+    assert "documents   600" in captured.out
+    assert "lengths in tokens are left out" in captured.err
+
+
+def test_ui_without_a_store_and_with_a_server(config: str, capsys: Captured) -> None:
+    assert main(["ui"]) == 2
+    assert capsys.readouterr().err == (
+        "mtlv: no runs are here yet: the tracking store `sqlite:///mlflow.db` is not there; "
+        "start `mtlv run CONFIG` first, or call this in the folder it ran in.\n"
+    )
+    assert main(["ui", "tracking.uri=http://127.0.0.1:9"]) == 0
+    assert capsys.readouterr().out == (
+        "The runs are at http://127.0.0.1:9/#/experiments?workflowType=machine_learning\n"
+    )
+
+
+# ---- As a command ----------------------------------------------------------------------------------------
+
+
+def run_as_command(*argv: str, **more: object) -> subprocess.CompletedProcess:
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "mtlv.cli", *argv]
+    return subprocess.run(command, capture_output=True, env=env, cwd=ROOT, **more)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["check", "config/quickstart.yml"]])
+def test_answers_at_once(argv: list[str]) -> None:
+    """Half a second; processor time is taken, because a busy machine must not fail this."""
+    run_as_command(*argv)
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert run_as_command(*argv).returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) < 0.5
+
+
+def test_check_imports_nothing_heavy() -> None:
+    heavy = {"torch", "transformers", "mlflow", "pandas", "sklearn", "matplotlib", "scipy"}
+    script = (
+        "import sys; from mtlv.cli import main; code = main(['check', 'config/quickstart.yml']); "
+        f"print(sorted({heavy!r} & set(sys.modules)), code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
+
+
+def test_a_reader_that_leaves_is_no_traceback() -> None:
+    script = f"{sys.executable} -m mtlv.cli data show openi | head -n 1; echo ${{PIPESTATUS[0]}}"
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, cwd=ROOT)
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_utf_8_gets_escapes() -> None:
+    env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "mtlv.cli", "check", "config/gmtl.yml", "nö=1"]
+    done = subprocess.run(command, capture_output=True, env=env, cwd=ROOT)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
