@@ -195,6 +195,7 @@ def _ui(args: argparse.Namespace) -> int:
         _say(f"The runs are at {url}")
         return OK
     _say("Starting MLflow's page (about 10 seconds) ...")
+    sys.stdout.flush()
     log = Path(tempfile.gettempdir()) / f"mtlv-ui-{os.getpid()}.log"
     with serve(uri, port=args.port, log=log) as server:
         _say(f"Open {url}", "Ctrl-C ends it.")

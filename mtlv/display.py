@@ -97,6 +97,8 @@ class Display:
         )
 
     def __enter__(self) -> Display:
+        if self._live:
+            self._live.start()
         return self
 
     def __exit__(
@@ -107,8 +109,6 @@ class Display:
 
     def suite_started(self, units: int, documents: int) -> None:
         self.progress = Progress(units, documents)
-        if self._live:
-            self._live.start()
 
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         self.progress.index = index
@@ -186,6 +186,8 @@ class _Picture:
 
     def __rich__(self) -> Group:
         progress, unit = self.display.progress, self.display._unit
+        if not progress.units:
+            return Group(Text("preparing ...", style="bright_black"))
         share = progress.done / progress.documents if progress.documents else 0.0
         head = Text(no_wrap=True, overflow="ellipsis")
         head.append(f"unit {max(progress.index, 1)} of {progress.units}", style="bold")

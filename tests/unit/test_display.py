@@ -111,7 +111,6 @@ def test_the_live_lines_fit_the_terminal(width: int) -> None:
     target, clock = console(terminal=True, width=width), Clock()
     display = Display(target, clock=clock)
     run_two_units(display, clock)
-    display.__exit__(None, None, None)
     with target.capture() as captured:
         target.print(display._live.get_renderable())  # type: ignore[union-attr]
     lines = captured.get().splitlines()
@@ -120,6 +119,13 @@ def test_the_live_lines_fit_the_terminal(width: int) -> None:
     assert lines[0].startswith("unit 2 of 3  second")
     if width >= 80:
         assert lines[1] == "━━━━━━──────  50%  15 s left  epoch 2/2  loss 0.5000  20 documents/s"
+
+
+def test_the_live_line_says_what_goes_on_before_the_first_unit() -> None:
+    target = console(terminal=True)
+    with Display(target):
+        pass
+    assert "preparing ..." in text(target)
 
 
 def test_a_finished_unit_leaves_a_line_on_a_terminal() -> None:
