@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mtlv._version import __version__
 from mtlv.errors import ConfigError, MtlvError, shorten
 
 if TYPE_CHECKING:
     from mtlv.display import Display
+    from mtlv.running import Observer
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -105,7 +106,7 @@ def _run(args: argparse.Namespace) -> int:
     with _display() as display:
         for note in suite.notes:
             display.note(note)
-        result = run_suite(suite, display)
+        result = run_suite(suite, cast("Observer", display))
     if result.rows:
         table(_console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     _say(*result.where)
@@ -120,7 +121,7 @@ def _cluster(args: argparse.Namespace) -> int:
 
     signal.signal(signal.SIGTERM, _terminated)
     with _display() as display:
-        result = cluster_suite(suite, args.out, display)
+        result = cluster_suite(suite, args.out, cast("Observer", display))
     _say(*result.lines)
     return OK
 
