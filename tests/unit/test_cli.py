@@ -267,23 +267,23 @@ def test_ui_without_a_store_and_with_a_server(config: str, capsys: Captured) -> 
 # ---- As a command ----------------------------------------------------------------------------------------
 
 
-def run_as_command(*argv: str, **more: object) -> subprocess.CompletedProcess:
+def processor_time(command: list[str]) -> float:
+    """Least of three, in seconds."""
     env = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mtlv.cli", *argv]
-    return subprocess.run(command, capture_output=True, env=env, cwd=ROOT, **more)  # type: ignore[call-overload]
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert subprocess.run(command, capture_output=True, env=env, cwd=ROOT).returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["check", "config/quickstart.yml"]])
 def test_answers_at_once(argv: list[str]) -> None:
-    """Half a second; processor time is taken, because a busy machine must not fail this."""
-    run_as_command(*argv)
-    spent = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run_as_command(*argv).returncode == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(spent) < 0.5
+    """Half a second; on a busy machine, twice what the libraries alone take to load there."""
+    libraries = processor_time([sys.executable, "-c", "import numpy, pydantic.types, yaml"])
+    assert processor_time([sys.executable, "-m", "mtlv.cli", *argv]) < max(0.5, 2 * libraries)
 
 
 def test_check_imports_nothing_heavy() -> None:
