@@ -44,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_safe(line), file=sys.stderr)
         return USER_ERROR
     except MtlvError as error:
-        _complain(str(error))
+        for line in error.problems:
+            _complain(line)
         return USER_ERROR
     except KeyboardInterrupt as stop:
         _complain("stopped")
@@ -80,6 +81,7 @@ def _check(args: argparse.Namespace) -> int:
 
     found = check_suite(suite)
     seen: dict[tuple[str, ...], str] = {}
+    told: set[str] = set()
     for member in found.members:
         _say(f"{member.name}: {_many(member.units, 'unit')}")
         if member.lines in seen:
@@ -87,8 +89,8 @@ def _check(args: argparse.Namespace) -> int:
         else:
             seen[member.lines] = member.name
             _say(*(f"  {line}" for line in member.lines))
-        for warning in member.warnings:
-            _say(f"  warning: {warning}")
+        _say(*(f"  warning: {warning}" for warning in member.warnings if warning not in told))
+        told |= set(member.warnings)
     _say(*(f"note: {note}" for note in suite.notes))
     members, units = _many(len(found.members), "member"), _many(found.units, "unit")
     _say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")

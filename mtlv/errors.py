@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class MtlvError(Exception):
     """Base of all errors that a user can cause; the command line prints it and exits with code 2.
+
+    `problems` holds a line for each thing that is wrong; most errors have one.
 
     Args:
         thing: what is wrong, with its name in backticks.
@@ -25,6 +27,7 @@ class MtlvError(Exception):
         if then:
             parts.append(then.rstrip("."))
         super().__init__("; ".join(parts) + ".")
+        self.problems: tuple[str, ...] = (str(self),)
 
 
 class ConfigError(MtlvError):
@@ -41,6 +44,16 @@ class PlanError(MtlvError):
 
 class DataError(MtlvError):
     """A corpus, file or label that cannot be used."""
+
+    @classmethod
+    def all_of(cls, errors: Sequence[DataError]) -> DataError:
+        """One error that tells all that is wrong with a file."""
+        if len(errors) == 1:
+            return errors[0]
+        problems = tuple(line for error in errors for line in error.problems)
+        error = cls("\n".join(problems))
+        error.problems = problems
+        return error
 
 
 class GroupingError(MtlvError):

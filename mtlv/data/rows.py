@@ -40,11 +40,17 @@ class Table:
         """Refuse the table if it lacks one of `columns`.
 
         Raises:
-            DataError: names those missing, those there are and the nearest name.
+            DataError: names those missing, those there are and the nearest names.
         """
+        missing = list(self.missing(columns, setting))
+        if missing:
+            raise DataError.all_of(missing)
+
+    def missing(self, columns: Sequence[str], setting: str) -> Iterator[DataError]:
+        """What to say of each of `columns` that is not there; `setting` is the key that asks for them."""
         for name in columns:
             if name not in self.columns:
-                raise DataError(
+                yield DataError(
                     f"`{self.path.name}` has no column `{name}` ({setting})",
                     allowed=", ".join(self.columns),
                     then=_nearest(name, self.columns),
@@ -114,17 +120,27 @@ def _delimited(path: Path, delimiter: str) -> Table:
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
-    rows = []
-    for line, cells in lines:
-        if len(cells) != len(header):
-            raise DataError(
-                f"`{path.name}` has a broken row at line {line}",
-                got=f"{len(cells)} fields",
-                allowed=f"{len(header)} fields, as in its first line",
-                then="put quotes round values that hold the separator, a quote or a line break",
-            )
-        rows.append((line, dict(zip(header, cells, strict=True))))
-    return Table(path, tuple(header), tuple(rows))
+    rows = list(lines)
+    broken = [(line, len(cells)) for line, cells in rows if len(cells) != len(header)]
+    if broken:
+        line, fields = broken[0]
+        raise DataError(
+            f"`{path.name}` has a broken row at line {line}",
+            got=f"{fields} fields",
+            allowed=f"{len(header)} fields, as in its first line",
+            then="put quotes round values that hold the separator, a quote or a line break"
+            + also("line", [line for line, _ in broken[1:]]),
+        )
+    return Table(
+        path, tuple(header), tuple((line, dict(zip(header, cells, strict=True))) for line, cells in rows)
+    )
+
+
+def also(unit: str, lines: Sequence[int]) -> str:
+    """`; also at line 4, 9`: where else there is a fault of one kind; empty without any."""
+    shown = ", ".join(map(str, lines[:10]))
+    more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
+    return f"; also at {unit} {shown}{more}" if lines else ""
 
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -120,8 +120,15 @@ FAULTS = [
     (
         "id,text,a,b\n1,x,1,0\n2,y,maybe,2\n",
         WIDE,
-        "`t.csv` line 3, column `a` is not 0 or 1 .got 'maybe'.*1 more such",
+        r"^`t.csv` line 3, column `a` is not 0 or 1 .got 'maybe'.; allowed: 0, 1\.\n.* column `b`",
     ),
+    (
+        "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
+        WIDE,
+        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1; also at line 5, 6",
+    ),
+    ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "broken row at line 3 .*; also at line 4"),
+    ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
     ("id,text,a,b\n1,x,1,\n", WIDE, "line 2, column `b` is not 0 or 1 .got ''"),
     (
         "id,Text,a,b\n1,x,1,0\n",
@@ -143,7 +150,7 @@ FAULTS = [
     (
         "text,p,a\nx,holdout,1\n",
         Columns(part="p", labels=("a",)),
-        "column `p` is no part .got holdout.; allowed: train",
+        "column `p` is no part .got 'holdout'.; allowed: train",
     ),
     (
         b"id,text,a,b\n1,x,1,0\n2,caf\xe9,1,0\n",
