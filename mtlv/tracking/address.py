@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from mtlv.errors import TrackingError
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"
 SERVERS = ("http", "https")
+SERVER_PORTS = {"http": 80, "https": 443}
 PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
 WAIT = 10  # seconds for a database server to answer
@@ -42,12 +44,11 @@ def sqlite_file(uri: str) -> Path | None:
     return Path(path).absolute()
 
 
-def check_address(uri: str) -> None:
-    """Prove within seconds that `uri` can be used, as far as that can be seen without MLflow.
+def check_kind(uri: str) -> None:
+    """Refuse a kind of address that MLflow 3.17 does not take; nothing is opened.
 
     Raises:
-        TrackingError: a kind of address that MLflow 3.17 does not take, a file that cannot be written or is
-            no database, a database server that does not answer.
+        TrackingError: a folder, a database in memory, an unknown scheme.
     """
     kind = scheme(uri)
     if kind == "file" or (not kind and uri != "databricks"):
@@ -57,12 +58,43 @@ def check_address(uri: str) -> None:
             allowed=ALLOWED,
             then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` brings old runs over",
         )
+    if kind not in ("", "sqlite", "databricks", *SERVERS, *PORTS):
+        raise TrackingError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
+    sqlite_file(uri)
+
+
+def check_address(uri: str) -> None:
+    """Prove within seconds that `uri` can be used, as far as that can be seen without MLflow.
+
+    Raises:
+        TrackingError: a kind of address that MLflow 3.17 does not take, a file that cannot be written or is
+            no database, a database server that does not answer.
+    """
+    check_kind(uri)
+    kind = scheme(uri)
     if kind == "sqlite":
         _check_sqlite(uri)
     elif kind in PORTS:
         _check_port(uri, PORTS[kind])
-    elif kind and kind not in SERVERS and kind != "databricks":
-        raise TrackingError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
+
+
+def check_answers(uri: str) -> None:
+    """As `check_address`; a server must also take connections, so that nothing is prepared in vain.
+
+    Raises:
+        TrackingError: as `check_address`, or no one listens at the server's address.
+    """
+    check_address(uri)
+    if scheme(uri) in SERVERS and not _through_a_proxy(uri):
+        _check_port(uri, SERVER_PORTS[scheme(uri)])
+
+
+def _through_a_proxy(uri: str) -> bool:
+    """Whether requests to `uri` take a way round, so that a direct connection proves nothing."""
+    from urllib.request import getproxies, proxy_bypass  # slow to import
+
+    host = urlsplit(uri).hostname or ""
+    return scheme(uri) in getproxies() and not proxy_bypass(host)
 
 
 def _check_sqlite(uri: str) -> None:
@@ -75,11 +107,14 @@ def _check_sqlite(uri: str) -> None:
             then="make the folder, or set `tracking.uri`",
         )
     try:
+        if not path.exists():  # connecting would make an empty file
+            with tempfile.TemporaryFile(dir=path.parent):
+                return
         with closing(sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)) as database:
             database.execute("PRAGMA schema_version").fetchone()
             database.execute("BEGIN IMMEDIATE")
             database.execute("ROLLBACK")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise TrackingError(
             f"the tracking store `{uri}` cannot be written: {error}",
             then="set `tracking.uri` to a file in a folder that can be written",
