@@ -217,10 +217,15 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
     """
     known = {task.name: task for task in tasks}
     wanted = tuple(known) if options.labels is None else options.labels
-    for name in (*wanted, *options.descriptions):
-        if name not in known:
-            hint = nearest(name, known) or f"run `mtlv data show {corpus}`"
-            raise DataError(f"corpus `{corpus}` has no label `{name}`", allowed=", ".join(known), then=hint)
+    for key, named in (("labels", wanted), ("descriptions", options.descriptions)):
+        unknown = [name for name in named if name not in known]
+        if unknown:
+            hints = " ".join(hint for name in unknown if (hint := nearest(name, known)))
+            raise DataError(
+                f"`data.{key}`: corpus `{corpus}` has no label {', '.join(f'`{name}`' for name in unknown)}",
+                allowed=", ".join(known),
+                then=hints or f"run `mtlv data show {corpus}`",
+            )
     if len(set(wanted)) < len(wanted):
         raise DataError("`data.labels` names a label twice", got=", ".join(wanted))
     chosen = (known[name] for name in wanted)

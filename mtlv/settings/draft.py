@@ -169,6 +169,10 @@ class Draft:
         origin, depth = self.origin(path)
         return origin.place(path[depth:]) if origin else otherwise
 
+    def places(self) -> dict[str, str]:
+        """Where each value that is not a default was written, by dotted key."""
+        return {dotted(path): origin.place(()) for path, origin in self.origins.items()}
+
     def origin(self, path: KeyPath) -> tuple[Origin | None, int]:
         """The origin of the value at `path` and the length of the path it was set at."""
         for depth in range(len(path), 0, -1):

@@ -110,7 +110,7 @@ def _overrides(overrides: Sequence[str]) -> tuple[list[Change], list[str]]:
 
 def _members(
     base: Draft, found: Sequence[Variant], overrides: Sequence[Change], *, file: str, problems: list[str]
-) -> list[tuple[str | None, Settings, dict]]:
+) -> list[tuple[str | None, Settings, dict, dict[str, str]]]:
     """Each member's settings; problems of any are added to `problems`."""
     drafts, checked, wrong_keys = [], [], []
     for variant in found:
@@ -130,8 +130,8 @@ def _members(
         problems.append(_contradiction(drafts[i], key, text, file=file))
     winning = flat_changes(overrides)
     return [
-        (v.name, s, {k: x for k, x in flat_changes(v.changes).items() if k not in winning})
-        for v, s in zip(found, checked, strict=True)
+        (v.name, s, {k: x for k, x in flat_changes(v.changes).items() if k not in winning}, d.places())
+        for v, s, d in zip(found, checked, drafts, strict=True)
     ]
 
 
@@ -165,7 +165,10 @@ def _resolve_paths(draft: Draft) -> None:
             continue  # an alias or a hub id
         origin, _ = draft.origin(path)
         full = Path(os.path.expanduser(value))
-        draft.values[path[0]][path[1]] = os.path.normpath((origin.folder if origin else Path()) / full)
+        place = os.path.normpath((origin.folder if origin else Path()) / full)
+        if path[0] != "data" and not place.startswith((os.sep, "..")):
+            place = os.path.join(".", place)  # without the dot it would be read as a hub id
+        draft.values[path[0]][path[1]] = place
 
 
 def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -25,11 +25,13 @@ class Member:
         name: readable, unique within the suite.
         settings: complete and checked.
         changes: what sets it apart from the config's common part, by dotted key.
+        places: where each key was written, such as `config.yml:12`; keys at their default are not in it.
     """
 
     name: str
     settings: Settings
     changes: dict[str, Any]
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_read(key: str, settings: Settings) -> bool:
@@ -63,21 +65,23 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]
 
 
-def named(members: Sequence[tuple[str | None, Settings, Mapping[str, Any]]]) -> list[Member]:
+def named(
+    members: Sequence[tuple[str | None, Settings, Mapping[str, Any], Mapping[str, str]]],
+) -> list[Member]:
     """Members with their names: the config's own, or one made of what tells them apart."""
-    flats = [flatten(settings) for _, settings, _ in members]
-    changed = dict.fromkeys(key for _, _, changes in members for key in changes)
+    flats = [flatten(settings) for _, settings, *_ in members]
+    changed = dict.fromkeys(key for _, _, changes, _ in members for key in changes)
     varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
     out: list[Member] = []
     taken: dict[str, str] = {}
-    for given, settings, changes in members:
+    for given, settings, changes, places in members:
         kept = {key: value for key, value in changes.items() if is_read(key, settings)}
         name = given or " · ".join(_parts(settings, [key for key in varied if key not in _SAID]))
         key = identity(settings)
         if taken.setdefault(name, key) != key:
             name = f"{name} · {content_key(key, 6)}"
             taken[name] = key
-        out.append(Member(name, settings, kept))
+        out.append(Member(name, settings, kept, places))
     return out
 
 

@@ -43,6 +43,21 @@ def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
     return select(known, options, name) if known else load(name, options).tasks
 
 
+def absence(name: str, options: DataOptions) -> str:
+    """What to do about a catalogued corpus that is not here yet; empty where a run finds something to read.
+
+    Raises:
+        DataError: nothing is at `data.path`, which the user named.
+    """
+    known = card(name)
+    if options.path is not None or not (known.downloads or known.by_hand):
+        _existing(name, known, options)
+        return ""
+    place = location(name, options)
+    here = place.is_file() or any(".part" not in file.suffixes for file in place.glob("*"))
+    return "" if here else str(_nowhere(name, known, options))
+
+
 def load(name: str, options: DataOptions) -> Corpus:
     """Read a corpus, keep the wanted labels, and draw `limit` documents.
 
@@ -84,12 +99,18 @@ def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
         raise DataError(f"corpus `{name}` needs a file", then="set `data.path` to it")
     path = location(name, options)
     if not path.exists():
-        fetch = f"run `mtlv data fetch {name}` or " if card.downloads else ""
-        where = "`data.path`" if options.path is not None else f"the place of corpus `{name}`"
-        raise DataError(
-            f"nothing is at {where}", got=str(path), then=f"{fetch}set `data.path` to the file or folder"
-        )
+        raise _nowhere(name, card, options)
     return path
+
+
+def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
+    fetch = f"run `mtlv data fetch {name}` or " if card.downloads else ""
+    where = "`data.path`" if options.path is not None else f"the place of corpus `{name}`"
+    return DataError(
+        f"nothing is at {where}",
+        got=str(location(name, options)),
+        then=f"{fetch}set `data.path` to the file or folder",
+    )
 
 
 def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:
