@@ -29,6 +29,16 @@ class MtlvError(Exception):
         super().__init__("; ".join(parts) + ".")
         self.problems: tuple[str, ...] = (str(self),)
 
+    @classmethod
+    def all_of(cls, errors: Sequence[MtlvError]) -> MtlvError:
+        """One error that tells what several tell, each thing once."""
+        problems = tuple(dict.fromkeys(line for error in errors for line in error.problems))
+        if len(problems) == len(errors[0].problems):
+            return errors[0]
+        error = cls("\n".join(problems))
+        error.problems = problems
+        return error
+
 
 class ConfigError(MtlvError):
     """A config that cannot be run. Holds every problem found, one line each, in `problems`."""
@@ -44,16 +54,6 @@ class PlanError(MtlvError):
 
 class DataError(MtlvError):
     """A corpus, file or label that cannot be used."""
-
-    @classmethod
-    def all_of(cls, errors: Sequence[DataError]) -> DataError:
-        """One error that tells all that is wrong with a file."""
-        if len(errors) == 1:
-            return errors[0]
-        problems = tuple(line for error in errors for line in error.problems)
-        error = cls("\n".join(problems))
-        error.problems = problems
-        return error
 
 
 class GroupingError(MtlvError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.data import catalog
 from mtlv.data.source import Corpus
-from mtlv.errors import DataError, EncoderError
+from mtlv.errors import DataError, EncoderError, MtlvError
 from mtlv.running.corpora import options_of
 from mtlv.running.store import Store
 from mtlv.running.train_unit import Material
@@ -33,10 +33,16 @@ class Workbench:
         self._kept: dict[tuple, object] = {}
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for each key."""
+        """What `make` gives, made once for each key; what failed is not tried again."""
         if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]  # type: ignore[return-value]
+            try:
+                self._kept[key] = make()
+            except MtlvError as error:
+                self._kept[key] = error
+        found = self._kept[key]
+        if isinstance(found, MtlvError):
+            raise found
+        return found  # type: ignore[return-value]
 
     def corpus(self, data: Data) -> Corpus:
         """The corpus that `data` names."""
