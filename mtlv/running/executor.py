@@ -28,15 +28,14 @@ class LocalExecutor:
         self.bench, self.store, self.observer = bench, store, observer
 
     def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
-        name = job.unit.model.name
         if self.store.has(job.unit.key):
             record = self.store.load(job.unit.key)
             for epoch in record.epochs:
                 on_epoch(epoch)
-            self.observer.unit_ended(name, True, job.documents)
+            self.observer.unit_ended(job.name, True, job.documents)
             return record
-        self.observer.unit_started(name, index, job.settings.training.epochs, job.documents)
+        self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
         record, weights = train_unit(job, self.bench.material(job.settings), self.observer, on_epoch)
         self.store.save(record, weights if job.settings.store.keep_weights else None)
-        self.observer.unit_ended(name, False, job.documents)
+        self.observer.unit_ended(job.name, False, job.documents)
         return record

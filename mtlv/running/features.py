@@ -40,7 +40,7 @@ class View:
 
     def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
         """Vectors [n, H] of texts by the grouping's encoder as it was published."""
-        from mtlv.models.embed import embed_texts
+        from mtlv.training.embed import embed_texts
 
         settings = self.settings
         own = settings.grouping.encoder is None

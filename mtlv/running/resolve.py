@@ -92,11 +92,21 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
         plan, groups = _plan(bench, settings, fold)
         for seed in settings.seeds:
             units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
-            jobs = tuple(Job(unit, settings, fold) for unit in units)
+            where = _where(member, fold, seed)
+            jobs = tuple(Job(unit, settings, fold, f"{where} · {unit.model.name}") for unit in units)
             children.append(Child(fold, seed, plan, groups, jobs))
     keys = [job.unit.key for child in children for job in child.jobs]
     uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
     return Resolved(member, tuple(children), uid, data, corpus.names)
+
+
+def _where(member: Member, fold: Fold, seed: int) -> str:
+    """The member, and its fold and seed where it has several."""
+    settings = member.settings
+    parts = [member.name]
+    parts += [f"fold {fold.index}"] if settings.data.folds > 1 else []
+    parts += [f"seed {seed}"] if len(settings.seeds) > 1 else []
+    return " · ".join(parts)
 
 
 def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:

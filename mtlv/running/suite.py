@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.compare.table import COLUMNS, Row, shown
+from mtlv.errors import MtlvError
+from mtlv.running.check import check_suite
 from mtlv.running.executor import Executor, LocalExecutor
 from mtlv.running.observer import Observer
 from mtlv.running.outcome import Outcome, outcome
@@ -31,7 +33,8 @@ from mtlv.running.summary import (
     write_parent,
 )
 from mtlv.running.workbench import Workbench
-from mtlv.tracking import RunSpec, Tracker
+from mtlv.tracking import DEFAULT_URI, RunSpec, Tracker
+from mtlv.tracking.address import check_answers
 from mtlv.tracking.tracker import Status
 
 if TYPE_CHECKING:
@@ -109,10 +112,13 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
         MtlvError: what a user can put right.
         KeyboardInterrupt: passed on after the open runs were marked KILLED.
     """
+    check_suite(suite)
     settings = suite.members[0].settings
+    if tracker is None:
+        check_answers(settings.tracking.uri or DEFAULT_URI)
     store = Store(Path(settings.store.uri))
     bench = Workbench(store)
-    resolved = [resolve(bench, member) for member in suite.members]
+    resolved = _resolve_all(bench, suite)
     _tell_notes(resolved, bench, observer)
     tracker = tracker or open_tracker(settings)
     session = Session(tracker, LocalExecutor(bench, store, observer), observer)
@@ -123,9 +129,29 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
             write_comparison(tracker, run, results)
-    page = getattr(tracker, "page", "")
-    where = (f"Runs: {page}" if page.startswith("http") else "Look at the runs with: mtlv ui " + str(suite.path),)
-    return SuiteResult(results, *_as_text(rows), where)
+    return SuiteResult(results, *_as_text(rows), (_where_to_look(suite, tracker),))
+
+
+def _where_to_look(suite: Suite, tracker: Tracker) -> str:
+    from mtlv.tracking.address import SERVERS, scheme
+
+    uri = suite.members[0].settings.tracking.uri
+    if uri is not None and scheme(uri) in SERVERS:
+        return f"The runs are at {getattr(tracker, 'page', uri)}"
+    return f"Look at the runs: mtlv ui {suite.path}"
+
+
+def _resolve_all(bench: Workbench, suite: Suite) -> list[Resolved]:
+    """Every member, or the problems of all of them."""
+    found, errors = [], []
+    for member in suite.members:
+        try:
+            found.append(resolve(bench, member))
+        except MtlvError as error:
+            errors.append(error)
+    if errors:
+        raise MtlvError.all_of(errors)
+    return found
 
 
 def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) -> None:

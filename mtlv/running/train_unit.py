@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A unit with the settings of its suite member and its fold."""
+    """A unit with the settings of its suite member and its fold; `name` is what people read."""
 
     unit: Unit
     settings: Settings
     fold: Fold
+    name: str = ""
 
     @property
     def documents(self) -> int:
@@ -181,7 +182,7 @@ class _Watch(Hook):
         self._keep_best()
         self.tell(record)
         self.observer.epoch(
-            self.job.unit.model.name,
+            self.job.name,
             losses.epoch + 1,
             self.job.settings.training.epochs,
             losses.loss,

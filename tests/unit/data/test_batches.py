@@ -1,0 +1,69 @@
+"""Tokens and batches: every document once, little padding, another order every epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mtlv.data.batches import Documents
+from mtlv.data.sampling import bucketed_order, longest_first
+from mtlv.data.tokens import Tokens, tokenise
+
+
+def tokens(lengths: list[int]) -> Tokens:
+    ids = np.concatenate([np.full(length, n + 1) for n, length in enumerate(lengths)]).astype(np.int32)
+    return Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), pad=0, truncated=0)
+
+
+@pytest.mark.parametrize(("documents", "size"), [(1, 16), (16, 16), (17, 16), (1000, 7), (2000, 16)])
+def test_every_document_once(documents: int, size: int) -> None:
+    lengths = np.random.default_rng(0).integers(3, 128, documents)
+    for batches in (bucketed_order(lengths, size, seed=1, epoch=0), longest_first(lengths, size)):
+        assert sorted(np.concatenate(batches).tolist()) == list(range(documents))
+        assert max(map(len, batches)) <= size
+
+
+def test_the_same_seed_and_epoch_give_the_same_batches_and_others_do_not() -> None:
+    lengths = np.random.default_rng(0).integers(3, 128, 300)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        return [batch.tolist() for batch in bucketed_order(lengths, 16, seed=seed, epoch=epoch)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(1, 1)
+    assert order(1, 0) != order(2, 0)
+    members = {frozenset(batch) for batch in order(1, 0)}
+    assert len(members & {frozenset(batch) for batch in order(1, 1)}) < len(members) / 2
+
+
+def test_buckets_waste_little_padding() -> None:
+    lengths = np.random.default_rng(0).integers(10, 128, 800)
+    batches = bucketed_order(lengths, 16, seed=0, epoch=0)
+    padded = sum(len(batch) * lengths[batch].max() for batch in batches)
+    assert padded / lengths.sum() < 1.06
+    at_random = np.random.default_rng(1).permutation(800).reshape(-1, 16)
+    assert sum(16 * lengths[batch].max() for batch in at_random) / lengths.sum() > 1.5
+
+
+def test_batches_are_padded_to_their_longest_document() -> None:
+    ids, mask = tokens([2, 4, 1]).padded(np.array([0, 2]))
+    assert ids.tolist() == [[1, 1], [3, 0]]
+    assert mask.tolist() == [[True, True], [True, False]]
+
+
+def test_batches_carry_ids_and_targets_of_their_documents() -> None:
+    documents = Documents(tokens([2, 4, 1, 3]), {"t": np.array([5, 6, 7, 8])}, np.array([1, 3]))
+    (batch,) = documents.inference(8)
+    assert batch.index.tolist() == [1, 3]
+    assert batch.targets["t"].tolist() == [6, 8]
+    assert batch.input_ids[:, 0].tolist() == [2, 4]
+
+
+def test_tokenise_cuts_and_counts() -> None:
+    def tokenizer(texts: list[str], *, max_length: int, **_: object) -> dict:
+        return {"input_ids": [[7] * min(len(text), max_length) for text in texts]}
+
+    made = tokenise(["ab", "abcdef", "a"], tokenizer, max_length=4, pad=0)
+    assert made.lengths.tolist() == [2, 4, 1]
+    assert made.ids.tolist() == [7] * 7
+    assert (len(made), made.truncated) == (3, 1)

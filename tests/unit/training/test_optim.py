@@ -1,0 +1,55 @@
+"""Optimizer, schedule, device, precision."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mtlv.errors import DeviceError
+from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+
+
+def rates(name: str, *, steps: int, warmup: float) -> list[float]:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = schedule(optimizer, name, steps=steps, warmup=warmup)
+    out = []
+    for _ in range(steps):
+        out.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return out
+
+
+def test_linear_rises_then_falls_to_nearly_nothing() -> None:
+    got = rates("linear", steps=10, warmup=0.2)
+    assert got == pytest.approx([1 / 3, 2 / 3, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
+
+
+def test_constant_without_warmup_is_the_thesis_own() -> None:
+    assert rates("constant", steps=4, warmup=0.0) == [1.0] * 4
+
+
+def test_biases_and_norms_do_not_decay() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
+    decayed, plain = adamw(model, learning_rate=1e-3, weight_decay=0.01).param_groups
+    assert [p.ndim for p in decayed["params"]] == [2, 2]
+    assert [p.ndim for p in plain["params"]] == [1, 1, 1]
+    assert (decayed["weight_decay"], plain["weight_decay"]) == (0.01, 0.0)
+
+
+def test_auto_is_the_processor_where_there_is_no_gpu() -> None:
+    expected = "cuda" if torch.cuda.is_available() else "cpu"
+    assert resolve_device("auto").type == expected
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(DeviceError, match=r"`training.device` \(got cuda:1\); allowed: auto, cpu; .* sees 0 CUDA"):
+        resolve_device("cuda:1")
+
+
+def test_precision_is_what_was_asked_for_or_what_the_device_computes() -> None:
+    cpu = torch.device("cpu")
+    assert resolve_precision("bf16", cpu) == "bf16"
+    assert resolve_precision("fp32", cpu) == "fp32"
+    assert resolve_precision("auto", cpu) in ("bf16", "fp32")
