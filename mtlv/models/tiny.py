@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.errors import EncoderError
@@ -39,14 +40,13 @@ def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 def _train_tokenizer(texts: Sequence[str]) -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    core.normalizer = normalizers.BertNormalizer(lowercase=True)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=SPECIAL, show_progress=False)
-    core.train_from_iterator(texts, trainer)
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = (word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    core = Tokenizer(models.WordPiece(_vocabulary(Counter(words)), unk_token="[UNK]"))
+    core.normalizer, core.pre_tokenizer = normalizer, splitter
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -61,3 +61,21 @@ def _train_tokenizer(texts: Sequence[str]) -> Any:
         sep_token="[SEP]",
         mask_token="[MASK]",
     )
+
+
+def _vocabulary(counts: Mapping[str, int]) -> dict[str, int]:
+    """Ids of the special tokens, the characters (first and later in a word) and the most frequent words.
+
+    The trainer of `tokenizers` breaks ties by the order of a hash table, another one in every process: its
+    vocabulary, and with it the encoder, would be another one in every run.
+    """
+    characters: Counter[str] = Counter()
+    for word, count in counts.items():
+        characters.update(dict.fromkeys(word, count))
+    spelling = _by_count(characters)[: VOCABULARY // 4]
+    pieces = [*SPECIAL, *spelling, *(f"##{c}" for c in spelling), *_by_count(counts)]
+    return {piece: index for index, piece in enumerate(list(dict.fromkeys(pieces))[:VOCABULARY])}
+
+
+def _by_count(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))
