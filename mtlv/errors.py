@@ -26,7 +26,8 @@ class MtlvError(Exception):
             parts.append(f"allowed: {allowed}")
         if then:
             parts.append(then.rstrip("."))
-        super().__init__("; ".join(parts) + ".")
+        text = "; ".join(parts)
+        super().__init__(text if text.endswith("?") else f"{text}.")
         self.problems: tuple[str, ...] = (str(self),)
 
     @classmethod
