@@ -79,7 +79,9 @@ def locate(name: str) -> str:
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise EncoderError(f"`encoder.name`: folder {name} holds no config.json", then="give its own folder")
+            raise EncoderError(
+                f"`encoder.name`: folder {name} holds no config.json", then="give its own folder"
+            )
         return str(path)
     if path.is_absolute() or name.startswith((".", "~")):
         raise EncoderError(f"`encoder.name`: there is no folder {name}", then="check the path")
@@ -148,7 +150,7 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
             notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
         module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:  # readers of configs, vocabularies and weights raise errors of their own
         raise EncoderError(
             f"`encoder.name` `{name}` could not be loaded from {place}",
             got=str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
@@ -164,7 +166,9 @@ def _advice(name: str) -> str:
         return f"connect to the model hub once, or download {HUB[name]} and give its folder"
     hint = nearest(name, known_names())
     known = ", ".join(known_names())
-    return f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs the network) or a folder"
+    return (
+        f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs the network) or a folder"
+    )
 
 
 def _lower_cases_a_cased_vocabulary(tokenizer: Any) -> bool:

