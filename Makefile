@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Exact versions; the ranges and their reasons stand in pyproject.toml.
 PINNED := -c constraints.txt
+# The models of the quickstart and the tests are so small that threads cost more than they bring, and where the
+# cores are shared with other work their waiting for each other takes minutes.
+ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
@@ -52,13 +55,13 @@ $(EXTRA)/.installed: | $(BIN)/python
 install: $(VENV)/.mtlv  ## Make .venv with mtlv and its pinned dependencies.
 
 quickstart: install  ## Install, train all four architectures on generated reports, say where to look.
-	$(BIN)/mtlv run config/quickstart.yml
+	$(ONE_THREAD) $(BIN)/mtlv run config/quickstart.yml
 	@echo
 	@echo "Look at the runs:     $(BIN)/mtlv ui config/quickstart.yml"
 	@echo "What was run, and why: config/quickstart.yml; your own table: config/table.yml"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
-	$(BIN)/python -m pytest -q
+	$(ONE_THREAD) $(BIN)/python -m pytest -q
 
 lint: $(VENV)/.lint  ## Style, format, types.
 	$(BIN)/ruff check .
