@@ -4,8 +4,9 @@
 
 Peers: Hugging Face's Trainer with its defaults, the Trainer with length grouping (and bf16 where the device
 computes it), and a plain loop that pads every document to the maximum length in fp32 (the thesis's way). Each
-trains the same documents for one epoch from the same weights; the order of peers turns with each repeat, and
-medians are shown. Without --data the generated corpus is used. Results go to --out as JSON.
+trains the same documents for one epoch from the same weights, in a process of its own; the order of peers
+turns with each repeat, and medians are shown. Without --data the generated corpus is used.
+Results go to --out as JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import argparse
 import copy
 import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,6 +36,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
 from mtlv.running.environment import machine, versions
 from mtlv.training.loop import train
+from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 
@@ -56,6 +60,8 @@ class Work:
 
 def ours(work: Work) -> float:
     """This package's loop: length buckets, fused AdamW, the device's precision."""
+    if work.device.type == "cpu":
+        keep_freed_memory()
     tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     module = copy.deepcopy(work.encoder.module)
@@ -155,6 +161,16 @@ def padded(work: Work) -> float:
     return time.perf_counter() - start
 
 
+GROUPED = {"train_sampling_strategy": "group_by_length"}
+PEERS: dict[str, Callable[[Work], float]] = {
+    "mtlv": ours,
+    "Trainer, defaults": trainer(),
+    "Trainer, length grouping": trainer(**GROUPED),
+    "Trainer, length grouping, bf16": trainer(**GROUPED, bf16=True),
+    "padded to the maximum, fp32": padded,
+}
+
+
 def prepare(args: argparse.Namespace) -> Work:
     """Read, tokenise and load once for all peers."""
     name = "openi" if args.data else "synthetic"
@@ -182,23 +198,26 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--only", choices=list(PEERS), help="one peer alone, its seconds as JSON")
     args = parser.parse_args()
+    if args.only:
+        seconds = PEERS[args.only](prepare(args))
+        print(json.dumps({"seconds": seconds}))
+        return
     work = prepare(args)
-    peers: dict[str, Callable[[Work], float]] = {
-        "mtlv": ours,
-        "Trainer, defaults": trainer(),
-        "Trainer, length grouping": trainer(train_sampling_strategy="group_by_length"),
-        "padded to the maximum, fp32": padded,
-    }
-    if work.precision == "bf16":
-        grouped = trainer(train_sampling_strategy="group_by_length", bf16=True)
-        peers["Trainer, length grouping, bf16"] = grouped
-    seconds: dict[str, list[float]] = {name: [] for name in peers}
+    names = [name for name in PEERS if work.precision == "bf16" or "bf16" not in name]
+    seconds: dict[str, list[float]] = {name: [] for name in names}
     for repeat in range(args.repeats):
-        names = list(peers)
         for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-            seconds[name].append(peers[name](work))
+            seconds[name].append(alone(name))
     report(args, work, seconds)
+
+
+def alone(name: str) -> float:
+    """Seconds of one peer in a process of its own, so that no peer's settings reach another."""
+    command = [sys.executable, *sys.argv, "--only", name]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
 
 
 def report(args: argparse.Namespace, work: Work, seconds: dict[str, list[float]]) -> None:
@@ -206,9 +225,8 @@ def report(args: argparse.Namespace, work: Work, seconds: dict[str, list[float]]
     n = len(work.index)
     speed = {name: n / statistics.median(values) for name, values in seconds.items()}
     lengths = work.tokens.lengths[work.index]
-    print(
-        f"{n} documents, mean {lengths.mean():.0f} tokens, {work.corpus.name}, {args.encoder}, {work.precision}"
-    )
+    print(f"{n} documents, mean {lengths.mean():.0f} tokens, {work.corpus.name}, {args.encoder}")
+    print(f"mtlv computes in {work.precision}")
     print(f"{machine()} {versions()} threads={torch.get_num_threads()}")
     print(f"{'loop':34} {'documents/s':>12} {'range':>15} {'mtlv is':>9}")
     for name, value in speed.items():

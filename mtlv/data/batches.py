@@ -36,13 +36,12 @@ class Batch:
         """The batch on `device`; copies do not wait where the memory is pinned."""
         if device.type == "cpu":
             return self
-        move = {"device": device, "non_blocking": True}
-        return Batch(
-            self.index,
-            self.input_ids.pin_memory().to(**move),
-            self.attention_mask.pin_memory().to(**move),
-            {name: target.pin_memory().to(**move) for name, target in self.targets.items()},
-        )
+
+        def moved(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.pin_memory().to(device, non_blocking=True)
+
+        targets = {name: moved(target) for name, target in self.targets.items()}
+        return Batch(self.index, moved(self.input_ids), moved(self.attention_mask), targets)
 
 
 @dataclass(frozen=True)

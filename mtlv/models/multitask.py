@@ -40,8 +40,8 @@ class Head(nn.Module):
     def reset(self, generator: torch.Generator) -> None:
         """Draw new weights: the last layer from N(0, 0.02), as BERT does; biases 0.
 
-        Hidden layers follow Glorot and Bengio (2010): from N(0, 0.02) they would pass on a fifth of the signal
-        and of the gradient at H = 384, and learn late.
+        Hidden layers follow Glorot and Bengio (2010): from N(0, 0.02) they would pass on two fifths of the
+        signal and of the gradient at H = 384, and learn late.
         """
         linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
         for layer in linear:
@@ -80,7 +80,7 @@ class MultiTaskModel(nn.Module):
         self.kinds: dict[str, Kind] = {h.name: KINDS[tasks[h.tasks[0]].kind] for h in heads}
         if dropout is not None:
             set_dropout(encoder, dropout)
-        rate = getattr(encoder.config, "hidden_dropout_prob", 0.1) if dropout is None else dropout
+        rate = dropout if dropout is not None else float(getattr(encoder.config, "hidden_dropout_prob", 0.1))
         # A ModuleDict, so that every head is in the state and in the optimizer.
         self.heads = nn.ModuleDict()
         for head in heads:
@@ -105,8 +105,6 @@ def set_dropout(module: nn.Module, rate: float) -> None:
     for part in module.modules():
         if isinstance(part, nn.Dropout):
             part.p = rate
-        elif hasattr(part, "dropout_prob"):
-            part.dropout_prob = rate
     config: Any = module.config
     for key in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         if hasattr(config, key):

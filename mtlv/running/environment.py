@@ -23,9 +23,16 @@ def machine() -> dict[str, object]:
 
 def environment_text() -> str:
     """Every installed package with its version, a line each, after Python and the machine."""
-    packages = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
-    lines = [f"python=={platform.python_version()}", *(f"# {key}: {value}" for key, value in machine().items())]
-    return "\n".join([*lines, *(f"{name}=={packages[name]}" for name in sorted(packages, key=str.lower))]) + "\n"
+    packages = {
+        d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]
+    }
+    lines = [
+        f"python=={platform.python_version()}",
+        *(f"# {key}: {value}" for key, value in machine().items()),
+    ]
+    return (
+        "\n".join([*lines, *(f"{name}=={packages[name]}" for name in sorted(packages, key=str.lower))]) + "\n"
+    )
 
 
 def _version(name: str) -> str:

@@ -41,14 +41,16 @@ def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
         path = folder / "grouping" / "elbow.json"
         path.write_text(json.dumps(elbow_json(groups.elbow), indent=1), encoding="utf-8")
         written.append(path)
-        written.append(
-            draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=groups.grouping.k)
-        )
+        written.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=groups.grouping.k))
     if groups.vectors is not None:
         found = groups.grouping
         written.append(
             draw_map(
-                groups.vectors, groups.names, found.labels, folder / "task_map.png", title=title,
+                groups.vectors,
+                groups.names,
+                found.labels,
+                folder / "task_map.png",
+                title=title,
                 medoids=found.medoids,
             )
         )

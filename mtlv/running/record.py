@@ -12,6 +12,8 @@ from mtlv import __version__
 from mtlv.compare.per_task_figure import draw_per_task
 from mtlv.evaluation import Metrics, classification_report, per_task_csv
 from mtlv.plan import Plan, Scores, as_json, slugs
+from mtlv.running.environment import environment_text
+from mtlv.running.group_artifacts import groups_json
 from mtlv.running.outcome import Outcome
 from mtlv.running.store import EpochRecord, write_scores
 from mtlv.settings import dump, flatten
@@ -111,7 +113,7 @@ def _head_figures(metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]
         )
 
 
-def tasks_json(plan: Plan, names: Names, support: Mapping[str, int]) -> str:
+def tasks_json(names: Names, support: Mapping[str, int]) -> str:
     """`tasks.json`: slug to name, head, index and support in the test part."""
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
@@ -121,28 +123,32 @@ def tasks_json(plan: Plan, names: Names, support: Mapping[str, int]) -> str:
     return json.dumps({"tasks": tasks, "heads": heads}, indent=1, ensure_ascii=False)
 
 
-def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
-    """Artifacts of a fold: config, plan, report, scores and the picture of its tasks."""
-    settings = child.jobs[0].settings
-    order = list(names.tasks)
+def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
+    """What was asked for and what it became: config, plan, tasks, packages."""
     support = {task: figures.support for task, figures in found.metrics.tasks.items()}
-    texts = {
-        "config.yml": dump(settings),
-        "plan.json": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
-        "tasks.json": tasks_json(child.plan, names, support),
-        "report/classification_report.txt": classification_report(
-            found.test, order, found.thresholds.values
-        ),
-        "report/per_task.csv": per_task_csv(found.metrics),
-    }
-    for name, text in texts.items():
-        tracker.text(run, text, name)
+    tracker.text(run, dump(child.jobs[0].settings), "config.yml")
+    tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
+    tracker.text(run, tasks_json(names, support), "tasks.json")
+    tracker.text(run, environment_text(), "environment.txt")
+
+
+def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
+    """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
+    write_plan(tracker, run, child, found, names)
+    order = list(names.tasks)
+    report = classification_report(found.test, order, found.thresholds.values)
+    tracker.text(run, report, "report/classification_report.txt")
+    tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
+    if child.groups is not None:
+        content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
+        tracker.text(run, content, "grouping/groups.json")
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):
             tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
         f1 = [found.metrics.tasks[task].f1 for task in order]
-        sizes = [support[task] for task in order]
-        tracker.artifact(run, draw_per_task(order, f1, sizes, Path(folder) / "per_task_f1.png", title=title))
+        support = [found.metrics.tasks[task].support for task in order]
+        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=title)
+        tracker.artifact(run, picture)
 
 
 def _parquet(scores: Scores, folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import folds_digest
 from mtlv.plan import ARCHITECTURES, Plan, Unit
@@ -26,7 +26,7 @@ NOT_WEIGHTS = ("device", "precision")
 """Training settings that are not part of a unit's key as written: precision enters as resolved."""
 
 
-NOT_IDENTITY = {"tracking": True, "store": True, "data": {"path"}, "training": {"device"}}
+NOT_IDENTITY: dict[str, Any] = {"tracking": True, "store": True, "data": {"path"}, "training": {"device"}}
 """Settings that say where things are: the same member elsewhere is the same member."""
 
 

@@ -154,7 +154,9 @@ def read_scores(path: Path) -> Scores:
     head = json.loads(table.schema.metadata[b"mtlv"])
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {
-        name: TaskScores(*(table.column(f"{part}:{name}").to_numpy() for part in ("output", "target", "mask")))
+        name: TaskScores(
+            *(table.column(f"{part}:{name}").to_numpy() for part in ("output", "target", "mask"))
+        )
         for name in names
     }
     return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)

@@ -160,7 +160,9 @@ def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) 
         settings = member.member.settings
         corpus = bench.corpus(settings.data)
         if corpus.generated:
-            notes[f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"] = None
+            notes[f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"] = (
+                None
+            )
         notes |= dict.fromkeys(corpus.notes)
         notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
         groups = member.children[0].groups

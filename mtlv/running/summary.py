@@ -15,14 +15,13 @@ from mtlv.compare.report import Picture, ReportInput, TaskLine, report_html
 from mtlv.compare.suite_figure import draw_suite
 from mtlv.compare.table import Member, Row, as_csv, as_markdown, make_rows
 from mtlv.plan import slugs
-from mtlv.running.environment import environment_text, machine, versions
+from mtlv.running.environment import machine, versions
 from mtlv.running.group_artifacts import write_groups
 from mtlv.running.groups import TaskGroups
 from mtlv.running.outcome import Outcome
-from mtlv.running.record import last_timestamp, params
+from mtlv.running.record import Names, last_timestamp, params, write_plan
 from mtlv.running.resolve import Resolved
 from mtlv.seeding import content_key
-from mtlv.settings import dump
 from mtlv.tracking import Metric, RunSpec, Tracker
 
 TASK_FIGURES = ("f1", "precision", "recall", "average_precision")
@@ -77,8 +76,10 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
     for task, slug in slugs(result.resolved.tasks).items():
-        for figure in TASK_FIGURES:
-            out.append(Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at))
+        out += [
+            Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
+            for figure in TASK_FIGURES
+        ]
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     groups = result.resolved.children[0].groups
@@ -99,9 +100,8 @@ def _group_metrics(groups: TaskGroups, at: int) -> list[Metric]:
 def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Metrics and artifacts of a member's own run, so that it tells the story when it is collapsed."""
     tracker.metrics(run, parent_metrics(result))
-    settings = result.resolved.member.settings
-    tracker.text(run, dump(settings), "config.yml")
-    tracker.text(run, environment_text(), "environment.txt")
+    child = result.resolved.children[0]
+    write_plan(tracker, run, child, result.outcomes[0], Names(child.plan, result.resolved.tasks))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -63,6 +63,7 @@ def train_unit(
     import torch
 
     from mtlv.training.loop import train
+    from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import resolve_device
     from mtlv.training.predict import predict
 
@@ -70,6 +71,8 @@ def train_unit(
     settings, unit = job.settings.training, job.unit
     device, precision = resolve_device(settings.device), str(unit.train["precision"])
     documents = _documents(material, unit.model)
+    if device.type == "cpu":
+        keep_freed_memory()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
         model = _build(job, material).to(device)
@@ -234,4 +237,8 @@ def _peak_memory_mb(device: torch.device) -> float:
 def _device_name(device: torch.device) -> str:
     import torch
 
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({torch.get_num_threads()} threads)"
+    return (
+        torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"cpu ({torch.get_num_threads()} threads)"
+    )

@@ -96,7 +96,9 @@ def _tokens(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
             got=max_length,
             allowed=f"up to {longest}",
         )
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=max_length, pad=encoder.tokenizer.pad_token_id)
+    tokens = tokenise(
+        corpus.texts, encoder.tokenizer, max_length=max_length, pad=encoder.tokenizer.pad_token_id
+    )
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
     return tokens

@@ -111,4 +111,4 @@ def _record(
         )
     means = torch.stack(heads).mean(0).tolist()
     by_head = dict(zip(model.specs, means, strict=True))
-    return EpochLosses(epoch, loss, by_head, scheduler.get_last_lr()[0], seconds, documents)
+    return EpochLosses(epoch, loss, by_head, float(scheduler.get_last_lr()[0]), seconds, documents)

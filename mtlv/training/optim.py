@@ -48,7 +48,8 @@ def _computes_bf16(device: torch.device) -> bool:
 
 def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
     """AdamW without decay on biases and norms (vectors), fused where PyTorch has it."""
-    decayed, plain = [], []
+    decayed: list[nn.Parameter] = []
+    plain: list[nn.Parameter] = []
     for parameter in model.parameters():
         (decayed if parameter.ndim > 1 else plain).append(parameter)
     groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]

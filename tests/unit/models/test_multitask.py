@@ -163,7 +163,7 @@ def test_a_missing_pooler_is_refused(bert: BertModel) -> None:
     bare = copy.deepcopy(bert)
     prepare_pooler(bare, "mean")
     assert bare.pooler is None
-    with pytest.raises(EncoderError, match="no pooler.*allowed: cls, mean"):
+    with pytest.raises(EncoderError, match=r"no pooler.*allowed: cls, mean"):
         prepare_pooler(bare, "pooler")
 
 

@@ -44,7 +44,9 @@ def test_auto_is_the_processor_where_there_is_no_gpu() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(DeviceError, match=r"`training.device` \(got cuda:1\); allowed: auto, cpu; .* sees 0 CUDA"):
+    with pytest.raises(
+        DeviceError, match=r"`training.device` \(got cuda:1\); allowed: auto, cpu; .* sees 0 CUDA"
+    ):
         resolve_device("cuda:1")
 
 
