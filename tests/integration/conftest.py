@@ -1,0 +1,79 @@
+"""The installed command, run as a user runs it: in a folder of its own, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = """\
+experiment: small
+data:
+  name: synthetic
+  documents: 120
+  max_length: 32
+encoder: tiny
+architecture: mtl
+training:
+  epochs: 1
+  learning_rate: 1e-3
+"""
+"""A config that trains in a second: lines 1 to 9."""
+
+
+class Command:
+    """`mtlv` beside this Python, or from the checkout where it is not installed."""
+
+    def __init__(self) -> None:
+        script = Path(sys.executable).parent / "mtlv"
+        self.start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv.cli"]
+        self.env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+    def run(self, folder: Path, *argv: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run to the end in `folder`."""
+        return subprocess.run(
+            [*self.start, *argv], cwd=folder, env=self.env, capture_output=True, text=True, timeout=timeout
+        )
+
+    def begin(self, folder: Path, *argv: str) -> subprocess.Popen[str]:
+        """Start in `folder`; what it writes to stderr can be read line by line."""
+        return subprocess.Popen(
+            [*self.start, *argv],
+            cwd=folder,
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@pytest.fixture(scope="session")
+def mtlv() -> Command:
+    return Command()
+
+
+def statuses(folder: Path) -> Sequence[str]:
+    """Statuses of all runs in the default store of `folder`; nothing where there is no store yet."""
+    store = folder / "mlflow.db"
+    if not store.exists():
+        return []
+    with sqlite3.connect(store) as database:
+        return [row[0] for row in database.execute("SELECT status FROM runs ORDER BY start_time")]
+
+
+@pytest.fixture(scope="session")
+def run_statuses():
+    return statuses
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A folder with `c.yml`, which runs as it is."""
+    (tmp_path / "c.yml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
