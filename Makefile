@@ -57,8 +57,8 @@ install: $(VENV)/.mtlv  ## Make .venv with mtlv and its pinned dependencies.
 quickstart: install  ## Install, train all four architectures on generated reports, say where to look.
 	$(ONE_THREAD) $(BIN)/mtlv run config/quickstart.yml
 	@echo
-	@echo "Look at the runs:     $(BIN)/mtlv ui config/quickstart.yml"
-	@echo "What was run, and why: config/quickstart.yml; your own table: config/table.yml"
+	@echo "Open the runs in a browser: $(BIN)/mtlv ui config/quickstart.yml"
+	@echo "What was run: config/quickstart.yml. A table of your own: config/table.yml"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q
