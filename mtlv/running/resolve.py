@@ -60,6 +60,14 @@ class Resolved:
     tasks: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """The member's name, with the number of groups that `auto` came to where all folds agree."""
+        found = {child.groups.grouping.k for child in self.children if child.groups is not None}
+        if len(found) != 1:
+            return self.member.name
+        return self.member.name.replace("k=auto", f"k={found.pop()}")
+
+    @property
     def jobs(self) -> Iterator[Job]:
         return (job for child in self.children for job in child.jobs)
 

@@ -50,14 +50,12 @@ class SuiteResult:
         header: titles of the table's columns.
         rows: the table, as text.
         where: lines that say where to look.
-        failed: whether a unit failed.
     """
 
     members: tuple[MemberResult, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     where: tuple[str, ...]
-    failed: bool = False
 
 
 @dataclass
@@ -160,21 +158,20 @@ def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) 
         settings = member.member.settings
         corpus = bench.corpus(settings.data)
         if corpus.generated:
-            notes[f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"] = (
-                None
-            )
+            text = f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"
+            notes[text] = None
         notes |= dict.fromkeys(corpus.notes)
         notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
         groups = member.children[0].groups
         if groups is not None:
-            notes[f"{member.member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
+            notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
     for note in notes:
         observer.note(note)
 
 
 def _run_member(session: Session, bench: Workbench, resolved: Resolved) -> MemberResult:
     settings = resolved.member.settings
-    spec = RunSpec(resolved.uid, resolved.member.name, "suite member", None, params(settings), tags(resolved))
+    spec = RunSpec(resolved.uid, resolved.name, "suite member", None, params(settings), tags(resolved))
     with session.run(spec) as run:
         outcomes = tuple(_run_child(session, resolved, child, run) for child in resolved.children)
         result = MemberResult(resolved, outcomes, bench.corpus(settings.data).generated)
@@ -186,7 +183,7 @@ def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) 
     settings = resolved.member.settings
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
-        name=f"{resolved.member.name} · fold {child.fold.index} · seed {child.seed}",
+        name=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
         kind="fold",
         parent=parent,
         params=params(settings) | {"fold": child.fold.index, "seed": child.seed},

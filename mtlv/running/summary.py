@@ -38,7 +38,7 @@ class MemberResult:
 
     @property
     def name(self) -> str:
-        return self.resolved.member.name
+        return self.resolved.name
 
     @property
     def title(self) -> str:

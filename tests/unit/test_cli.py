@@ -62,7 +62,6 @@ def suite_result(**changes: object) -> SimpleNamespace:
         "header": ("run", "F1"),
         "rows": (("a\x1b[1m", "0.9"),),
         "where": ("Look here.",),
-        "failed": False,
     }
     return SimpleNamespace(**told | changes)
 
@@ -161,11 +160,6 @@ def test_run_prints_the_table_and_where_to_look(
         "a\\x1b[1m  0.9",
         "Look here.",
     ]
-
-
-def test_run_is_1_where_a_unit_failed(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
-    fake(monkeypatch, "run_suite", result=suite_result(failed=True, rows=()))
-    assert main(["run", config]) == 1
 
 
 def test_notes_about_members_go_to_stderr(

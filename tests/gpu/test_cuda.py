@@ -1,0 +1,75 @@
+"""What must hold on a GPU. Skipped without one; needs neither MLflow nor a hub."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from mtlv.data import catalog
+from mtlv.data.batches import Documents
+from mtlv.data.source import DataOptions
+from mtlv.data.tokens import tokenise
+from mtlv.models.encoder import load_encoder
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import ARCHITECTURES, Task
+from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.predict import predict
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+
+
+class Losses(Hook):
+    """Remembers the loss of each epoch."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def on_epoch(self, losses: EpochLosses) -> None:
+        self.values.append(losses.loss)
+
+
+def trained(device: torch.device, precision: str) -> tuple[list[float], np.ndarray]:
+    """Losses and scores of a small GMHL without dropout, the same start and batches on every device."""
+    corpus = catalog.load("synthetic", DataOptions(documents=160))
+    encoder = load_encoder("tiny", texts=corpus.texts)
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
+    documents = Documents(tokens, dict(corpus.targets), np.arange(len(corpus)))
+    tasks = {task.name: Task(task.name) for task in corpus.tasks}
+    names = list(tasks)
+    heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
+    model = MultiTaskModel(
+        copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=0.0
+    ).to(device)
+    optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
+    train(
+        model,
+        lambda epoch: documents.training(16, seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(device),
+        optimizer=optimizer,
+        scheduler=schedule(optimizer, "linear", steps=30, warmup=0.1),
+        epochs=3,
+        precision=precision,
+        hooks=[losses],
+    )
+    scores = predict(model, documents, precision=precision)
+    return losses.values, np.stack([scores[name] for name in names], axis=1)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 5e-2)])
+def test_a_gpu_learns_what_the_processor_learns(precision: str, tolerance: float) -> None:
+    here, there = trained(torch.device("cpu"), "fp32"), trained(torch.device("cuda"), precision)
+    np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
+    assert np.abs(there[1] - here[1]).mean() < tolerance
+
+
+def test_auto_takes_the_gpu_in_bf16() -> None:
+    device = resolve_device("auto")
+    assert device.type == "cuda"
+    if torch.cuda.get_device_capability(device) >= (8, 0):
+        assert resolve_precision("auto", device) == "bf16"
