@@ -1,0 +1,85 @@
+"""Slugs, keys and seeds by content, and gathering."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mtlv.errors import PlanError
+from mtlv.plan import HeadSpec, ModelSpec, Scores, TaskScores, Unit, ascii_slug, gather, slug, slugs
+
+HARD = [
+    "Catheters, Indwelling/right",
+    "é" * 80,
+    "e\u0301",
+    "<script>",
+    "a//b",
+    "..",
+    "肺炎",
+    "  x ",
+    "a\tb",
+    "😀",
+]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_slugs_are_what_mlflow_takes(name: str) -> None:
+    assert re.fullmatch(r"[\w.\- ]{1,60}", slug(name))
+    assert slug(name).strip(" .")
+    assert re.fullmatch(r"[A-Za-z0-9._\-]{1,60}", ascii_slug(name))
+
+
+def test_slugs_are_unique_without_regard_to_case() -> None:
+    names = ["Nodule", "nodule", "a/b", "a,b", "x" * 70, "x" * 80, "plain"]
+    made = slugs(names)
+    assert list(made) == names
+    assert len({text.casefold() for text in made.values()}) == len(names)
+    assert made["plain"] == "plain"
+    assert all(len(text) <= 60 for text in made.values())
+
+
+UNIT = Unit("train", ModelSpec((HeadSpec(("a", "b")),)), 0, 1, "start", "data", {"epochs": 3})
+
+
+def test_equal_units_have_equal_keys_and_every_part_counts() -> None:
+    assert UNIT.key == replace(UNIT).key
+    others = [
+        replace(UNIT, stage="tune"),
+        replace(UNIT, model=ModelSpec((HeadSpec(("a", "b"), layers=2),))),
+        replace(UNIT, model=ModelSpec((HeadSpec(("a",)), HeadSpec(("b",))))),
+        replace(UNIT, fold=1),
+        replace(UNIT, seed=2),
+        replace(UNIT, start="other"),
+        replace(UNIT, data="other"),
+        replace(UNIT, train={"epochs": 4}),
+    ]
+    assert len({UNIT.key, *(unit.key for unit in others)}) == 9
+
+
+def test_seeds_depend_on_content_and_purpose_not_on_settings() -> None:
+    assert UNIT.draw_seed("order") == replace(UNIT, train={"epochs": 9}).draw_seed("order")
+    assert UNIT.draw_seed("order") != UNIT.draw_seed("heads")
+    assert UNIT.draw_seed("order") != replace(UNIT, seed=2).draw_seed("order")
+
+
+def scores(task: str, ids: tuple[str, ...] = ("1", "2"), split: str = "test") -> Scores:
+    n = len(ids)
+    return Scores(
+        (f"unit {task}",), split, ids, {task: TaskScores(np.full(n, 0.5), np.ones(n), np.ones(n, bool))}
+    )
+
+
+def test_gather_joins_tasks_of_the_same_documents() -> None:
+    both = gather([scores("a"), scores("b")])
+    assert list(both.tasks) == ["a", "b"]
+    assert both.units == ("unit a", "unit b")
+    assert both.matrix(["b", "a"])[0].shape == (2, 2)
+
+
+@pytest.mark.parametrize("other", [scores("b", ids=("2", "1")), scores("b", split="validation"), scores("a")])
+def test_gather_refuses_other_documents_and_doubled_tasks(other: Scores) -> None:
+    with pytest.raises(PlanError):
+        gather([scores("a"), other])
