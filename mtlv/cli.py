@@ -198,6 +198,7 @@ def _ui(args: argparse.Namespace) -> int:
     if has_server(uri):
         _say(f"The runs are at {url}")
         return OK
+    signal.signal(signal.SIGTERM, _terminated)  # else its server would outlive this command
     _say("Starting MLflow's page (about 10 seconds) ...")
     sys.stdout.flush()
     log = Path(tempfile.gettempdir()) / f"mtlv-ui-{os.getpid()}.log"
