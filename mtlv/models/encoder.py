@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,25 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def check_length(encoder: Encoder, max_length: int) -> None:
+    """Refuse documents longer than an encoder has positions for.
+
+    Raises:
+        EncoderError: `max_length` tokens are too many.
+    """
+    known = (
+        getattr(encoder.module.config, "max_position_embeddings", None),
+        encoder.tokenizer.model_max_length,
+    )
+    longest = min(limit for limit in known if limit is not None)
+    if max_length > longest:
+        raise EncoderError(
+            f"`data.max_length` is more than encoder `{encoder.name}` can read",
+            got=max_length,
+            allowed=f"up to {longest}",
+        )
+
+
 def need_hub(name: str, hub_id: str) -> None:
     """Ask the hub once whether it is there, because Transformers would try for a minute.
 
@@ -180,8 +200,14 @@ def _lower_cases_a_cased_vocabulary(tokenizer: Any) -> bool:
 
 
 def weights_digest(module: Any, tokenizer: Any) -> str:
-    """Digest of every weight and of the vocabulary, 16 hexadecimal digits."""
+    """Digest of weights, model config, vocabulary and how texts are split, 16 hexadecimal digits."""
     digest = hashlib.sha256()
+    # Where it lay and what read it say nothing about what it computes.
+    config = module.config.to_dict()
+    plain = {k: v for k, v in config.items() if not k.startswith("_") and k != "transformers_version"}
+    digest.update(json.dumps(plain, sort_keys=True, default=str).encode())
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    digest.update((backend.to_str() if backend is not None else repr(tokenizer)).encode())
     for key, tensor in sorted(module.state_dict().items()):
         digest.update(key.encode())
         digest.update(tensor.detach().cpu().contiguous().view(-1).numpy().tobytes())

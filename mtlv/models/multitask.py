@@ -11,7 +11,7 @@ from torch import nn
 from mtlv.models.features import FEATURES, prepare_pooler
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.plan import HeadSpec, Task
-from mtlv.seeding import seed_from
+from mtlv.seeding import content_key, seed_from
 
 INIT_STD = 0.02  # BERT's
 
@@ -97,7 +97,7 @@ class MultiTaskModel(nn.Module):
 
 
 def _module_name(head: str) -> str:
-    return head.replace(".", "_")  # PyTorch allows no dot in a module's name
+    return f"head_{content_key(head, 8)}"  # PyTorch allows no dot, and no name that a module has already
 
 
 def set_dropout(module: nn.Module, rate: float) -> None:

@@ -39,33 +39,14 @@ def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
     return module.eval(), tokenizer
 
 
-def train_vocabulary(texts: Sequence[str], size: int = VOCABULARY) -> dict[str, int]:
-    """Word pieces of lower-cased texts: every character, then the most frequent words.
-
-    Ties go by the alphabet, so equal texts give equal vocabularies; the `tokenizers` trainer breaks them at
-    random.
-    """
-    from tokenizers import normalizers, pre_tokenizers
-
-    lower, split = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(word for word, _ in split.pre_tokenize_str(lower.normalize_str(text)))
-    characters = sorted({character for word in counts for character in word})
-    pieces = [*SPECIAL, *characters, *(f"##{character}" for character in characters)]
-    pieces += sorted((word for word in counts if len(word) > 1), key=lambda word: (-counts[word], word))
-    return {
-        piece: index for index, piece in enumerate(pieces[: max(size, len(characters) * 2 + len(SPECIAL))])
-    }
-
-
 def _train_tokenizer(texts: Sequence[str]) -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    core = Tokenizer(models.WordPiece(train_vocabulary(texts), unk_token="[UNK]"))
-    core.normalizer = normalizers.BertNormalizer(lowercase=True)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = (word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    core = Tokenizer(models.WordPiece(_vocabulary(Counter(words)), unk_token="[UNK]"))
+    core.normalizer, core.pre_tokenizer = normalizer, splitter
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",

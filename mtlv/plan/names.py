@@ -40,7 +40,8 @@ def ascii_slug(name: str) -> str:
 def group_name(tasks: Sequence[str]) -> str:
     """A name for a set of tasks by its content: the task itself, or the first, a count and a digest."""
     first = slug(tasks[0])
-    if len(tasks) == 1:
-        return first
-    tail = f" and {len(tasks) - 1} more {content_key(sorted(tasks), 6)}"
+    if len(tasks) > 1:
+        tail = f" and {len(tasks) - 1} more {content_key(sorted(tasks), 6)}"
+    else:  # other names may have the same slug
+        tail = "" if first == tasks[0] else f" {content_key(tasks[0], 6)}"
     return first[: LONGEST - len(tail)].rstrip() + tail

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
@@ -149,6 +150,11 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
+def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if _clusters(settings) and settings.grouping.method == "kmedoids":
+        check_engine(settings.grouping.engine)
+
+
 def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
     if ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method == "given":
         given(settings.grouping.groups or (), [task.name for task in tasks])
@@ -168,7 +174,7 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (_prove_encoders, _prove_tracking)
-PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_groups, _prove_weights)
+PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
 
 
 # ---- The plan --------------------------------------------------------------------------------------------

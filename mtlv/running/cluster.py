@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.errors import TrackingError
 from mtlv.plan import ascii_slug
+from mtlv.running.check import check_suite
 from mtlv.running.group_artifacts import write_groups
 from mtlv.running.groups import TaskGroups
 from mtlv.running.observer import Observer
 from mtlv.running.resolve import resolve_groups
 from mtlv.running.workbench import Workbench
+from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings, Suite
@@ -36,13 +39,19 @@ def cluster_suite(suite: Suite, folder: Path | None, observer: Observer) -> Clus
     Raises:
         MtlvError: what a user can put right.
     """
+    check_suite(suite)
     bench, folder = Workbench(), folder or Path("mtlv-clusters")
     found, lines = [], []
     for settings in _different(suite):
         name = _name(settings)
         groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
-        place = folder / ascii_slug(name)
-        write_groups(groups, place, title=name)
+        place = folder / f"{ascii_slug(name)[:50]}-{content_key(_what_groups(settings), 6)}"
+        try:
+            write_groups(groups, place, title=name)
+        except OSError as error:
+            raise TrackingError(
+                f"`--out`: {place} cannot be written", got=error.strerror, then="choose another folder"
+            ) from error
         for note in groups.grouping.notes:
             observer.note(note)
         found.append(groups)
@@ -54,10 +63,14 @@ def _different(suite: Suite) -> list[Settings]:
     """Settings with different data, grouping and encoder for it."""
     kept: dict[str, Settings] = {}
     for member in suite.members:
-        settings = member.settings
-        encoder = settings.grouping.encoder or settings.encoder.name
-        kept.setdefault(f"{settings.data!r} {settings.grouping!r} {encoder}", settings)
+        kept.setdefault(content_key(_what_groups(member.settings)), member.settings)
     return list(kept.values())
+
+
+def _what_groups(settings: Settings) -> list[object]:
+    """Every setting that groups depend on."""
+    encoder = settings.grouping.encoder or [settings.encoder.name, settings.encoder.revision]
+    return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder]
 
 
 def _name(settings: Settings) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from mtlv.running.observer import Observer
-from mtlv.running.store import EpochRecord, Store, UnitRecord
+from mtlv.running.store import Store, UnitRecord
 from mtlv.running.train_unit import Job, train_unit
 from mtlv.running.workbench import Workbench
-
-OnEpoch = Callable[[EpochRecord], None]
 
 
 class Executor(Protocol):
     """Gives the record of a unit, from the store or by training."""
 
-    def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
-        """Run unit `index` (from 1); `on_epoch` hears of each epoch, also of those of a finished unit."""
+    def run(self, job: Job, index: int) -> UnitRecord:
+        """Run unit `index` (from 1)."""
         ...
 
 
@@ -27,15 +24,13 @@ class LocalExecutor:
     def __init__(self, bench: Workbench, store: Store, observer: Observer) -> None:
         self.bench, self.store, self.observer = bench, store, observer
 
-    def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, index: int) -> UnitRecord:
         if self.store.has(job.unit.key):
             record = self.store.load(job.unit.key)
-            for epoch in record.epochs:
-                on_epoch(epoch)
             self.observer.unit_ended(job.name, True, job.documents)
             return record
         self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
-        record, weights = train_unit(job, self.bench.material(job.settings), self.observer, on_epoch)
+        record, weights = train_unit(job, self.bench.material(job.settings), self.observer)
         self.store.save(record, weights if job.settings.store.keep_weights else None)
         self.observer.unit_ended(job.name, False, job.documents)
         return record

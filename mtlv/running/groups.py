@@ -75,7 +75,8 @@ def task_groups(view: View) -> TaskGroups:
     if spec.method not in TAKES_K:
         found = group(raw, spec)
         return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
-    curve = elbow(raw, spec, k_max=section.k_max)
+    distinct = len(np.unique(scaled, axis=0))  # no more groups than that can be told apart
+    curve = elbow(raw, spec, k_max=min(section.k_max, distinct))
     k = curve.recommended if spec.k == "auto" else spec.k
     found = group(raw, spec, k=k)
     reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
@@ -89,7 +90,7 @@ def _stability(view: View, spec: GroupingSpec, raw: NDArray, found: Grouping) ->
     variants = {
         f"scaling {how}": group(raw, replace(spec, scaling=how), k=found.k).labels
         for how in ("minmax", "l2", "none")
-        if how != spec.scaling
+        if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 makes every single number 1
     }
     if view.settings.grouping.features in EMBEDDED:
         other = replace(view, special_tokens=not view.special_tokens)

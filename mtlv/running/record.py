@@ -15,11 +15,13 @@ from mtlv.plan import Plan, Scores, as_json, slugs
 from mtlv.running.environment import environment_text
 from mtlv.running.group_artifacts import groups_json
 from mtlv.running.outcome import Outcome
-from mtlv.running.store import EpochRecord, write_scores
+from mtlv.running.store import UnitRecord, write_scores
 from mtlv.settings import dump, flatten
 from mtlv.tracking import Metric, Tracker
+from mtlv.tracking.address import masked
 
 if TYPE_CHECKING:
+    from mtlv.running.groups import TaskGroups
     from mtlv.running.resolve import Child, Resolved
     from mtlv.settings import Settings
 
@@ -34,22 +36,22 @@ class Names:
         self.members = {head.name: head.tasks for head in plan.heads}
 
 
-def tags(resolved: Resolved) -> dict[str, str]:
-    """Tags that a member's run and its children share."""
+def tags(resolved: Resolved, child: Child) -> dict[str, str]:
+    """Tags of a child's run; the member's own run has those of its first."""
     settings = resolved.member.settings
     return {
         "mtlv.architecture": settings.architecture.name,
         "mtlv.encoder": settings.encoder.name,
         "mtlv.dataset": settings.data.name,
-        "mtlv.grouping": grouping_words(resolved),
+        "mtlv.grouping": grouping_words(settings, child.groups),
         "mtlv.data_digest": resolved.data,
         "mtlv.version": __version__,
     }
 
 
-def grouping_words(resolved: Resolved) -> str:
+def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
     """The grouping in a few words; `none` where the architecture has none."""
-    section, groups = resolved.member.settings.grouping, resolved.children[0].groups
+    section = settings.grouping
     if groups is None:
         return "none"
     k = f"k={groups.grouping.k}"
@@ -57,16 +59,31 @@ def grouping_words(resolved: Resolved) -> str:
 
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:
-    """Every setting, flattened."""
-    return dict(flatten(settings))
+    """Every setting, flattened; no password of the tracking address."""
+    return dict(flatten(without_secrets(settings)))
 
 
-def epoch_metrics(epoch: EpochRecord, names: Names) -> list[Metric]:
-    """What is known of a unit as soon as one of its epochs ends."""
-    return [
+def without_secrets(settings: Settings) -> Settings:
+    """The settings as they may be shown to others."""
+    uri = settings.tracking.uri
+    if uri is None:
+        return settings
+    return settings.model_copy(update={"tracking": settings.tracking.model_copy(update={"uri": masked(uri)})})
+
+
+def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
+    """What is known of a unit once it has ended. An interrupted one leaves nothing that could stand twice."""
+    out = [
         Metric(f"train.heads.loss/{names.heads[head]}", loss, epoch.epoch, epoch.timestamp_ms)
+        for epoch in record.epochs
         for head, loss in epoch.heads.items()
     ]
+    last = record.epochs[-1]
+    out += [
+        Metric(f"train.heads.chosen_epoch/{names.heads[head]}", record.chosen_epoch, 0, last.timestamp_ms)
+        for head in last.heads
+    ]
+    return out
 
 
 def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
@@ -126,7 +143,7 @@ def tasks_json(names: Names, support: Mapping[str, int]) -> str:
 def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
     """What was asked for and what it became: config, plan, tasks, packages."""
     support = {task: figures.support for task, figures in found.metrics.tasks.items()}
-    tracker.text(run, dump(child.jobs[0].settings), "config.yml")
+    tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
     tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
     tracker.text(run, tasks_json(names, support), "tasks.json")
     tracker.text(run, environment_text(), "environment.txt")

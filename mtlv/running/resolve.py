@@ -65,7 +65,7 @@ class Resolved:
         found = {child.groups.grouping.k for child in self.children if child.groups is not None}
         if len(found) != 1:
             return self.member.name
-        return self.member.name.replace("k=auto", f"k={found.pop()}")
+        return self.member.name.replace("k=auto", f"k={found.pop()} (auto)")
 
     @property
     def jobs(self) -> Iterator[Job]:

@@ -48,7 +48,7 @@ class UnitRecord:
         train_seconds: of training alone.
         total_seconds: with validation and test.
         parameters: weights trained.
-        peak_memory_mb: of the device on CUDA, of the process on CPU.
+        peak_memory_mb: of the unit on CUDA, of the process up to its end on CPU.
         device: where it was trained.
     """
 
@@ -96,17 +96,28 @@ class Store:
         return (self.units / key / "unit.json").is_file()
 
     def load(self, key: str) -> UnitRecord:
-        """The finished unit `key`, without its weights."""
+        """The finished unit `key`, without its weights.
+
+        Raises:
+            TrackingError: its files are broken.
+        """
         folder = self.units / key
-        content = json.loads((folder / "unit.json").read_text(encoding="utf-8"))
-        epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
-        return UnitRecord(
-            **content,
-            epochs=epochs,
-            validation=read_scores(folder / "validation.parquet"),
-            test=read_scores(folder / "test.parquet"),
-            curve=np.load(folder / "curve.npy", allow_pickle=False),
-        )
+        try:
+            content = json.loads((folder / "unit.json").read_text(encoding="utf-8"))
+            epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
+            return UnitRecord(
+                **content,
+                epochs=epochs,
+                validation=read_scores(folder / "validation.parquet"),
+                test=read_scores(folder / "test.parquet"),
+                curve=np.load(folder / "curve.npy", allow_pickle=False),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TrackingError(
+                f"the finished unit in {folder} cannot be read",
+                got=error,
+                then="delete that folder, and it is trained again",
+            ) from error
 
     def save(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None) -> None:
         """Keep a finished unit; it appears whole or not at all."""
@@ -126,7 +137,11 @@ class Store:
             }
             content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
             (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-            os.replace(folder, self.units / record.key)
+            if self.has(record.key):  # another process was faster; its unit is the same
+                shutil.rmtree(folder)
+            else:
+                folder.chmod(0o755)
+                os.replace(folder, self.units / record.key)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

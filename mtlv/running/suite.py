@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +16,14 @@ from mtlv.running.observer import Observer
 from mtlv.running.outcome import Outcome, outcome
 from mtlv.running.record import (
     Names,
-    epoch_metrics,
     outcome_metrics,
     params,
     tags,
+    unit_metrics,
     write_child,
 )
 from mtlv.running.resolve import Child, Resolved, resolve
-from mtlv.running.store import EpochRecord, Store
+from mtlv.running.store import Store
 from mtlv.running.summary import (
     MemberResult,
     comparison_spec,
@@ -165,13 +164,17 @@ def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) 
         groups = member.children[0].groups
         if groups is not None:
             notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
+            notes |= dict.fromkeys(f"{member.name}: {note}" for note in groups.grouping.notes)
+        encoder = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        notes |= dict.fromkeys(encoder.notes)
     for note in notes:
         observer.note(note)
 
 
 def _run_member(session: Session, bench: Workbench, resolved: Resolved) -> MemberResult:
     settings = resolved.member.settings
-    spec = RunSpec(resolved.uid, resolved.name, "suite member", None, params(settings), tags(resolved))
+    shown = tags(resolved, resolved.children[0])
+    spec = RunSpec(resolved.uid, resolved.name, "suite member", None, params(settings), shown)
     with session.run(spec) as run:
         outcomes = tuple(_run_child(session, resolved, child, run) for child in resolved.children)
         result = MemberResult(resolved, outcomes, bench.corpus(settings.data).generated)
@@ -187,25 +190,21 @@ def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) 
         kind="fold",
         parent=parent,
         params=params(settings) | {"fold": child.fold.index, "seed": child.seed},
-        tags=tags(resolved),
+        tags=tags(resolved, child),
     )
     names = Names(child.plan, resolved.tasks)
     with session.run(spec) as run:
         records = []
         for job in child.jobs:
             session.done += 1
-            on_epoch = partial(_on_epoch, session.tracker, run, names)
-            records.append(session.executor.run(job, session.done, on_epoch))
+            records.append(session.executor.run(job, session.done))
+            session.tracker.metrics(run, unit_metrics(records[-1], names))
         found = outcome(child.plan, records, names=resolved.tasks, settings=settings.evaluation)
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")
         session.tracker.metrics(run, outcome_metrics(found, names))
         write_child(session.tracker, run, child, found, names, spec.name)
     return found
-
-
-def _on_epoch(tracker: Tracker, run: str, names: Names, epoch: EpochRecord) -> None:
-    tracker.metrics(run, epoch_metrics(epoch, names))
 
 
 def _as_text(rows: tuple[Row, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -193,8 +193,8 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
     tracker.text(run, as_csv(rows), "comparison.csv")
     tracker.text(run, json.dumps(_groups_of(results), indent=1, ensure_ascii=False), "groups.json")
     tasks = results[0].resolved.tasks
-    if any(result.resolved.tasks != tasks for result in results):
-        return  # a picture of different tasks would compare nothing
+    if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
+        return  # side by side, figures of different test sets would compare nothing
     with TemporaryDirectory() as folder:
         macro = [[found.metrics.plan.f1_macro for found in result.outcomes] for result in results]
         path = draw_suite(

@@ -52,7 +52,7 @@ class Material:
 
 
 def train_unit(
-    job: Job, material: Material, observer: Observer, on_epoch: Callable[[EpochRecord], None]
+    job: Job, material: Material, observer: Observer
 ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
     """Train, validate and test one unit; returns its record and the weights that were kept.
 
@@ -73,13 +73,15 @@ def train_unit(
     documents = _documents(material, unit.model)
     if device.type == "cpu":
         keep_freed_memory()
+    else:
+        torch.cuda.reset_peak_memory_stats(device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
         model = _build(job, material).to(device)
         training = documents(job.fold.train)
         order_seed = unit.draw_seed("order")
         parts = _optimisation(job, model, len(training))
-        watch = _Watch(job, model, documents(job.fold.validation), observer, on_epoch)
+        watch = _Watch(job, model, documents(job.fold.validation), observer)
         train(
             model,
             lambda epoch: training.training(settings.batch_size, seed=order_seed, epoch=epoch),
@@ -156,16 +158,9 @@ def _optimisation(job: Job, model: Any, documents: int) -> dict[str, Any]:
 class _Watch(Hook):
     """Validates after each epoch, keeps the best weights where asked, and tells the observer."""
 
-    def __init__(
-        self,
-        job: Job,
-        model: Any,
-        validation: Any,
-        observer: Observer,
-        on_epoch: Callable[[EpochRecord], None],
-    ) -> None:
+    def __init__(self, job: Job, model: Any, validation: Any, observer: Observer) -> None:
         self.job, self.model, self.validation = job, model, validation
-        self.observer, self.tell = observer, on_epoch
+        self.observer = observer
         self.records: list[EpochRecord] = []
         self.curve: list[NDArray[np.float32]] = []
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None
@@ -183,7 +178,6 @@ class _Watch(Hook):
         record = EpochRecord(**vars(losses), timestamp_ms=time.time_ns() // 10**6)
         self.records.append(record)
         self._keep_best()
-        self.tell(record)
         self.observer.epoch(
             self.job.name,
             losses.epoch + 1,
@@ -225,6 +219,7 @@ def _scores(job: Job, corpus: Corpus, split: str, outputs: dict[str, NDArray[np.
 
 
 def _peak_memory_mb(device: torch.device) -> float:
+    """Of the unit on CUDA; on a processor of the process up to now, which has no mark to reset."""
     import torch
 
     if device.type == "cuda":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.data import catalog
 from mtlv.data.source import Corpus
-from mtlv.errors import DataError, EncoderError, MtlvError
+from mtlv.errors import DataError, MtlvError
 from mtlv.running.corpora import options_of
 from mtlv.running.store import Store
 from mtlv.running.train_unit import Material
@@ -88,14 +88,9 @@ class Workbench:
 
 def _tokens(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
     from mtlv.data.tokens import tokenise
+    from mtlv.models.encoder import check_length
 
-    longest = getattr(encoder.module.config, "max_position_embeddings", None)
-    if longest is not None and max_length > longest:
-        raise EncoderError(
-            f"`data.max_length` is more than encoder `{encoder.name}` can read",
-            got=max_length,
-            allowed=f"up to {longest}",
-        )
+    check_length(encoder, max_length)
     tokens = tokenise(
         corpus.texts, encoder.tokenizer, max_length=max_length, pad=encoder.tokenizer.pad_token_id
     )

@@ -87,12 +87,6 @@ def _rotation(s: Settings) -> str:
     return f"rotate_test needs `data.folds` of 2 or more (got {s.data.folds})" if few else ""
 
 
-@_check("data.validation_share", "data.test_share")
-def _shares(s: Settings) -> str:
-    total = s.data.validation_share + s.data.test_share
-    return f"with `data.test_share` it is {total:g}, which leaves nothing to train on" if total >= 1 else ""
-
-
 @_check("grouping.groups", "grouping.method")
 def _given_without_groups(s: Settings) -> str:
     missing = s.grouping.method == "given" and s.grouping.groups is None

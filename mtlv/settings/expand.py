@@ -12,7 +12,8 @@ from mtlv.settings.draft import Change, Draft, Origin, dotted, full_key, known_k
 from mtlv.settings.problems import sentence
 
 MAX_MEMBERS = 1000
-OF_THE_SUITE = ("experiment", "tracking.uri", "store.uri")
+# One store, and one rule by which epochs are chosen: else the members would not compete on equal terms.
+OF_THE_SUITE = ("experiment", "tracking.uri", "store.uri", "training.select", "training.select_by")
 
 
 @dataclass(frozen=True)

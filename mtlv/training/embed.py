@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.batches import Documents
 from mtlv.data.tokens import tokenise
-from mtlv.models.encoder import Encoder
+from mtlv.models.encoder import Encoder, check_length
 
 
 def embed_texts(
@@ -25,6 +25,7 @@ def embed_texts(
         max_length: tokens kept of a text.
         batch_size: texts per batch.
     """
+    check_length(encoder, max_length)
     tokenizer = encoder.tokenizer
     tokens = tokenise(texts, tokenizer, max_length=max_length, pad=tokenizer.pad_token_id)
     special = torch.tensor(sorted(tokenizer.all_special_ids))

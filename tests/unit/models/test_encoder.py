@@ -134,3 +134,22 @@ def test_embeddings_are_means_of_token_vectors(tiny: Encoder, special: bool) -> 
 def test_saved_weights_need_no_network(saved: Path, tmp_path: Path) -> None:
     moved = shutil.move(saved, tmp_path / "moved")
     assert load_encoder(str(moved)).module.config.hidden_size == 128
+
+
+def test_the_digest_sees_the_config_and_the_tokenizer(tiny: Encoder, saved: Path) -> None:
+    import json
+
+    assert load_encoder(str(saved)).digest == load_encoder(str(saved)).digest
+    path = saved / "config.json"
+    before = load_encoder(str(saved)).digest
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden_dropout_prob": 0.3}))
+    changed = load_encoder(str(saved)).digest
+    assert changed != before
+    path = saved / "tokenizer.json"
+    path.write_text(path.read_text().replace('"lowercase": true', '"lowercase": false'))
+    assert load_encoder(str(saved)).digest != changed
+
+
+def test_longer_than_the_encoder_can_read_is_refused(tiny: Encoder) -> None:
+    with pytest.raises(EncoderError, match=r"`data.max_length` .*\(got 600\); allowed: up to 512"):
+        embed_texts(tiny, TEXTS, special_tokens=True, max_length=600)

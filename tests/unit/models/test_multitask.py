@@ -219,3 +219,13 @@ def test_head_weights_by_a_task_of_the_head(bert: BertModel) -> None:
     (model,) = build(bert, "gmhl", layers=1)
     aim = objective(model, "weighted_sum", {"e": 3.0, "f": 0.5})
     assert aim.weights.tolist() == [3.0, 1.0, 0.5]
+
+
+def test_labels_may_be_called_as_attributes_and_methods_are(bert: BertModel) -> None:
+    names = ["type", "train", "half", "items", "a.b", "a_b", "A/B", "A_B"]
+    tasks = {name: Task(name) for name in names}
+    plan = ARCHITECTURES["gmhl"].build(names, [[name] for name in names], 1).check(list(tasks.values()))
+    model = MultiTaskModel(
+        copy.deepcopy(bert), plan.models[0].heads, tasks=tasks, features="cls", seed=0, dropout=0.0
+    )
+    assert len(model.heads) == len(model.specs) == len(names)

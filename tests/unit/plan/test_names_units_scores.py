@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from mtlv.errors import PlanError
-from mtlv.plan import HeadSpec, ModelSpec, Scores, TaskScores, Unit, ascii_slug, gather, slug, slugs
+from mtlv.plan import (
+    HeadSpec,
+    ModelSpec,
+    Scores,
+    TaskScores,
+    Unit,
+    ascii_slug,
+    gather,
+    group_name,
+    slug,
+    slugs,
+)
 
 HARD = [
     "Catheters, Indwelling/right",
@@ -39,6 +50,14 @@ def test_slugs_are_unique_without_regard_to_case() -> None:
     assert len({text.casefold() for text in made.values()}) == len(names)
     assert made["plain"] == "plain"
     assert all(len(text) <= 60 for text in made.values())
+
+
+def test_heads_of_different_tasks_never_share_a_name() -> None:
+    names = ["A/B", "A_B", "x" * 60 + "1", "x" * 60 + "2", "plain"]
+    made = [group_name([name]) for name in names]
+    assert len(set(made)) == len(names)
+    assert made[-1] == "plain"
+    assert all(len(name) <= 60 for name in made)
 
 
 UNIT = Unit("train", ModelSpec((HeadSpec(("a", "b")),)), 0, 1, "start", "data", {"epochs": 3})

@@ -52,7 +52,7 @@ def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tm
         jobs = [job for member in made.members for job in resolve(bench, member).jobs]
         executor = LocalExecutor(bench, kept, Observer())
         for index, job in enumerate(reversed(jobs) if backwards else jobs):
-            executor.run(job, index, lambda epoch: None)
+            executor.run(job, index)
     assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
 
 
@@ -203,3 +203,54 @@ def test_an_unwritable_store_is_said_at_once(tmp_path: Path) -> None:
         TrackingError, match=r"`store.uri`: .*file/store cannot be written .*choose another folder"
     ):
         Store(tmp_path / "file" / "store")
+
+
+def test_counts_are_grouped_by_every_method_that_takes_them(table: Callable, suite: Callable) -> None:
+    from mtlv.running.resolve import resolve_groups
+
+    bench = Workbench()
+    for method, k in (
+        ("kmedoids", 2),
+        ("kmeans", 2),
+        ("agglomerative", 2),
+        ("meanshift", "auto"),
+        ("kde", "auto"),
+    ):
+        made = suite(
+            table("t"),
+            "architecture=gmtl",
+            "grouping.features=label_count",
+            f"grouping.method={method}",
+            f"grouping.k={k}",
+        )
+        settings = made.members[0].settings
+        groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
+        assert sorted(name for group in groups.groups for name in group) == ["bone", "heart", "lung"]
+        assert "scaling l2" not in groups.stability
+
+
+def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
+    from mtlv.running.record import params
+
+    made = suite(table("t"), "tracking.uri=http://user:hunter2@127.0.0.1:9")
+    assert "hunter2" not in str(params(made.members[0].settings))
+
+
+def test_an_interrupted_unit_leaves_no_points(table: Callable, suite: Callable) -> None:
+    class Impatient(Observer):
+        def epoch(self, *args: object) -> None:
+            raise KeyboardInterrupt
+
+    tracker = MemoryTracker()
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t")), Impatient(), tracker)
+    assert all(not run.points for run in tracker.runs.values())
+
+
+def test_a_broken_unit_is_named(table: Callable, suite: Callable, tmp_path: Path) -> None:
+    made = suite(table("t"))
+    run_suite(made, Observer(), MemoryTracker())
+    (path,) = (tmp_path / "store").glob("units/*/unit.json")
+    path.write_text("{")
+    with pytest.raises(TrackingError, match=r"cannot be read .*delete that folder, and it is trained again"):
+        run_suite(made, Observer(), MemoryTracker())

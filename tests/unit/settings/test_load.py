@@ -200,10 +200,6 @@ ONE_PROBLEM = [
     ("data: {labels: [a, b, a]}\n", "c.yml:1: `data.labels`: names a label twice: a"),
     ("data: {scheme: rotate_test}\n", "c.yml:1: `data.scheme`: rotate_test needs `data.folds` of 2 or more (got 1)"),
     (
-        "data:\n  test_share: 0.9\n  validation_share: 0.2\n",
-        "c.yml:3: `data.validation_share`: with `data.test_share` it is 1.1, which leaves nothing to train on",
-    ),
-    (
         "data:\n  name: table\n  columns: {labels: [a]}\n",
         "c.yml: `data.path`: not set, but `data.name: table` reads your own file; give its path",
     ),
