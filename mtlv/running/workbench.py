@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.errors import DataError, MtlvError
-from mtlv.running.corpora import options_of
+from mtlv.running.corpora import options_of, read_folds
 from mtlv.running.store import Store
 from mtlv.running.train_unit import Material
 from mtlv.seeding import content_key
@@ -54,15 +54,15 @@ class Workbench:
         return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
 
     def _folds(self, data: Data) -> tuple[Fold, ...]:
-        from mtlv.data.splits import load_folds, make_folds, save_folds
+        from mtlv.data.splits import load_folds, save_folds
 
         corpus = self.corpus(data)
         wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
         if self.store is None:
-            return make_folds(corpus, seed=data.split_seed, **wanted)
+            return read_folds(data, corpus)
         path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted])}.json"
         if not path.exists():
-            save_folds(path, corpus, make_folds(corpus, seed=data.split_seed, **wanted))
+            save_folds(path, corpus, read_folds(data, corpus))
         return load_folds(path, corpus)
 
     def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:
