@@ -1,13 +1,10 @@
-"""The only file that imports MLflow (inside functions: the import takes a second)."""
+"""Writes runs to MLflow. It is imported inside functions: the import takes a second."""
 
 from __future__ import annotations
 
 import getpass
-import logging
-import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,22 +12,15 @@ from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
+from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
 from mtlv.tracking.tracker import Metric, RunSpec, Status
 
 if TYPE_CHECKING:
-    from mlflow import MlflowClient
     from mlflow.entities import Run
 
 BATCH = 1000  # metrics per request, MLflow's limit
 PARAMS = 100  # params per request, MLflow's limit
 TAGS = 100
-CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
-SETTINGS = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-}
 
 
 class MlflowTracker:
@@ -49,11 +39,9 @@ class MlflowTracker:
         self.uri = uri or address.DEFAULT_URI
         self.experiment = experiment
         address.check_address(self.uri)
-        for name, value in SETTINGS.items():
-            os.environ.setdefault(name, value)
         file = address.sqlite_file(self.uri)
-        with self._guarded(), _one_at_a_time(file) if file else nullcontext():
-            self._client = _client(self.uri)
+        with self._guarded(), one_at_a_time(file) if file else nullcontext():
+            self._client = open_client(self.uri)
             self.experiment_id = self._open_experiment(file)
 
     @property
@@ -159,41 +147,8 @@ class MlflowTracker:
         for start in range(0, len(pairs), PARAMS):
             self._client.log_batch(run, params=pairs[start : start + PARAMS])
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Keep MLflow quiet, and make one clear TrackingError of whatever it raises."""
-        with _quiet():
-            try:
-                yield
-            except TrackingError:
-                raise
-            except Exception as error:  # MLflow raises its own, SQLAlchemy's, requests' and OS errors
-                raise self._error(error) from error
-
-    def _error(self, error: Exception) -> TrackingError:
-        said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
-        if address.scheme(self.uri) in address.SERVERS and "Max retries exceeded" in said:
-            return address.unreachable(self.uri, _reason(error))
-        where = address.masked(self.uri)
-        if "out-of-date database schema" in str(error):
-            then = f"make a copy of it and run `mlflow db upgrade {where}`"
-        else:
-            then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
-        return TrackingError(f"the tracking store `{where}` failed: {said[:300]}", then=then)
-
-
-def _client(uri: str) -> MlflowClient:
-    from mlflow import MlflowClient
-
-    # The registry is not used, but MLflow opens it with the client: on the same store, or it makes a file.
-    return MlflowClient(tracking_uri=uri, registry_uri=uri)
-
-
-def _reason(error: Exception) -> str:
-    """The innermost cause, such as `[Errno 111] Connection refused`."""
-    text = str(error)
-    text = text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
-    return text + ")" * (text.count("(") - text.count(")"))
+    def _guarded(self) -> AbstractContextManager[None]:
+        return guarded(self.uri)
 
 
 def _user() -> str:
@@ -201,37 +156,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No log lines and no warnings of MLflow and the libraries below it on the terminal."""
-    import mlflow  # noqa: F401 - the import sets the loggers' levels, so it has to come first
-
-    loggers = [logging.getLogger(name) for name in CHATTY]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
-@contextmanager
-def _one_at_a_time(file: Path) -> Iterator[None]:
-    """Let one process after the other open the SQLite file: two that make its tables together both crash."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: open it once before starting workers
-        yield
-        return
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)  # this gives the lock back

@@ -1,0 +1,102 @@
+"""What reading and writing MLflow share: its client, its silence, one clear error of whatever it raises."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError
+from mtlv.tracking import address
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
+SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+def open_client(uri: str) -> MlflowClient:
+    """MLflow's client on `uri`, by `SETTINGS` where the environment says nothing else."""
+    from mlflow import MlflowClient
+
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+
+    # The registry is not used, but MLflow opens it with the client: on the same store, or it makes a file.
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause, such as `[Errno 111] Connection refused`."""
+    text = str(error)
+    text = text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
+    return text + ")" * (text.count("(") - text.count(")"))
+
+
+@contextmanager
+def guarded(uri: str) -> Iterator[None]:
+    """Keep MLflow quiet, and make one clear TrackingError of whatever it raises."""
+    with quiet():
+        try:
+            yield
+        except TrackingError:
+            raise
+        except Exception as error:  # MLflow raises its own, SQLAlchemy's, requests' and OS errors
+            raise store_error(uri, error) from error
+
+
+def store_error(uri: str, error: Exception) -> TrackingError:
+    """One clear error of whatever MLflow raised."""
+    said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
+    if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in said:
+        return address.unreachable(uri, _reason(error))
+    where = address.masked(uri)
+    if "out-of-date database schema" in str(error):
+        then = f"make a copy of it and run `mlflow db upgrade {where}`"
+    else:
+        then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
+    return TrackingError(f"the tracking store `{where}` failed: {said[:300]}", then=then)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No log lines and no warnings of MLflow and the libraries below it on the terminal."""
+    import mlflow  # noqa: F401 - the import sets the loggers' levels, so it has to come first
+
+    loggers = [logging.getLogger(name) for name in CHATTY]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def one_at_a_time(file: Path) -> Iterator[None]:
+    """Let one process after the other open the SQLite file: two that make its tables together both crash."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: open it once before starting workers
+        yield
+        return
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)  # this gives the lock back

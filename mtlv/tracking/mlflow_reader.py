@@ -1,0 +1,146 @@
+"""Reads runs back from any MLflow store: an SQLite file, a database or a server."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.errors import TrackingError
+from mtlv.tracking import address
+from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.reader import StoredRun
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+PAGE = 500  # runs per request: a run holds hundreds of metrics
+HANDS = 8  # artifacts fetched at once from a server
+
+
+class MlflowReader:
+    """Reads from an MLflow store and writes nothing.
+
+    Artifacts of a server are fetched into a folder of the reader's own, which goes with it.
+
+    Args:
+        uri: an MLflow tracking address; nothing means `mlflow.db` in the working folder.
+
+    Raises:
+        TrackingError: no store is there, or it cannot be read.
+    """
+
+    def __init__(self, uri: str | None) -> None:
+        self.uri = uri or address.DEFAULT_URI
+        file = address.sqlite_file(self.uri)
+        if file is not None and not file.exists():
+            raise TrackingError(
+                f"no runs are here yet: the tracking store `{self.uri}` is not there",
+                then="start `mtlv run CONFIG` first, call this in the folder it ran in, or name a store by `--uri`",
+            )
+        address.check_answers(self.uri)
+        self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
+        with self._guarded():
+            self._client = open_client(self.uri)
+
+    def experiments(self) -> Mapping[str, str]:
+        with self._guarded():
+            found = self._client.search_experiments(order_by=["last_update_time DESC"])
+        return {each.name: each.experiment_id for each in found}
+
+    def runs(
+        self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
+    ) -> list[StoredRun]:
+        query = " and ".join(f"tags.`{key}` = '{_quoted(value)}'" for key, value in tags.items())
+        out: list[StoredRun] = []
+        token: str | None = None
+        with self._guarded():
+            while most is None or len(out) < most:
+                page = self._client.search_runs(
+                    list(experiments),
+                    filter_string=query,
+                    max_results=PAGE if most is None else min(PAGE, most - len(out)),
+                    order_by=["attributes.start_time DESC", "attributes.run_id ASC"],
+                    page_token=token,
+                )
+                out += [_stored(run) for run in page]
+                token = page.token
+                if not token:
+                    break
+        return out
+
+    def run(self, run_id: str) -> StoredRun | None:
+        from mlflow.exceptions import MlflowException
+
+        with self._guarded():
+            try:
+                found = self._client.get_run(run_id)
+            except MlflowException as error:
+                if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+                    return None
+                raise
+        return _stored(found) if found.info.lifecycle_stage == "active" else None
+
+    def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
+        with self._guarded():
+            points = self._client.get_metric_history(run_id, key)
+        return sorted((point.step, point.value) for point in points)
+
+    def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+        with self._guarded(), ThreadPoolExecutor(HANDS) as hands:
+            return list(hands.map(lambda pair: self._file(*pair), wanted))
+
+    def page(self, run: StoredRun) -> str | None:
+        if address.scheme(self.uri) not in address.SERVERS:
+            return None
+        return address.page_url(self.uri, run.experiment).replace("/runs?", f"/runs/{run.id}?")
+
+    def _file(self, run: StoredRun, name: str) -> Path | None:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+        from mlflow.utils.file_utils import local_file_uri_to_path
+
+        if run.artifacts.startswith("file:") or "://" not in run.artifacts:
+            path = Path(local_file_uri_to_path(run.artifacts)) / name
+            return path if path.is_file() else None
+        folder = Path(self._fetched.name) / run.id
+        folder.mkdir(exist_ok=True)
+        try:
+            repository = get_artifact_repository(run.artifacts, tracking_uri=self.uri)
+            return Path(repository.download_artifacts(name, str(folder)))
+        except Exception as error:  # each kind of repository has its own way to say that a file is not there
+            if _is_missing(error):
+                return None
+            raise
+
+    def _guarded(self) -> AbstractContextManager[None]:
+        return guarded(self.uri)
+
+
+def _stored(run: Run) -> StoredRun:
+    info, data = run.info, run.data
+    return StoredRun(
+        id=info.run_id,
+        experiment=info.experiment_id,
+        name=info.run_name or info.run_id[:8],
+        status=str(info.status),
+        started_ms=info.start_time or 0,
+        artifacts=info.artifact_uri or "",
+        params=dict(data.params),
+        tags=dict(data.tags),
+        metrics=dict(data.metrics),
+    )
+
+
+def _quoted(value: str) -> str:
+    """A value between single quotes: MLflow's filter has no escape, so a quote cannot be searched for."""
+    if "'" in value:
+        raise TrackingError(f"`{value}` holds a quote, which MLflow cannot search for")
+    return value
+
+
+def _is_missing(error: Any) -> bool:
+    text = str(error)
+    return any(word in text for word in ("404", "No such file", "does not exist", "NoSuchKey", "Not Found"))
