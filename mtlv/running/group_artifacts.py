@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from mtlv.compare.elbow_figure import draw_elbow, elbow_json
-from mtlv.compare.map_figure import draw_map
+from mtlv.compare.map_figure import draw_map, project
 from mtlv.running.groups import TaskGroups
 
 
 def groups_json(groups: TaskGroups) -> dict[str, object]:
-    """`groups.json`: the groups, their medoids, why so many, and how stable they are."""
+    """`groups.json`: the groups, their medoids, why so many, how stable, and where the map has them."""
     found = groups.grouping
     return {
         "k": found.k,
@@ -22,7 +22,16 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
         "reason": groups.reason,
         "stability": dict(groups.stability),
         "notes": list(found.notes),
+        "map": _places(groups),
     }
+
+
+def _places(groups: TaskGroups) -> dict[str, list[float]]:
+    """Each task's place on the map by name; empty where nothing was clustered."""
+    if groups.vectors is None:
+        return {}
+    points, _ = project(groups.vectors)
+    return dict(zip(groups.names, points.tolist(), strict=True))
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:

@@ -1,23 +1,17 @@
-"""What a child run tells the tracker, by the names in the design: metrics, params, tags, artifacts."""
+"""What a child run tells the tracker, by the names in the design: metrics, params, tags."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
-from mtlv.compare.per_task_figure import draw_per_task
-from mtlv.evaluation import Metrics, classification_report, per_task_csv
-from mtlv.plan import Plan, Scores, as_json, slugs
-from mtlv.running.environment import environment_text
-from mtlv.running.group_artifacts import groups_json
+from mtlv.evaluation import Metrics
+from mtlv.plan import Plan, slugs
 from mtlv.running.outcome import Outcome
-from mtlv.running.store import UnitRecord, write_scores
-from mtlv.settings import dump, flatten
-from mtlv.tracking import Metric, Tracker
+from mtlv.running.store import UnitRecord
+from mtlv.settings import flatten
+from mtlv.tracking import Metric
 from mtlv.tracking.address import masked
 
 if TYPE_CHECKING:
@@ -128,47 +122,3 @@ def _head_figures(metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]
             f"val.heads.average_precision_macro/{slug}",
             sum(f.average_precision for f in figures) / len(figures),
         )
-
-
-def tasks_json(names: Names, support: Mapping[str, int]) -> str:
-    """`tasks.json`: slug to name, head, index and support in the test part."""
-    tasks = {
-        slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
-        for index, (name, slug) in enumerate(names.tasks.items())
-    }
-    heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
-    return json.dumps({"tasks": tasks, "heads": heads}, indent=1, ensure_ascii=False)
-
-
-def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
-    """What was asked for and what it became: config, plan, tasks, packages."""
-    support = {task: figures.support for task, figures in found.metrics.tasks.items()}
-    tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
-    tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
-    tracker.text(run, tasks_json(names, support), "tasks.json")
-    tracker.text(run, environment_text(), "environment.txt")
-
-
-def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
-    """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
-    write_plan(tracker, run, child, found, names)
-    order = list(names.tasks)
-    report = classification_report(found.test, order, found.thresholds.values)
-    tracker.text(run, report, "report/classification_report.txt")
-    tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
-    if child.groups is not None:
-        content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
-        tracker.text(run, content, "grouping/groups.json")
-    with TemporaryDirectory() as folder:
-        for scores in (found.validation, found.test):
-            tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
-        f1 = [found.metrics.tasks[task].f1 for task in order]
-        support = [found.metrics.tasks[task].support for task in order]
-        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=title)
-        tracker.artifact(run, picture)
-
-
-def _parquet(scores: Scores, folder: Path) -> Path:
-    path = folder / f"{scores.split}.parquet"
-    write_scores(scores, path)
-    return path

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mtlv.compare.table import COLUMNS, Row, shown
 from mtlv.errors import MtlvError
 from mtlv.running.check import check_suite
+from mtlv.running.child_files import write_child
 from mtlv.running.executor import Executor, LocalExecutor
 from mtlv.running.observer import Observer
 from mtlv.running.outcome import Outcome, outcome
@@ -20,7 +21,6 @@ from mtlv.running.record import (
     params,
     tags,
     unit_metrics,
-    write_child,
 )
 from mtlv.running.resolve import Child, Resolved, resolve
 from mtlv.running.store import Store

@@ -15,11 +15,12 @@ from mtlv.compare.report import Picture, ReportInput, TaskLine, report_html
 from mtlv.compare.suite_figure import draw_suite
 from mtlv.compare.table import Member, Row, as_csv, as_markdown, make_rows
 from mtlv.plan import slugs
+from mtlv.running.child_files import write_plan
 from mtlv.running.environment import machine, versions
 from mtlv.running.group_artifacts import write_groups
 from mtlv.running.groups import TaskGroups
 from mtlv.running.outcome import Outcome
-from mtlv.running.record import Names, last_timestamp, params, write_plan
+from mtlv.running.record import Names, last_timestamp, params
 from mtlv.running.resolve import Resolved
 from mtlv.seeding import content_key
 from mtlv.tracking import Metric, RunSpec, Tracker

@@ -1,0 +1,88 @@
+"""Artifacts of a child run, and what a parent has in common with it. `mtlv compare` reads these files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mtlv.compare.per_task_figure import draw_per_task
+from mtlv.evaluation import Thresholds, classification_report, per_task_csv
+from mtlv.plan import Scores, as_json
+from mtlv.running.environment import environment_text
+from mtlv.running.group_artifacts import groups_json
+from mtlv.running.outcome import Outcome
+from mtlv.running.record import Names, outcome_metrics, unit_metrics, without_secrets
+from mtlv.running.store import write_scores
+from mtlv.settings import dump
+from mtlv.tracking import Metric, Tracker
+
+if TYPE_CHECKING:
+    from mtlv.running.resolve import Child
+
+CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
+
+
+def curves_json(metrics: Iterable[Metric]) -> str:
+    """`curves.json`: `{KEY: [[step, value], ...]}` of every metric with a value per epoch, by step."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for metric in metrics:
+        if metric.key.startswith(CURVES):
+            curves.setdefault(metric.key, []).append((metric.step, metric.value))
+    return json.dumps({key: sorted(points) for key, points in curves.items()}, ensure_ascii=False)
+
+
+def thresholds_json(thresholds: Thresholds) -> str:
+    """`thresholds.json`: how they were fitted, and each task's, by name."""
+    content = {"scope": thresholds.scope, "values": dict(thresholds.values)}
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
+    """`tasks.json`: slug to name, head, index and support in the test part of so many documents."""
+    tasks = {
+        slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
+        for index, (name, slug) in enumerate(names.tasks.items())
+    }
+    heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
+    content = {"documents": documents, "tasks": tasks, "heads": heads}
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
+    """What was asked for and what it became: config, plan, tasks, packages."""
+    support = {task: figures.support for task, figures in found.metrics.tasks.items()}
+    tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
+    tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
+    tracker.text(run, tasks_json(names, support, len(found.test.ids)), "tasks.json")
+    tracker.text(run, environment_text(), "environment.txt")
+
+
+def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
+    """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
+    write_plan(tracker, run, child, found, names)
+    order = list(names.tasks)
+    report = classification_report(found.test, order, found.thresholds.values)
+    tracker.text(run, report, "report/classification_report.txt")
+    tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
+    tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
+    metrics = [metric for record in found.records for metric in unit_metrics(record, names)]
+    tracker.text(run, curves_json([*metrics, *outcome_metrics(found, names)]), "curves.json")
+    if child.groups is not None:
+        content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
+        tracker.text(run, content, "grouping/groups.json")
+    with TemporaryDirectory() as folder:
+        for scores in (found.validation, found.test):
+            tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
+        f1 = [found.metrics.tasks[task].f1 for task in order]
+        support = [found.metrics.tasks[task].support for task in order]
+        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=title)
+        tracker.artifact(run, picture)
+
+
+def _parquet(scores: Scores, folder: Path) -> Path:
+    path = folder / f"{scores.split}.parquet"
+    write_scores(scores, path)
+    return path
