@@ -72,6 +72,11 @@ class Resolved:
         return (job for child in self.children for job in child.jobs)
 
 
+def settings_key(settings: Settings) -> str:
+    """What a member asks for, wherever its data and stores lie; known before any data is read."""
+    return content_key(settings.model_dump(mode="json", exclude=NOT_IDENTITY))
+
+
 def head_layers(settings: Settings) -> int:
     """Layers per head: the user's, or the architecture's own."""
     own = ARCHITECTURES[settings.architecture.name].head_layers

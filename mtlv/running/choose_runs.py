@@ -1,0 +1,159 @@
+"""Which runs a user means: by config, by id, by name, or by experiment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError, nearest
+from mtlv.running.resolve import settings_key
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, Reader, StoredRun
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+
+KIND, SETTINGS = "mtlv.kind", "mtlv.settings"
+LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
+SHORTEST_ID = 6
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks to compare.
+
+    Args:
+        suites: each stands for its members.
+        names: run ids, beginnings of them (6 digits or more), or run names.
+        experiment: only runs of it; without suites and names, all of its members.
+        last: of those, only as many of the newest.
+    """
+
+    suites: tuple[Suite, ...] = ()
+    names: tuple[str, ...] = ()
+    experiment: str | None = None
+    last: int | None = None
+
+
+@dataclass
+class Chosen:
+    """Members' runs in the order asked for, each once, and what a reader has to know of the choice."""
+
+    runs: list[StoredRun] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, runs: Iterable[StoredRun]) -> None:
+        known = {run.id for run in self.runs}
+        self.runs += [run for run in runs if run.id not in known]
+
+
+def choose(reader: Reader, wanted: Wanted) -> Chosen:
+    """Find the members' runs that `wanted` asks for.
+
+    Raises:
+        TrackingError: an experiment, a run or a suite is not in the store, or a name means several runs.
+    """
+    chosen = Chosen()
+    experiments = dict(reader.experiments())
+    for suite in wanted.suites:
+        _add_suite(chosen, reader, suite, experiments)
+    if wanted.names:
+        within = (
+            [_experiment(wanted.experiment, experiments)] if wanted.experiment else [*experiments.values()]
+        )
+        members: list[StoredRun] = []
+        for name in wanted.names:
+            chosen.add([_named(reader, name, within, members)])
+    if not wanted.suites and not wanted.names:
+        chosen.add(_all_of(reader, wanted, experiments))
+    return chosen
+
+
+def _add_suite(chosen: Chosen, reader: Reader, suite: Suite, experiments: dict[str, str]) -> None:
+    if suite.experiment not in experiments:
+        raise TrackingError(
+            f"{suite.path}: its experiment `{suite.experiment}` is not in the store",
+            then=f"run it first: `mtlv run {suite.path}`",
+        )
+    place = [experiments[suite.experiment]]
+    found, missing = [], []
+    for member in suite.members:
+        runs = reader.runs(place, {KIND: MEMBER, SETTINGS: settings_key(member.settings)}, most=1)
+        found += runs
+        missing += [] if runs else [member.name]
+    if not found:
+        raise TrackingError(
+            f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}`",
+            then=f"run it first: `mtlv run {suite.path}`; or compare the experiment: `--experiment`",
+        )
+    chosen.warnings += [f"`{name}` of {suite.path} has not been run and is not shown" for name in missing]
+    chosen.add(found)
+
+
+def _experiment(name: str, experiments: dict[str, str]) -> str:
+    if name not in experiments:
+        raise TrackingError(
+            f"there is no experiment `{name}` in the store",
+            allowed=", ".join(f"`{known}`" for known in experiments) or "none: the store is empty",
+            then=nearest(name, experiments),
+        )
+    return experiments[name]
+
+
+def _named(reader: Reader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
+    """The run with this id, beginning of an id, or name; `members` is filled once, when it is needed."""
+    run = reader.run(name) if re.fullmatch(rf"[0-9a-f]{{{LONGEST_ID}}}", name) else None
+    if run is None:
+        if not members:
+            members += reader.runs(within, {KIND: MEMBER})
+        run = _one_of(name, members)
+    return _member(reader, run)
+
+
+def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
+    same = [run for run in members if run.name == name]
+    if same:
+        return same[0]  # the newest
+    begins = [run for run in members if run.id.startswith(name)] if len(name) >= SHORTEST_ID else []
+    if len(begins) == 1:
+        return begins[0]
+    if begins:
+        raise TrackingError(f"`{name}` begins the ids of {len(begins)} runs", then="give more of its digits")
+    known = dict.fromkeys(run.name for run in members)
+    raise TrackingError(
+        f"there is no run `{name}` here",
+        allowed="a config file, a run's id, or a run's name such as "
+        + (", ".join(f"`{each}`" for each in list(known)[:3]) or "(the store has none)"),
+        then=nearest(name, known) or "`mtlv compare --experiment NAME` takes all runs of an experiment",
+    )
+
+
+def _member(reader: Reader, run: StoredRun) -> StoredRun:
+    """The member that a run is or belongs to."""
+    if run.kind == MEMBER:
+        return run
+    parent = reader.run(run.parent) if run.kind == FOLD and run.parent else None
+    if parent is None:
+        what = "a comparison itself" if run.kind == COMPARISON else "no run of mtlv's"
+        raise TrackingError(f"run `{run.name}` ({run.id}) is {what}", then="name the runs to compare")
+    return parent
+
+
+def _all_of(reader: Reader, wanted: Wanted, experiments: dict[str, str]) -> list[StoredRun]:
+    """All members of an experiment, the oldest first."""
+    if wanted.experiment is not None:
+        place = [_experiment(wanted.experiment, experiments)]
+    else:
+        place = [*experiments.values()]
+        used = [name for name, number in experiments.items() if reader.runs([number], {KIND: MEMBER}, most=1)]
+        if len(used) > 1 and wanted.last is None:
+            raise TrackingError(
+                "the store has several experiments, and none was named",
+                allowed=", ".join(f"`--experiment {name}`" for name in used),
+                then="name one, a config file, or runs; or take the newest runs: `--last 4`",
+            )
+    found = reader.runs(place, {KIND: MEMBER}, most=wanted.last)
+    if not found:
+        raise TrackingError("there are no runs to compare in the store", then="start one: `mtlv run CONFIG`")
+    return found[::-1]

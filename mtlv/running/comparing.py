@@ -1,0 +1,202 @@
+"""`mtlv compare`: read runs, build the page and its files, and log them as a run of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from mtlv.compare.comparison import SHOWN_AT_FIRST, ComparedRun, Comparison
+from mtlv.errors import DataError, MtlvError, TrackingError, nearest
+from mtlv.plan import ascii_slug
+from mtlv.running.choose_runs import Chosen, Wanted, choose
+from mtlv.running.read_runs import Found, read_runs, sized
+from mtlv.seeding import content_key
+from mtlv.tracking import RunSpec
+from mtlv.tracking.reader import COMPARISON, Reader, StoredRun
+
+if TYPE_CHECKING:
+    from mtlv.tracking import Tracker
+
+FOLDER = "mtlv-compare"
+PAGE = "compare.html"
+IN_ROOT = (PAGE, "comparison.json")  # where MLflow's own page shows them at once
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a comparison is to be.
+
+    Args:
+        wanted: which runs.
+        baseline: name or id of the run that differences are taken to; None takes the run that learns every
+            task by itself, or the first.
+        expected: CSV of published numbers.
+        texts: show documents' texts.
+        data: file or folder of the corpus, where it no longer lies where the runs found it.
+        title: of the page.
+        out: folder to write to; None is `mtlv-compare/NAME`.
+        log: write the result to the store as a run of kind `comparison`.
+    """
+
+    wanted: Wanted
+    baseline: str | None = None
+    expected: Path | None = None
+    texts: bool = True
+    data: str | None = None
+    title: str | None = None
+    out: Path | None = None
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was written, and what the terminal shows of it."""
+
+    comparison: Comparison
+    page: Path
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    run_id: str | None = None
+
+
+@dataclass
+class _Texts:
+    texts: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+def compare(reader: Reader, ask: Ask, tracker: Any = None) -> Compared:
+    """Lay runs side by side.
+
+    Args:
+        reader: of the store.
+        ask: what is asked for.
+        tracker: makes the tracker of an experiment by its name; None logs nothing.
+
+    Raises:
+        TrackingError: runs cannot be found or read, or the result cannot be written.
+        DataError: the file of published numbers is wrong.
+    """
+    chosen = choose(reader, ask.wanted)
+    found = sized(read_runs(reader, chosen.runs, with_scores=SHOWN_AT_FIRST))
+    comparison, notes = _comparison(reader, ask, chosen, found)
+    folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
+    files = _write(comparison, folder)
+    run_id = None
+    if ask.log and tracker is not None:
+        run_id = _log(tracker(_experiment_of(reader, chosen.runs)), comparison, files, folder)
+    return Compared(comparison, folder / PAGE, tuple(files), tuple(notes), run_id)
+
+
+def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> tuple[Comparison, list[str]]:
+    from mtlv.compare.expected import read_expected
+
+    baseline = _baseline(found.runs, ask.baseline)
+    texts = _read_texts(reader, chosen.runs, baseline, ask.data) if ask.texts else _Texts()
+    experiment = _experiment_of(reader, chosen.runs)
+    count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
+    comparison = Comparison(
+        title=ask.title or f"{experiment}: {count}",
+        runs=found.runs,
+        tasks=found.tasks,
+        baseline=baseline.key,
+        texts=texts.texts,
+        warnings=(*chosen.warnings, *found.warnings),
+        published=() if ask.expected is None else read_expected(ask.expected, found.runs),
+        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+    return comparison, [texts.note] if texts.note else []
+
+
+def _experiment_of(reader: Reader, runs: list[StoredRun]) -> str:
+    names = {number: name for name, number in reader.experiments().items()}
+    return names.get(runs[0].experiment, "mtlv")
+
+
+def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
+    if wanted is None:
+        alone = (run for run in runs if run.plan and all(_single(model) for model in run.plan))
+        return next(alone, runs[0])
+    same = [run for run in runs if wanted == run.name or (len(wanted) >= 6 and run.run_id.startswith(wanted))]
+    if not same:
+        names = [run.name for run in runs]
+        raise TrackingError(
+            f"`--baseline`: none of the runs is `{wanted}`",
+            allowed=", ".join(f"`{name}`" for name in names[:SHOWN_AT_FIRST]),
+            then=nearest(wanted, names),
+        )
+    return same[0]
+
+
+def _single(model: tuple[tuple[str, ...], ...]) -> bool:
+    return sum(len(head) for head in model) == 1
+
+
+def _read_texts(reader: Reader, runs: list[StoredRun], baseline: ComparedRun, path: str | None) -> _Texts:
+    """Texts of the baseline's test documents, by its own `config.yml`; none where the corpus is not at hand."""
+    from mtlv.data import catalog
+    from mtlv.running.corpora import options_of
+    from mtlv.settings.schema import Data
+
+    stored = next(run for run in runs if run.id == baseline.run_id)
+    file = reader.files([(stored, "config.yml")])[0]
+    try:
+        if file is None:
+            raise DataError("the run has no `config.yml`")
+        content: Mapping[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["data"]
+        changed = {} if path is None else {"path": path}
+        data = Data.model_validate({**content, **changed})
+        corpus = catalog.load(data.name, options_of(data))
+    except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        if path is not None and isinstance(error, MtlvError):
+            raise
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return _Texts(note=f"documents are shown without their texts: {said} Name the corpus by `--data`.")
+    wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
+    texts = {i: text for i, text in zip(corpus.ids, corpus.texts, strict=True) if i in wanted}
+    if len(texts) < len(wanted):
+        return _Texts(note="documents are shown without their texts: the corpus at hand is not the runs' own")
+    return _Texts(texts)
+
+
+def _write(comparison: Comparison, folder: Path) -> list[Path]:
+    from mtlv.compare.files import write_files
+    from mtlv.compare.sections import sections
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return write_files(comparison, sections(comparison), folder)
+    except OSError as error:
+        raise TrackingError(
+            f"`--out`: {folder} cannot be written", got=error.strerror, then="choose another folder"
+        ) from error
+
+
+def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path) -> str:
+    ids = [run.run_id for run in comparison.runs]
+    uid = content_key(["compare", ids, comparison.baseline, comparison.title])
+    shown = {
+        "mlflow.note.content": _note(comparison),
+        "mtlv.compared": ", ".join(run_id[:8] for run_id in ids[:400]),
+    }
+    run = tracker.open_run(RunSpec(uid, f"compare · {comparison.title}", COMPARISON, tags=shown))
+    try:
+        for path in files:
+            inner = path.relative_to(folder).parent.as_posix()
+            tracker.artifact(run, path, "" if inner == "." else inner)
+    except BaseException:
+        tracker.close(run, "FAILED")
+        raise
+    tracker.close(run)
+    return run
+
+
+def _note(comparison: Comparison) -> str:
+    names = [f"- {run.name}" for run in comparison.runs[:50]]
+    more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
+    return "\n".join([f"Open `{PAGE}` among the artifacts. Side by side:", "", *names, *more])

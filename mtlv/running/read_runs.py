@@ -1,0 +1,261 @@
+"""From stored runs to a Comparison: members with their folds, curves, scores and groups."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mtlv.compare.comparison import Child, ComparedRun, Groups, TaskInfo
+from mtlv.errors import TrackingError
+from mtlv.plan import Scores
+from mtlv.running.store import read_scores
+from mtlv.tracking.reader import FOLD, Reader, StoredRun
+
+KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
+TASK_METRICS = "test.tasks."
+ONE_BY_ONE = 20  # above so many members their folds are asked for together
+WITHOUT_FILE = ("train/loss", "val/f1_macro")  # curves of a run that is still going
+NEEDED = "test/f1_macro"  # what a fold has that has ended
+
+
+@dataclass(frozen=True)
+class Found:
+    """Runs as read, their tasks, and what a reader has to know."""
+
+    runs: tuple[ComparedRun, ...]
+    tasks: tuple[TaskInfo, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class _Files:
+    """Artifacts of many runs, fetched together."""
+
+    reader: Reader
+    _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
+
+    def fetch(self, runs: Sequence[StoredRun], *names: str) -> None:
+        wanted = [(run, name) for run in runs for name in names if (run.id, name) not in self._known]
+        for (run, name), path in zip(wanted, self.reader.files(wanted), strict=True):
+            self._known[run.id, name] = path
+
+    def json(self, run: StoredRun, name: str) -> Any:
+        """Its content, or None where the run does not have it.
+
+        Raises:
+            TrackingError: it is no JSON.
+        """
+        path = self._known.get((run.id, name))
+        if path is None:
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise _broken(run, name, error) from error
+
+    def scores(self, run: StoredRun, name: str) -> Scores | None:
+        path = self._known.get((run.id, name))
+        if path is None:
+            return None
+        try:
+            return read_scores(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _broken(run, name, error) from error
+
+
+def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
+    return TrackingError(
+        f"the artifact `{name}` of run `{run.name}` ({run.id}) cannot be read",
+        got=error,
+        then="leave that run out, or run its config again",
+    )
+
+
+def read_runs(reader: Reader, members: Sequence[StoredRun], *, with_scores: int) -> Found:
+    """Read members and their folds.
+
+    Args:
+        reader: of the store.
+        members: their own runs, in order.
+        with_scores: raw scores are read of so many members; they are large, and only a few can be shown.
+
+    Raises:
+        TrackingError: the store cannot be read, or none of the members has a finished fold.
+    """
+    children = _children(reader, members)
+    warnings = [
+        f"`{run.name}` ({run.status.lower()}) has no finished fold yet and is not shown"
+        for run in members
+        if not children[run.id]
+    ]
+    members = [run for run in members if children[run.id]]
+    if not members:
+        raise TrackingError(
+            "none of the runs has a finished fold, so there is nothing to compare",
+            then="wait until one is done (`mtlv status`)",
+        )
+    files = _Files(reader)
+    files.fetch(members, "tasks.json", "plan.json", "grouping/groups.json", "grouping/elbow.json")
+    folds = [fold for run in members for fold in children[run.id]]
+    files.fetch(folds, "curves.json", "grouping/groups.json")
+    first = [fold for run in members[:with_scores] for fold in children[run.id]]
+    files.fetch(first, "scores/validation.parquet", "scores/test.parquet")
+    names = _unique_names(members)
+    runs = tuple(
+        _run(_Source(reader, files, member, children[member.id]), f"r{i}", names[i])
+        for i, member in enumerate(members)
+    )
+    warnings += [
+        f"`{run.name}` is {run.status.lower()}: more folds may follow"
+        for run in runs
+        if run.status != "FINISHED"
+    ]
+    return Found(runs, _tasks(files, members), tuple(warnings))
+
+
+def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """Folds that have ended of each member, by fold and seed."""
+    out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
+    if len(members) <= ONE_BY_ONE:
+        found = [c for run in members for c in reader.runs([run.experiment], {KIND: FOLD, PARENT: run.id})]
+    else:
+        found = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
+    for child in found:
+        if child.parent in out and NEEDED in child.metrics:
+            out[child.parent].append(child)
+    return {run: sorted(each, key=_fold_and_seed) for run, each in out.items()}
+
+
+def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
+    return int(run.params.get("fold", 0)), int(run.params.get("seed", 0))
+
+
+def _unique_names(members: Sequence[StoredRun]) -> list[str]:
+    names = [run.name for run in members]
+    return [
+        name if names.count(name) == 1 else f"{name} · {run.id[:6]}"
+        for name, run in zip(names, members, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where one member is read from."""
+
+    reader: Reader
+    files: _Files
+    member: StoredRun
+    folds: Sequence[StoredRun]
+
+
+def _run(source: _Source, key: str, name: str) -> ComparedRun:
+    member, tags = source.member, source.member.tags
+    content = source.files.json(member, "tasks.json") or {}
+    children = tuple(_child(source, fold, content) for fold in source.folds)
+    plan = source.files.json(member, "plan.json") or []
+    return ComparedRun(
+        key=key,
+        run_id=member.id,
+        name=name,
+        architecture=tags.get("mtlv.architecture", ""),
+        encoder=tags.get("mtlv.encoder", ""),
+        dataset=tags.get("mtlv.dataset", ""),
+        grouping=tags.get("mtlv.grouping", ""),
+        status=member.status,
+        data_digest=tags.get("mtlv.data_digest", ""),
+        params=dict(member.params),
+        children=children,
+        plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
+        groups=_groups(source),
+        elsewhere=_differ(source),
+        link=source.reader.page(member),
+    )
+
+
+def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Child:
+    names = {slug: each["name"] for slug, each in content.get("tasks", {}).items()}
+    heads = {slug: each["name"] for slug, each in content.get("heads", {}).items()}
+    number, seed = _fold_and_seed(fold)
+    return Child(
+        run_id=fold.id,
+        fold=number,
+        seed=seed,
+        metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
+        tasks=_task_figures(fold.metrics, names),
+        curves=_curves(source, fold, names, heads),
+        validation=source.files.scores(fold, "scores/validation.parquet"),
+        test=source.files.scores(fold, "scores/test.parquet"),
+    )
+
+
+def _task_figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """`test.tasks.M/SLUG` as figures by task name."""
+    out: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    for key, value in metrics.items():
+        figure, _, slug = key.removeprefix(TASK_METRICS).partition("/")
+        if key.startswith(TASK_METRICS) and slug in names and not math.isnan(value):
+            out[names[slug]][figure] = value
+    return out
+
+
+def _curves(
+    source: _Source, fold: StoredRun, names: Mapping[str, str], heads: Mapping[str, str]
+) -> dict[str, list[tuple[int, float]]]:
+    """From `curves.json`, with names in place of slugs; point by point where a run does not have the file."""
+    found = source.files.json(fold, "curves.json")
+    if found is None:
+        found = {key: source.reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
+    out = {}
+    for key, points in found.items():
+        head, slash, slug = key.rpartition("/")
+        known = heads if ".heads." in head else names if ".tasks." in head else {}
+        out[f"{head}{slash}{known.get(slug, slug)}"] = [
+            (int(s), float(v)) for s, v in points if v is not None
+        ]
+    return out
+
+
+def _groups(source: _Source) -> Groups | None:
+    found = source.files.json(source.member, "grouping/groups.json")
+    if found is None:
+        return None
+    elbow = source.files.json(source.member, "grouping/elbow.json") or {}
+    rows = zip(elbow.get("k", ()), elbow.get("inertia", ()), elbow.get("silhouette", ()), strict=True)
+    return Groups(
+        groups=tuple(tuple(members) for members in found["groups"]),
+        reason=found.get("reason") or "",
+        elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
+        recommended=elbow.get("recommended"),
+        points={name: (float(x), float(y)) for name, (x, y) in (found.get("map") or {}).items()},
+        stability=found.get("stability") or {},
+        medoids=tuple(found.get("medoids") or ()),
+    )
+
+
+def _differ(source: _Source) -> bool:
+    """Whether the folds came to different groups."""
+    found = [source.files.json(fold, "grouping/groups.json") for fold in source.folds]
+    kinds = {frozenset(map(frozenset, each["groups"])) for each in found if each is not None}
+    return len(kinds) > 1
+
+
+def _tasks(files: _Files, members: Sequence[StoredRun]) -> tuple[TaskInfo, ...]:
+    """Tasks of all members, the most frequent first; support and size as the first that has a task says."""
+    out: dict[str, TaskInfo] = {}
+    for member in members:
+        content = files.json(member, "tasks.json") or {}
+        for each in content.get("tasks", {}).values():
+            info = TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)))
+            out.setdefault(info.name, info)
+    return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
+
+
+def sized(found: Found) -> Found:
+    """With the number of test documents from the scores, for runs that did not write it down."""
+    documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
+    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
+    return replace(found, tasks=tasks)
