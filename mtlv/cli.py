@@ -129,6 +129,37 @@ def _cluster(args: argparse.Namespace) -> int:
     return OK
 
 
+def _compare(args: argparse.Namespace) -> int:
+    from mtlv.running import comparing
+    from mtlv.settings import load_overrides, load_suite
+
+    overrides = [text for text in args.targets if "=" in text and not _is_config(text)]
+    targets = [text for text in args.targets if text not in overrides]
+    suites = tuple(load_suite(name, overrides) for name in targets if _is_config(name))
+    names = tuple(name for name in targets if not _is_config(name))
+    first = suites[0] if suites else load_overrides(overrides)
+    ask = comparing.Ask(
+        comparing.Wanted(suites, names, args.experiment, args.last),
+        baseline=args.baseline,
+        expected=args.expected,
+        texts=not args.no_texts,
+        data=args.data,
+        title=args.title,
+        out=args.out,
+        log=not args.no_log,
+    )
+    result = comparing.compare_store(args.uri or first.members[0].settings.tracking.uri, ask)
+    from mtlv.display import table
+
+    table(_console(), *result.table, title=result.comparison.title)
+    for warning in result.comparison.warnings:
+        _complain(f"warning: {warning}")
+    for note in result.notes:
+        _complain(f"note: {note}")
+    _say(*result.lines)
+    return OK
+
+
 def _data_list(args: argparse.Namespace) -> int:  # noqa: ARG001
     from mtlv.running.corpora import list_lines
 
@@ -272,11 +303,39 @@ def _parser() -> argparse.ArgumentParser:
     cluster = _add(commands, "cluster", _cluster, "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
+    _add_compare(commands)
     _add_data(commands)
     page = _add(commands, "ui", _ui, "open MLflow's page on the runs")
     _with_config(page, required=False)
     page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
     return parser
+
+
+def _add_compare(commands: Any) -> None:
+    compare = _add(commands, "compare", _compare, "lay runs side by side: one page, figures, tables")
+    compare.add_argument(
+        "targets",
+        metavar="CONFIG_OR_RUN",
+        nargs="*",
+        default=[],
+        help="configs, run ids or run names; key=value changes the configs; nothing means all of the store",
+    )
+    compare.add_argument("--experiment", metavar="NAME", help="all runs of an experiment, or names within it")
+    compare.add_argument("--last", type=_count, metavar="N", help="only the newest N runs")
+    compare.add_argument("--baseline", metavar="RUN", help="differences are taken to it (default: STL's)")
+    compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to lay beside")
+    compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
+    compare.add_argument("--title", help="of the page")
+    compare.add_argument("--uri", help="tracking address (default: the config's, or mlflow.db here)")
+    compare.add_argument("--data", metavar="PATH", help="the corpus, where it has moved since the runs")
+    compare.add_argument("--no-texts", action="store_true", help="leave the documents' texts out of the page")
+    compare.add_argument("--no-log", action="store_true", help="write files only, nothing to the store")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
 
 
 def _add_data(commands: Any) -> None:

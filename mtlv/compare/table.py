@@ -102,6 +102,15 @@ def shown(cell: Cell, column: Column) -> str:
     return mean if cell.sd is None else f"{mean} ± {cell.sd * column.scale:.{column.digits}f}"
 
 
+def as_text(
+    members: Sequence[Member], columns: Sequence[Column] = COLUMNS
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Header and rows for a terminal."""
+    header = ("run", *(column.title for column in columns))
+    rows = make_rows(members, columns)
+    return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
+
+
 def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[dict[str, object]]:
     """Plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
     records = []

@@ -59,9 +59,9 @@ def choose(reader: Reader, wanted: Wanted) -> Chosen:
     for suite in wanted.suites:
         _add_suite(chosen, reader, suite, experiments)
     if wanted.names:
-        within = (
-            [_experiment(wanted.experiment, experiments)] if wanted.experiment else [*experiments.values()]
-        )
+        within = [*experiments.values()]
+        if wanted.experiment is not None:
+            within = [_experiment(wanted.experiment, experiments)]
         members: list[StoredRun] = []
         for name in wanted.names:
             chosen.add([_named(reader, name, within, members)])

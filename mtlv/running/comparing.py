@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mtlv.compare.comparison import SHOWN_AT_FIRST, ComparedRun, Comparison
+from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison
+from mtlv.compare.table import Member, as_text
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest
 from mtlv.plan import ascii_slug
 from mtlv.running.choose_runs import Chosen, Wanted, choose
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "mtlv-compare"
 PAGE = "compare.html"
-IN_ROOT = (PAGE, "comparison.json")  # where MLflow's own page shows them at once
+IN_TABLE = ("test/", "time/", "cost/")
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,38 @@ class Compared:
     notes: tuple[str, ...] = ()
     run_id: str | None = None
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Where to look."""
+        logged = () if self.run_id is None else (f"Logged as run {self.run_id[:8]} of kind `comparison`",)
+        return f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}", *logged
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """Header and rows, as `mtlv run` ends with."""
+        return as_text([Member(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs])
+
+
+def _figures(child: Child) -> dict[str, float]:
+    return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(IN_TABLE)}
+
 
 @dataclass
 class _Texts:
     texts: dict[str, str] = field(default_factory=dict)
     note: str = ""
+
+
+def compare_store(uri: str | None, ask: Ask) -> Compared:
+    """`compare` on an MLflow store.
+
+    Raises:
+        MtlvError: as `compare`, or the store cannot be reached.
+    """
+    from mtlv.tracking.mlflow_reader import MlflowReader
+    from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+    return compare(MlflowReader(uri), ask, lambda experiment: MlflowTracker(uri, experiment))
 
 
 def compare(reader: Reader, ask: Ask, tracker: Any = None) -> Compared:
@@ -138,7 +166,7 @@ def _single(model: tuple[tuple[str, ...], ...]) -> bool:
 
 
 def _read_texts(reader: Reader, runs: list[StoredRun], baseline: ComparedRun, path: str | None) -> _Texts:
-    """Texts of the baseline's test documents, by its own `config.yml`; none where the corpus is not at hand."""
+    """Texts of the baseline's test documents, by its own `config.yml`; none if the corpus is not at hand."""
     from mtlv.data import catalog
     from mtlv.running.corpora import options_of
     from mtlv.settings.schema import Data
