@@ -96,6 +96,7 @@ class ComparedRun:
         groups: nothing where the architecture has none.
         elsewhere: the groups of other folds differ from these.
         link: address of the run's page, where the store has one.
+        version: of mtlv that made the run; empty where it is not known.
     """
 
     key: str
@@ -113,6 +114,7 @@ class ComparedRun:
     groups: Groups | None = None
     elsewhere: bool = False
     link: str | None = None
+    version: str = ""
 
     def values(self, key: str) -> list[float]:
         """The last value of a metric, one per child that has it."""
