@@ -1,0 +1,146 @@
+"""A comparison as files: the page, figures as PNG and SVG, and all numbers as CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from mtlv._version import __version__
+from mtlv.compare import vega
+from mtlv.compare.blocks import Block, Disagreement, Figure, Row, Section, Table, Text
+from mtlv.compare.comparison import Child, ComparedRun, Comparison
+from mtlv.compare.page import finite, page_html
+from mtlv.compare.rows import visible
+
+FORMAT = 1  # of comparison.json; higher when a field changes its meaning
+SCALE = 2  # pixels of a PNG per pixel of its SVG
+
+
+def write_files(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
+
+    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens; a figure of which
+    nothing shows then has no picture.
+
+    Returns:
+        What was written, the page first.
+    """
+    vega.begin_bundle()
+    blocks = [block for section in sections for block in section.blocks]
+    written = [path for block in blocks for path in _of_block(block, comparison, folder)]
+    numbers = _write(folder / "comparison.json", comparison_json(comparison, sections))
+    page = _write(folder / "compare.html", page_html(comparison, sections))
+    return [page, numbers, *written]
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Rows as CSV with all fields; what is not known is empty."""
+    fields = list(dict.fromkeys(field for row in rows for field in row))
+    out = StringIO()
+    writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({field: finite(value) for field, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def comparison_json(comparison: Comparison, sections: Sequence[Section]) -> str:
+    """All numbers as strict JSON; null where one is not known.
+
+    Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys), `warnings`;
+    `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and `children` with run_id,
+    fold, seed, `metrics` by key as tracked and `tasks` (test figures by task name); `tasks`: name, support,
+    documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`: `text` (text, tone),
+    `table` and `figure` (id, title, caption, baseline, rows), `disagreement` (id, title, caption, pairs).
+    """
+    data = {
+        "format": FORMAT,
+        "mtlv": __version__,
+        "title": comparison.title,
+        "created": comparison.created,
+        "baseline": comparison.baseline,
+        "shown": comparison.shown,
+        "warnings": comparison.warnings,
+        "runs": [_run(run) for run in comparison.runs],
+        "tasks": [asdict(task) for task in comparison.tasks],
+        "published": [asdict(number) for number in comparison.published],
+        "sections": [
+            {
+                "id": part.id,
+                "title": part.title,
+                "intro": part.intro,
+                "blocks": [_block(b) for b in part.blocks],
+            }
+            for part in sections
+        ],
+    }
+    return json.dumps(_strict(data), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _run(run: ComparedRun) -> dict[str, Any]:
+    names = (
+        "key run_id name architecture encoder dataset grouping status data_digest params link plan elsewhere"
+    )
+    data = {name: getattr(run, name) for name in names.split()}
+    data["groups"] = asdict(run.groups) if run.groups else None
+    return data | {"children": [_child(child) for child in run.children]}
+
+
+def _child(child: Child) -> dict[str, Any]:
+    return {name: getattr(child, name) for name in ("run_id", "fold", "seed", "metrics", "tasks")}
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return {"kind": "text", "text": block.text, "tone": block.tone}
+    data: dict[str, Any] = {"kind": type(block).__name__.lower()}
+    data |= {"id": block.id, "title": block.title, "caption": block.caption}
+    if isinstance(block, Disagreement):
+        pairs = block.pairs.items()
+        return data | {
+            "pairs": [{"run": a, "other": b, "documents": list(map(asdict, d))} for (a, b), d in pairs]
+        }
+    return data | {"baseline": asdict(block.baseline) if block.baseline else None, "rows": list(block.rows)}
+
+
+def _strict(value: Any) -> Any:
+    """The same with keys as texts, and None for numbers that JSON cannot say."""
+    if hasattr(value, "items"):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    return finite(value)
+
+
+def _of_block(block: Block, comparison: Comparison, folder: Path) -> Iterator[Path]:
+    if isinstance(block, Table):
+        yield _write(folder / "tables" / f"{block.id}.csv", csv_text(block.rows))
+    if isinstance(block, Figure):
+        yield _write(folder / "figures" / f"{block.id}.csv", csv_text(block.rows))
+        yield from _pictures(block, comparison, folder / "figures")
+
+
+def _pictures(figure: Figure, comparison: Comparison, folder: Path) -> Iterator[Path]:
+    """One drawing: the PNG is made from the SVG, which is faster than to draw twice."""
+    import vl_convert
+
+    tasks = {task.name for task in comparison.tasks}
+    rows = visible(figure, comparison.shown, tasks, comparison.baseline)
+    if not rows:
+        return
+    spec = vega.as_file(figure, [{name: finite(value) for name, value in row.items()} for row in rows])
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=vega.VERSION, allowed_base_urls=[])
+    yield _write(folder / f"{figure.id}.svg", svg)
+    picture = folder / f"{figure.id}.png"
+    picture.write_bytes(vl_convert.svg_to_png(svg, scale=SCALE))
+    yield picture
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
+    return path

@@ -1,0 +1,57 @@
+// Elements and numbers. Text of any origin becomes a text node, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element with attributes (`on...`: listeners) and children (elements or texts). */
+function el(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child != null));
+  return node;
+}
+
+/** A number as people read it: thousands apart, a real minus sign, never "-0.000". */
+function shown(value, digits, signed = false) {
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const text = new Intl.NumberFormat("en", options).format(Math.abs(value));
+  if (!/[1-9∞]/.test(text)) return text;
+  return (value < 0 ? "−" : signed ? "+" : "") + text;
+}
+
+/** A line in a run's colour and dash: runs that share a colour differ by the dash. */
+function swatch(run) {
+  const dashed = run.dash[1] > 0 ? run.dash.join(" ") : null;
+  const line = { x1: 1, x2: 21, y1: 5, y2: 5, stroke: run.colour, "stroke-width": 4, "stroke-dasharray": dashed };
+  return svg("svg", { class: "swatch", viewBox: "0 0 22 10", "aria-hidden": "true" }, svg("line", line));
+}
+
+/** "3 runs", "1 run". */
+function counted(number, word) {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
+}
+
+/** Offers text or a data address as a file. */
+function download(name, content, type) {
+  const url = type ? URL.createObjectURL(new Blob([content], { type })) : content;
+  el("a", { href: url, download: name }).click();
+  if (type) setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** Rows as CSV (RFC 4180), all fields. */
+function csvOf(rows) {
+  const fields = [...new Set(rows.flatMap(Object.keys))];
+  const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const line = (values) => values.map((value) => cell(String(value ?? ""))).join(",");
+  return [line(fields), ...rows.map((row) => line(fields.map((field) => row[field])))].join("\n") + "\n";
+}

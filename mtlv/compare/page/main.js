@@ -1,0 +1,75 @@
+// The page from its data.
+
+const BLOCKS = { text: textBlock, table: tableBlock, figure: figureBlock, disagreement: disagreementBlock };
+
+function textBlock({ text, tone }) {
+  return el("p", { class: `words ${tone}`, role: tone === "warning" ? "note" : null }, text);
+}
+
+function header() {
+  const facts = [counted(page.runs.length, "run"), counted(page.tasks.length, "task"), page.created];
+  const notes = page.warnings.map((text) => el("li", {}, text));
+  return el(
+    "header",
+    {},
+    el("h1", {}, page.title),
+    el("p", { class: "facts" }, [...facts, `mtlv ${page.version}`].filter(Boolean).join("  ·  ")),
+    notes.length ? el("ul", { class: "warnings", "aria-label": "Read first" }, ...notes) : null,
+  );
+}
+
+function sectionOf({ id, title, intro, blocks }) {
+  return el(
+    "section",
+    { id, "aria-labelledby": `title-${id}` },
+    el("h2", { id: `title-${id}`, tabindex: -1 }, title),
+    intro ? el("p", { class: "intro" }, intro) : null,
+    ...blocks.map((block) => BLOCKS[block.kind](block)),
+  );
+}
+
+/** Moves by script: inside another page's sandbox a link to a fragment could leave the page. */
+function jump(event, id) {
+  event.preventDefault();
+  const target = document.getElementById(id);
+  target.scrollIntoView();
+  target.focus({ preventScroll: true });
+}
+
+function contents() {
+  const links = page.sections.map(({ id, title }) =>
+    el("li", {}, el("a", { href: `#${id}`, "data-section": id, onclick: (event) => jump(event, `title-${id}`) }, title)),
+  );
+  return el("nav", { class: "contents", "aria-label": "Contents" }, el("ol", {}, ...links));
+}
+
+/** Marks the section that is read now in the contents. */
+function follow() {
+  const sections = [...document.querySelectorAll("section")];
+  const links = new Map([...document.querySelectorAll("[data-section]")].map((a) => [a.dataset.section, a]));
+  const mark = () => {
+    const read = sections.filter((section) => section.getBoundingClientRect().top < innerHeight / 3).at(-1);
+    for (const [id, link] of links) {
+      if (id === read?.id) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
+  addEventListener("scroll", mark, { passive: true });
+  mark();
+}
+
+/** Tables wider than a sheet of paper are made smaller, so that nothing of them is cut off. */
+function fitToPaper() {
+  const SHEET = 680; // CSS pixels of A4 between its margins
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    table.style.setProperty("--fit", Math.min(1, SHEET / table.scrollWidth));
+  }
+}
+
+const skip = el("a", { class: "skip", href: "#main", onclick: (event) => jump(event, "main") }, "Skip to the contents");
+const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(sectionOf));
+document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
+follow();
+addEventListener("beforeprint", fitToPaper);
+matchMedia("print").addEventListener("change", fitToPaper);
+if (!figures.length) DRAWN.drawn = "yes";

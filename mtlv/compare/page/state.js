@@ -1,0 +1,37 @@
+// What is switched on. One object; whatever draws listens to it.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const runOf = new Map(page.runs.map((run) => [run.key, run]));
+const state = {
+  runs: new Set(page.shown),
+  tasks: new Set(page.tasks.map((task) => task.name)),
+  baseline: page.baseline,
+};
+const listeners = [];
+
+/** Change the state and tell everyone who draws from it. */
+function change(changes) {
+  Object.assign(state, changes);
+  for (const listener of listeners) listener();
+}
+
+/** A set with one member more or less. */
+function toggled(set, member) {
+  const next = new Set(set);
+  if (!next.delete(member)) next.add(member);
+  return next;
+}
+
+/** All rows of a block, unpacked once. */
+function rowsOf(block) {
+  if (!block.rows) {
+    block.rows = unpacked(block.packed);
+    delete block.packed;
+  }
+  return block.rows;
+}
+
+/** Rows of a block as the state has them. */
+function visibleOf(block) {
+  return visible(rowsOf(block), block.baseline, state.runs, state.tasks, state.baseline);
+}

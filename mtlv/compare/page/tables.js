@@ -1,0 +1,107 @@
+// Tables: sortable by each column, the best of the visible values in bold.
+
+/** A table with its title and caption. */
+function tableBlock(block) {
+  const table = sortable(block.columns, () => visibleOf(block), block.title);
+  listeners.push(table.refresh);
+  return el(
+    "div",
+    { class: "block", id: `table-${block.id}` },
+    el("h3", {}, block.title),
+    table.box,
+    block.caption ? el("p", { class: "caption" }, block.caption) : null,
+  );
+}
+
+/** A table of `rows()` in a box that scrolls by itself: {box, refresh}. */
+function sortable(columns, rows, label) {
+  const order = { column: null, falling: false };
+  const body = el("tbody");
+  const heads = columns.map((column) => heading(column, order, () => refresh()));
+  const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body);
+  const box = el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
+  function refresh() {
+    columns.forEach((column, i) => {
+      const sorted = order.falling ? "descending" : "ascending";
+      heads[i].setAttribute("aria-sort", order.column === column ? sorted : "none");
+    });
+    const now = inOrder(rows(), order);
+    const best = columns.map((column) => bestOf(column, now));
+    body.replaceChildren(...now.map((row) => line(row, columns, best)));
+    if (!now.length) {
+      const words = "Nothing to show: no run or no task that is switched on has a row here.";
+      body.append(el("tr", {}, el("td", { class: "none", colspan: columns.length }, words)));
+    }
+  }
+  refresh();
+  return { box, refresh };
+}
+
+function heading(column, order, refresh) {
+  const sort = () => {
+    const again = order.column === column;
+    // Numbers from the highest first, which is what one looks for; texts from A.
+    order.falling = again ? !order.falling : column.kind === "number" && column.best !== "low";
+    order.column = column;
+    refresh();
+  };
+  const mark = el("span", { class: "arrow", "aria-hidden": "true" });
+  const button = el("button", { type: "button", onclick: sort }, el("span", {}, column.title), mark);
+  return el("th", { scope: "col", class: column.kind, "aria-sort": "none" }, button);
+}
+
+/** Rows in the order of a column; rows without a value last, equal ones as they came. */
+function inOrder(rows, { column, falling }) {
+  if (!column) return rows;
+  const { key } = column;
+  const sign = falling ? -1 : 1;
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
+  return [...rows].sort((a, b) => {
+    if (a[key] == null || b[key] == null) return (a[key] == null) - (b[key] == null);
+    return sign * compare(a[key], b[key]);
+  });
+}
+
+/** The best value of a column as shown; nothing where all are equal or there is only one. */
+function bestOf(column, rows) {
+  if (!column.best) return null;
+  const values = rows.map((row) => row[column.key]).filter((value) => typeof value === "number");
+  if (values.length < 2) return null;
+  const pick = (better) => numberText(column, values.reduce((a, b) => (better(b, a) ? b : a)));
+  const high = pick((b, a) => b > a);
+  const low = pick((b, a) => b < a);
+  if (high === low) return null;
+  return column.best === "high" ? high : low;
+}
+
+function numberText(column, value) {
+  return shown(value * column.scale, column.digits, column.signed);
+}
+
+function line(row, columns, best) {
+  const cells = columns.map((column, i) => cell(row, column, best[i], i === 0));
+  return el("tr", row.run == null ? {} : { "data-run": row.run }, ...cells);
+}
+
+function cell(row, column, best, first) {
+  const value = row[column.key];
+  const tag = first ? "th" : "td";
+  const attributes = { class: column.kind, scope: first ? "row" : null, "data-key": column.key };
+  const run = runOf.get(row.run);
+  const mark = run && column.key === "name" ? swatch(run) : null;
+  if (value == null) return el(tag, attributes, mark, el("span", { class: "unknown" }, "–"));
+  if (column.kind !== "number" || typeof value !== "number") {
+    return el(tag, attributes, mark, el("span", {}, String(value)));
+  }
+  const text = numberText(column, value);
+  const spread = column.spread ? row[column.spread] : null;
+  return el(
+    tag,
+    attributes,
+    text === best ? el("strong", { title: "best of the rows shown" }, text) : text,
+    spread == null ? null : el("span", { class: "spread" }, ` ± ${shown(spread * column.scale, column.digits)}`),
+  );
+}

@@ -1,0 +1,74 @@
+"""Vega-Lite: the look of all figures, and the library itself as one script for a page without network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mtlv.compare.blocks import Figure, Row
+from mtlv.compare.palette import RUNS
+
+VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
+NARROW, WIDE = 760, 1100  # pixels of a figure as a file where its specification says "container"
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
+LIGHT = {"ink": "#1f2328", "soft": "#59636e", "line": "#e3e7eb", "axis": "#aeb6bf", "paper": "#ffffff"}
+"""For files and exports. The page has the same names as CSS variables, so its theme needs no drawing anew."""
+OF_PAGE = {name: f"var(--{name})" for name in LIGHT} | {"paper": "transparent"}
+_MAKE = "import sys, vl_convert as v; sys.stdout.buffer.write(v.javascript_bundle(vl_version={!r}).encode())"
+
+
+def theme(colours: Mapping[str, str]) -> dict[str, Any]:
+    """Vega-Lite's `config` with colours of texts, lines and ground by their names in `LIGHT`."""
+    ink, soft, line, axis = (colours[name] for name in ("ink", "soft", "line", "axis"))
+    words = {"labelColor": soft, "labelFontSize": 12, "titleColor": ink, "titleFontSize": 12}
+    return {
+        "font": FONT,
+        "background": colours["paper"],
+        "view": {"stroke": None},
+        "aria": False,  # the whole figure is one image with its caption as text
+        "range": {"category": list(RUNS)},
+        "axis": words
+        | {"gridColor": line, "domainColor": axis, "tickColor": axis, "titleFontWeight": 600}
+        | {"labelLimit": 260, "titlePadding": 10, "labelPadding": 5},
+        "legend": words | {"labelLimit": 340, "titleFontWeight": 600, "rowPadding": 4, "offset": 20},
+        "header": words | {"labelFontWeight": 600, "labelColor": ink, "labelLimit": 260},
+        "title": {"color": ink, "subtitleColor": soft, "anchor": "start", "fontSize": 15, "offset": 14},
+        "text": {"color": ink, "fontSize": 12},
+        "rule": {"color": soft},
+    }
+
+
+def as_file(figure: Figure, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
+    """A specification that stands alone: with its rows, its title, the light theme and a width in pixels."""
+    spec = dict(figure.spec) | {"config": theme(LIGHT), "padding": 16}
+    spec["data"] = {"name": "rows", "values": rows}
+    spec["title"] = {"text": figure.title}
+    if spec.get("width") == "container":
+        spec["width"] = WIDE if figure.wide else NARROW
+    return spec
+
+
+@cache
+def _bundling() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _MAKE.format(VERSION)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+
+
+def begin_bundle() -> None:
+    """Start to make the bundle in a process of its own: a second or more in which other work goes on."""
+    _bundling()
+
+
+@cache
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed with all that they need, as one script (about 0.9 MB)."""
+    made, _ = _bundling().communicate()
+    if made:
+        return made.decode()
+    import vl_convert  # the other process could not start or failed: whatever is wrong is raised here
+
+    return str(vl_convert.javascript_bundle(vl_version=VERSION))
