@@ -1,0 +1,124 @@
+"""What several sections need: rows of runs, tooltips, names on axes, limits of size."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from mtlv.compare.comparison import ComparedRun, Comparison, Curve
+
+PANELS = 24  # small multiples that one figure shows; the filter of the page brings the others
+ROWS = 60_000  # of one figure; beyond them it leaves runs out, so that a page stays a few megabytes
+STEPS = 50  # points of a curve in small multiples
+
+# A run's name, a long one on several lines of at least 24 letters, broken where it is joined.
+NAME_LINES = (
+    "length(datum.label) > 44 ? "
+    "split(replace(datum.label, regexp('(.{24,}?) · ', 'g'), '$1 ·\\n'), '\\n') : datum.label"
+)
+
+
+def of_run(run: ComparedRun) -> dict[str, Any]:
+    """The fields by which rows follow a run's switch and colour."""
+    return {"run": run.key, "name": run.name}
+
+
+def known(value: float | None) -> float | None:
+    """The number, or None for one that is not finite: rows hold no NaN."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def tip(field: str, title: str = "", number: str = "") -> dict[str, str]:
+    """A line of a tooltip; with `number`, a format such as `.3f`."""
+    line = {"field": field, "title": title or field, "type": "quantitative" if number else "nominal"}
+    return line | ({"format": number} if number else {})
+
+
+def run_names(comparison: Comparison) -> list[str]:
+    """Names in the order shown, to sort axes by."""
+    return [run.name for run in comparison.runs]
+
+
+def task_names(comparison: Comparison) -> list[str]:
+    """Names, the most frequent first, to sort axes by."""
+    return [task.name for task in comparison.tasks]
+
+
+def run_axis(**changes: Any) -> dict[str, Any]:
+    """A vertical axis of run names, long ones on several lines."""
+    return {"title": None, "labelExpr": NAME_LINES, "labelLimit": 300, "ticks": False, "domain": False} | changes
+
+
+def task_axis(**changes: Any) -> dict[str, Any]:
+    """A vertical axis of task names."""
+    return {"title": None, "labelLimit": 220, "ticks": False, "domain": False} | changes
+
+
+def first_panels(by: str) -> list[dict[str, Any]]:
+    """Transforms that keep the rows of the first panels by the number `by`, of those that are switched on."""
+    rank = {"window": [{"op": "dense_rank", "as": "panel"}], "sort": [{"field": by}]}
+    return [rank, {"filter": f"datum.panel <= {PANELS}"}]
+
+
+def band(curves: Sequence[Curve], most: int = 0) -> list[dict[str, Any]]:
+    """Mean, lowest and highest of the children's curves at each step that one of them has.
+
+    Args:
+        curves: one per child.
+        most: steps kept, evenly, with the first and the last; all of them for 0.
+    """
+    at: dict[int, list[float]] = defaultdict(list)
+    for curve in curves:
+        for step, value in curve:
+            if math.isfinite(value):
+                at[step].append(value)
+    return [_spread(step, at[step]) for step in _thinned(sorted(at), most)]
+
+
+def _spread(step: int, values: Sequence[float]) -> dict[str, Any]:
+    several = len(values) > 1
+    low, high = (min(values), max(values)) if several else (None, None)
+    return {"epoch": step, "value": fmean(values), "low": low, "high": high, "children": len(values)}
+
+
+def _thinned(steps: Sequence[int], most: int) -> list[int]:
+    if not most or len(steps) <= most:
+        return list(steps)
+    last = len(steps) - 1
+    return [steps[round(n * last / (most - 1))] for n in range(most)]
+
+
+def whole_runs(
+    comparison: Comparison, rows: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> tuple[list[Mapping[str, Any]], str]:
+    """Rows of as many runs as a figure holds, those shown at first before others; and a note on what is left.
+
+    Args:
+        comparison: whose runs.
+        rows: by key of a run.
+    """
+    first = comparison.shown
+    order = [*first, *(run.key for run in comparison.runs if run.key not in set(first))]
+    total, kept = 0, set()
+    for key in order:
+        total += len(rows.get(key, ()))
+        if kept and total > ROWS:
+            break
+        kept.add(key)
+    out = [row for run in comparison.runs if run.key in kept for row in rows.get(run.key, ())]
+    left = len(comparison.runs) - len(kept)
+    return out, f" {left} of {len(comparison.runs)} runs are left out here: too many lines." if left else ""
+
+
+def curves_of(run: ComparedRun, key: str) -> list[Curve]:
+    """A curve of each child that has it."""
+    return [child.curves[key] for child in run.children if child.curves.get(key)]
+
+
+def listed(words: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
