@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.tracking import address
+from mtlv.tracking.refusal import refusal
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -60,6 +61,9 @@ def store_error(uri: str, error: Exception) -> TrackingError:
     said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
     if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in said:
         return address.unreachable(uri, _reason(error))
+    refused = refusal(uri, str(error))
+    if refused is not None:
+        return refused
     where = address.masked(uri)
     if "out-of-date database schema" in str(error):
         then = f"make a copy of it and run `mlflow db upgrade {where}`"
