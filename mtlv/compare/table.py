@@ -145,12 +145,12 @@ def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str
         for column in columns:
             text = shown(row.cells[column.key], column)
             cells.append(f"**{text}**" if row.cells[column.key].best else text)
-        lines.append(f"| {_plain(row.name)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {plain(row.name)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _plain(text: str) -> str:
-    """`text` in one Markdown cell: no line ends, no cell ends, no tags."""
+def plain(text: str) -> str:
+    """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags."""
     text = " ".join(text.split())
     for sign in "\\|`*_<>[]":
         text = text.replace(sign, "\\" + sign)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mtlv.compare.per_task_figure import draw_per_task
 from mtlv.evaluation import Thresholds, classification_report, per_task_csv
 from mtlv.plan import Scores, as_json
+from mtlv.running.describe_run import describe_child
 from mtlv.running.environment import environment_text
 from mtlv.running.group_artifacts import groups_json
 from mtlv.running.outcome import Outcome
@@ -22,6 +23,7 @@ from mtlv.tracking import Metric, Tracker
 if TYPE_CHECKING:
     from mtlv.running.resolve import Child
 
+CHILD_FILES = ("per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
 CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
 
 
@@ -60,7 +62,7 @@ def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: 
     tracker.text(run, environment_text(), "environment.txt")
 
 
-def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, title: str) -> None:
+def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, name: str) -> None:
     """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
@@ -78,8 +80,9 @@ def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names:
             tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
         f1 = [found.metrics.tasks[task].f1 for task in order]
         support = [found.metrics.tasks[task].support for task in order]
-        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=title)
+        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=name)
         tracker.artifact(run, picture)
+    tracker.describe(run, describe_child(name, child, found, CHILD_FILES))
 
 
 def _parquet(scores: Scores, folder: Path) -> Path:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.evaluation import Metrics, Thresholds, evaluate, fit_thresholds, grid_values
-from mtlv.plan import Plan, Scores, gather
-from mtlv.running.store import UnitRecord
+from mtlv.plan import Scores, gather
+from mtlv.running.store import EpochRecord, UnitRecord
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Evaluation
@@ -46,6 +46,10 @@ class Outcome:
             "cost/parameters": float(sum(record.parameters for record in self.records)),
         }
 
+    def loss(self, epoch: int) -> float:
+        """Mean training loss of the plan's models."""
+        return plan_loss([record.epochs[epoch] for record in self.records])
+
     @property
     def best_epoch(self) -> int:
         """The first epoch with the highest validation macro F1."""
@@ -54,16 +58,21 @@ class Outcome:
 
 
 def outcome(
-    plan: Plan, records: Sequence[UnitRecord], *, names: Sequence[str], settings: Evaluation
+    records: Sequence[UnitRecord],
+    *,
+    names: Sequence[str],
+    settings: Evaluation,
+    known: Mapping[int, Metrics],
 ) -> Outcome:
     """Gather, fit and score. Test targets enter only where the figures of the test part are computed.
 
     Args:
-        plan: whose models the records are of, in its order.
-        records: one per model.
+        records: one per model, in the plan's order.
         names: all tasks, in the corpus's order.
         settings: the `evaluation` section.
+        known: epochs whose validation figures were computed while the last model trained.
     """
+    curve = {epoch: known.get(epoch) for epoch in range(len(records[0].curve))}
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
     thresholds = _fit(validation, names, settings)
@@ -72,7 +81,10 @@ def outcome(
         test,
         thresholds,
         evaluate(test, names, thresholds.values),
-        tuple(_at_epoch(plan, records, epoch, names, settings) for epoch in range(len(records[0].curve))),
+        tuple(
+            found or at_epoch([record.validation_at(epoch) for record in records], names, settings)
+            for epoch, found in curve.items()
+        ),
         tuple(records),
     )
 
@@ -82,15 +94,12 @@ def _fit(validation: Scores, names: Sequence[str], settings: Evaluation) -> Thre
     return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
 
 
-def _at_epoch(
-    plan: Plan, records: Sequence[UnitRecord], epoch: int, names: Sequence[str], settings: Evaluation
-) -> Metrics:
-    parts = []
-    for model, record in zip(plan.models, records, strict=True):
-        tasks = {
-            task: replace(record.validation.tasks[task], outputs=record.curve[epoch][:, column])
-            for column, task in enumerate(model.tasks)
-        }
-        parts.append(replace(record.validation, tasks=tasks))
+def at_epoch(parts: Sequence[Scores], names: Sequence[str], settings: Evaluation) -> Metrics:
+    """Figures of a plan's models after one epoch, at thresholds fitted on the same validation scores."""
     scores = gather(parts)
     return evaluate(scores, names, _fit(scores, names, settings).values)
+
+
+def plan_loss(epochs: Sequence[EpochRecord]) -> float:
+    """Mean training loss of a plan's models in one epoch."""
+    return sum(epoch.loss for epoch in epochs) / len(epochs)

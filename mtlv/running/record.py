@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
-from mtlv.evaluation import Metrics
-from mtlv.plan import Plan, slugs
-from mtlv.running.outcome import Outcome
-from mtlv.running.store import UnitRecord
+from mtlv.evaluation import Metrics, evaluate
+from mtlv.plan import Plan, Scores, slugs
+from mtlv.running.outcome import Outcome, plan_loss
+from mtlv.running.resolve import settings_key
+from mtlv.running.store import EpochRecord, UnitRecord
 from mtlv.settings import flatten
 from mtlv.tracking import Metric
 from mtlv.tracking.address import masked
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from mtlv.running.groups import TaskGroups
     from mtlv.running.resolve import Child, Resolved
     from mtlv.settings import Settings
+
+
+OF_UNITS = "val.tasks.average_precision/"  # told with each model's epoch, not with the plan's
 
 
 class Names:
@@ -39,6 +44,7 @@ def tags(resolved: Resolved, child: Child) -> dict[str, str]:
         "mtlv.dataset": settings.data.name,
         "mtlv.grouping": grouping_words(settings, child.groups),
         "mtlv.data_digest": resolved.data,
+        "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,
     }
 
@@ -57,6 +63,11 @@ def params(settings: Settings) -> dict[str, str | int | float | bool]:
     return dict(flatten(without_secrets(settings)))
 
 
+def own_params(child: Child) -> dict[str, str | int | float | bool]:
+    """Params beside the settings: how many groups `grouping.k` came to, to group runs by and to plot over."""
+    return {} if child.groups is None else {"k": child.groups.grouping.k}
+
+
 def without_secrets(settings: Settings) -> Settings:
     """The settings as they may be shown to others."""
     uri = settings.tracking.uri
@@ -65,13 +76,48 @@ def without_secrets(settings: Settings) -> Settings:
     return settings.model_copy(update={"tracking": settings.tracking.model_copy(update={"uri": masked(uri)})})
 
 
-def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
-    """What is known of a unit once it has ended. An interrupted one leaves nothing that could stand twice."""
-    out = [
-        Metric(f"train.heads.loss/{names.heads[head]}", loss, epoch.epoch, epoch.timestamp_ms)
-        for epoch in record.epochs
-        for head, loss in epoch.heads.items()
+def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Metric]:
+    """What one epoch of one model tells by itself: the loss of its heads, and how well its tasks are ranked.
+
+    Args:
+        epoch: just ended.
+        validation: scores of the model's tasks after it.
+        names: of the whole plan.
+    """
+    at = (epoch.epoch, epoch.timestamp_ms)
+    tasks = list(validation.tasks)
+    # No threshold is needed to rank, so none is fitted.
+    figures = evaluate(validation, tasks, dict.fromkeys(tasks, 0.5)).tasks
+    out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
+    for head in epoch.heads:
+        areas = [figures[task].average_precision for task in names.members[head]]
+        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", fmean(areas), *at))
+    return out + [
+        Metric(f"val.tasks.average_precision/{names.tasks[task]}", figures[task].average_precision, *at)
+        for task in tasks
     ]
+
+
+def plan_epoch(epochs: Sequence[EpochRecord], metrics: Metrics, names: Names) -> list[Metric]:
+    """What one epoch of all of a plan's models tells together."""
+    at = (epochs[0].epoch, max(epoch.timestamp_ms for epoch in epochs))
+    out = [
+        Metric("train/loss", plan_loss(epochs), *at),
+        Metric("train/learning_rate", epochs[0].learning_rate, *at),
+    ]
+    figures = split_figures("val", metrics, names)
+    out += [Metric(key, value, *at) for key, value in figures if not key.startswith(OF_UNITS)]
+    for head, tasks in names.members.items():
+        value = fmean(metrics.tasks[task].f1 for task in tasks)
+        out.append(Metric(f"val.heads.f1_macro/{names.heads[head]}", value, *at))
+    return out
+
+
+def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
+    """Everything that a finished model tells by itself."""
+    out = []
+    for epoch in record.epochs:
+        out += unit_epoch(epoch, record.validation_at(epoch.epoch), names)
     last = record.epochs[-1]
     out += [
         Metric(f"train.heads.chosen_epoch/{names.heads[head]}", record.chosen_epoch, 0, last.timestamp_ms)
@@ -83,13 +129,8 @@ def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
 def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
     """Everything that needs all of a plan's models."""
     out: list[Metric] = []
-    for step, metrics in enumerate(found.curve):
-        epochs = [record.epochs[step] for record in found.records]
-        at = (step, max(epoch.timestamp_ms for epoch in epochs))
-        out.append(Metric("train/loss", sum(e.loss for e in epochs) / len(epochs), *at))
-        out.append(Metric("train/learning_rate", epochs[0].learning_rate, *at))
-        out += [Metric(key, value, *at) for key, value in split_figures("val", metrics, names)]
-        out += [Metric(key, value, *at) for key, value in _head_figures(metrics, names)]
+    for epoch, metrics in enumerate(found.curve):
+        out += plan_epoch([record.epochs[epoch] for record in found.records], metrics, names)
     end = (0, last_timestamp(found))
     out += [Metric(key, value, *end) for key, value in split_figures("test", found.metrics, names)]
     best = found.curve[found.best_epoch].plan.as_dict()
@@ -97,6 +138,11 @@ def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
     out.append(Metric("best/epoch", found.best_epoch, *end))
     out += [Metric(key, value, *end) for key, value in found.costs.items()]
     return out
+
+
+def epoch_timestamp(found: Outcome, epoch: int) -> int:
+    """When the last of a plan's models ended `epoch`, in milliseconds."""
+    return max(record.epochs[epoch].timestamp_ms for record in found.records)
 
 
 def last_timestamp(found: Outcome) -> int:
@@ -111,14 +157,3 @@ def split_figures(split: str, metrics: Metrics, names: Names) -> Iterator[tuple[
     for task, figures in metrics.tasks.items():
         for name, value in figures.as_dict().items():
             yield f"{split}.tasks.{name}/{names.tasks[task]}", value
-
-
-def _head_figures(metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]:
-    for head, tasks in names.members.items():
-        figures = [metrics.tasks[task] for task in tasks]
-        slug = names.heads[head]
-        yield f"val.heads.f1_macro/{slug}", sum(f.f1 for f in figures) / len(figures)
-        yield (
-            f"val.heads.average_precision_macro/{slug}",
-            sum(f.average_precision for f in figures) / len(figures),
-        )

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
+from mtlv.running.ledger import Ledger
 
 if TYPE_CHECKING:
     import torch
+
+WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,14 @@ class UnitRecord:
     def documents(self) -> int:
         return sum(epoch.documents for epoch in self.epochs)
 
+    def validation_at(self, epoch: int) -> Scores:
+        """Scores of the validation part after `epoch`."""
+        tasks = {
+            name: replace(task, outputs=self.curve[epoch][:, column])
+            for column, (name, task) in enumerate(self.validation.tasks.items())
+        }
+        return replace(self.validation, tasks=tasks)
+
 
 class Store:
     """A folder of finished units and of splits.
@@ -80,6 +91,7 @@ class Store:
         self.root = root
         self.units = root / "units"
         self.splits = root / "splits"
+        self.ledger = Ledger(root / "ledger")
         try:
             for folder in (self.units, self.splits):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -94,6 +106,11 @@ class Store:
 
     def has(self, key: str) -> bool:
         return (self.units / key / "unit.json").is_file()
+
+    def weights(self, key: str) -> Path | None:
+        """File of the finished unit's weights, if they were kept."""
+        path = self.units / key / WEIGHTS
+        return path if path.is_file() else None
 
     def load(self, key: str) -> UnitRecord:
         """The finished unit `key`, without its weights.
@@ -126,7 +143,7 @@ class Store:
             if weights is not None:
                 from safetensors.torch import save_file
 
-                save_file(dict(weights), folder / "model.safetensors")
+                save_file(dict(weights), folder / WEIGHTS)
             write_scores(record.validation, folder / "validation.parquet")
             write_scores(record.test, folder / "test.parquet")
             np.save(folder / "curve.npy", record.curve, allow_pickle=False)

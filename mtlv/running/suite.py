@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.compare.table import COLUMNS, Row, shown
+from mtlv.compare.table import as_text
 from mtlv.errors import MtlvError
 from mtlv.running.check import check_suite
-from mtlv.running.child_files import write_child
-from mtlv.running.executor import Executor, LocalExecutor
+from mtlv.running.executor import LocalExecutor
+from mtlv.running.member_result import MemberResult, as_members
 from mtlv.running.observer import Observer
-from mtlv.running.outcome import Outcome, outcome
-from mtlv.running.record import (
-    Names,
-    outcome_metrics,
-    params,
-    tags,
-    unit_metrics,
-)
-from mtlv.running.resolve import Child, Resolved, resolve
+from mtlv.running.resolve import Resolved, resolve
+from mtlv.running.run_member import Session, run_member
 from mtlv.running.store import Store
-from mtlv.running.summary import (
-    MemberResult,
-    comparison_spec,
-    member_rows,
-    write_comparison,
-    write_parent,
-)
+from mtlv.running.suite_summary import comparison_spec, write_comparison
 from mtlv.running.workbench import Workbench
-from mtlv.tracking import DEFAULT_URI, RunSpec, Tracker
+from mtlv.tracking import DEFAULT_URI, Tracker
 from mtlv.tracking.address import check_answers
-from mtlv.tracking.tracker import Status
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings, Suite
@@ -55,37 +39,6 @@ class SuiteResult:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     where: tuple[str, ...]
-
-
-@dataclass
-class Session:
-    """What running a suite needs at hand.
-
-    Args:
-        tracker: where runs are written to.
-        executor: who runs units.
-        observer: who watches.
-        done: units that have ended.
-    """
-
-    tracker: Tracker
-    executor: Executor
-    observer: Observer
-    done: int = 0
-
-    @contextmanager
-    def run(self, spec: RunSpec) -> Iterator[str]:
-        """An open run, closed whatever happens: FINISHED, FAILED, or KILLED on Ctrl-C."""
-        run = self.tracker.open_run(spec)
-        status: Status = "FAILED"
-        try:
-            yield run
-            status = "FINISHED"
-        except (KeyboardInterrupt, SystemExit):
-            status = "KILLED"
-            raise
-        finally:
-            self.tracker.close(run, status)
 
 
 def open_tracker(settings: Settings) -> Tracker:
@@ -121,12 +74,15 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     session = Session(tracker, LocalExecutor(bench, store, observer), observer)
     jobs = [job for member in resolved for job in member.jobs]
     observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-    results = tuple(_run_member(session, bench, member) for member in resolved)
-    rows = member_rows(results)
+    results = tuple(run_member(session, member, generated=_generated(bench, member)) for member in resolved)
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
             write_comparison(tracker, run, results)
-    return SuiteResult(results, *_as_text(rows), (_where_to_look(suite, tracker),))
+    return SuiteResult(results, *as_text(as_members(results)), (_where_to_look(suite, tracker),))
+
+
+def _generated(bench: Workbench, resolved: Resolved) -> bool:
+    return bench.corpus(resolved.member.settings.data).generated
 
 
 def _where_to_look(suite: Suite, tracker: Tracker) -> str:
@@ -169,45 +125,3 @@ def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) 
         notes |= dict.fromkeys(encoder.notes)
     for note in notes:
         observer.note(note)
-
-
-def _run_member(session: Session, bench: Workbench, resolved: Resolved) -> MemberResult:
-    settings = resolved.member.settings
-    shown = tags(resolved, resolved.children[0])
-    spec = RunSpec(resolved.uid, resolved.name, "suite member", None, params(settings), shown)
-    with session.run(spec) as run:
-        outcomes = tuple(_run_child(session, resolved, child, run) for child in resolved.children)
-        result = MemberResult(resolved, outcomes, bench.corpus(settings.data).generated)
-        write_parent(session.tracker, run, result)
-    return result
-
-
-def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) -> Outcome:
-    settings = resolved.member.settings
-    spec = RunSpec(
-        uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
-        name=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
-        kind="fold",
-        parent=parent,
-        params=params(settings) | {"fold": child.fold.index, "seed": child.seed},
-        tags=tags(resolved, child),
-    )
-    names = Names(child.plan, resolved.tasks)
-    with session.run(spec) as run:
-        records = []
-        for job in child.jobs:
-            session.done += 1
-            records.append(session.executor.run(job, session.done))
-            session.tracker.metrics(run, unit_metrics(records[-1], names))
-        found = outcome(child.plan, records, names=resolved.tasks, settings=settings.evaluation)
-        for warning in found.thresholds.warnings:
-            session.observer.warn(f"{spec.name}: {warning}")
-        session.tracker.metrics(run, outcome_metrics(found, names))
-        write_child(session.tracker, run, child, found, names, spec.name)
-    return found
-
-
-def _as_text(rows: tuple[Row, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    header = ("run", *(column.title for column in COLUMNS))
-    lines = tuple((row.name, *(shown(row.cells[column.key], column) for column in COLUMNS)) for row in rows)
-    return header, lines

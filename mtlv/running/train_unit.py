@@ -43,6 +43,21 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Listeners:
+    """Who hears of a unit in training.
+
+    Args:
+        observer: shows it.
+        on_epoch: gets each epoch as it ends, with the scores of the validation part after it.
+        timestamp_ms: when an epoch, by number, was told first; see `mtlv.running.ledger`.
+    """
+
+    observer: Observer
+    on_epoch: Callable[[EpochRecord, Scores], None]
+    timestamp_ms: Callable[[int], int]
+
+
+@dataclass(frozen=True)
 class Material:
     """What units of a suite share: read once, never changed."""
 
@@ -52,7 +67,7 @@ class Material:
 
 
 def train_unit(
-    job: Job, material: Material, observer: Observer
+    job: Job, material: Material, listeners: Listeners
 ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
     """Train, validate and test one unit; returns its record and the weights that were kept.
 
@@ -81,7 +96,7 @@ def train_unit(
         training = documents(job.fold.train)
         order_seed = unit.draw_seed("order")
         parts = _optimisation(job, model, len(training))
-        watch = _Watch(job, model, documents(job.fold.validation), observer)
+        watch = _Watch(job, model, documents(job.fold.validation), material.corpus, listeners)
         train(
             model,
             lambda epoch: training.training(settings.batch_size, seed=order_seed, epoch=epoch),
@@ -156,11 +171,11 @@ def _optimisation(job: Job, model: Any, documents: int) -> dict[str, Any]:
 
 
 class _Watch(Hook):
-    """Validates after each epoch, keeps the best weights where asked, and tells the observer."""
+    """Validates after each epoch, keeps the best weights where asked, and tells the listeners."""
 
-    def __init__(self, job: Job, model: Any, validation: Any, observer: Observer) -> None:
-        self.job, self.model, self.validation = job, model, validation
-        self.observer = observer
+    def __init__(self, job: Job, model: Any, validation: Any, corpus: Corpus, listeners: Listeners) -> None:
+        self.job, self.model, self.validation, self.corpus = job, model, validation, corpus
+        self.listeners = listeners
         self.records: list[EpochRecord] = []
         self.curve: list[NDArray[np.float32]] = []
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None
@@ -168,17 +183,20 @@ class _Watch(Hook):
         self._targets = np.stack(targets, axis=1)  # [n, T]
 
     def on_batch(self, documents: int) -> None:
-        self.observer.batch(documents)
+        self.listeners.observer.batch(documents)
 
     def on_epoch(self, losses: EpochLosses) -> None:
         from mtlv.training.predict import predict
 
         outputs = predict(self.model, self.validation, precision=str(self.job.unit.train["precision"]))
         self.curve.append(np.stack([outputs[task] for task in self.job.unit.model.tasks], axis=1))
-        record = EpochRecord(**vars(losses), timestamp_ms=time.time_ns() // 10**6)
+        when = self.listeners.timestamp_ms(losses.epoch)
+        record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)
         self._keep_best()
-        self.observer.epoch(
+        scores = _scores(self.job, self.corpus, "validation", self.outputs(losses.epoch))
+        self.listeners.on_epoch(record, scores)
+        self.listeners.observer.epoch(
             self.job.name,
             losses.epoch + 1,
             self.job.settings.training.epochs,

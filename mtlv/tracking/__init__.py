@@ -2,7 +2,7 @@
 
 from mtlv.tracking.address import DEFAULT_URI, page_url
 from mtlv.tracking.memory import MemoryTracker
-from mtlv.tracking.tracker import Metric, NullTracker, RunSpec, Status, Tracker
+from mtlv.tracking.tracker import Metric, NullTracker, RunSpec, Status, TrackedModel, Tracker
 
 __all__ = [
     "DEFAULT_URI",
@@ -11,6 +11,7 @@ __all__ = [
     "NullTracker",
     "RunSpec",
     "Status",
+    "TrackedModel",
     "Tracker",
     "page_url",
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mtlv.errors import TrackingError
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.tracker import Metric, RunSpec, Status
+from mtlv.tracking.tracker import Metric, RunSpec, Status, TrackedModel
 
 
 @dataclass
@@ -21,6 +21,8 @@ class MemoryRun:
     tags: dict[str, str] = field(default_factory=dict)
     points: dict[Metric, None] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
+    description: str = ""
+    model: TrackedModel | None = None
 
     def history(self, key: str) -> list[Metric]:
         return [point for point in self.points if point.key == key]
@@ -44,6 +46,7 @@ class MemoryTracker:
         run.status = "RUNNING"
         run.params = {**params, **run.params}
         run.tags.update(tags)
+        run.description = spec.description or run.description
         return spec.uid
 
     def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
@@ -62,8 +65,18 @@ class MemoryTracker:
     def text(self, run: str, text: str, name: str) -> None:
         self._run(run).files[check_name(name)] = text.encode()
 
+    def model(self, run: str, model: TrackedModel) -> None:
+        check_metrics(model.metrics)
+        for name in (*model.files, *model.texts):
+            check_name(name)
+        held = self._run(run)
+        held.model = held.model or model
+
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
         self._run(run).tags.update(check_tags(tags))
+
+    def describe(self, run: str, text: str) -> None:
+        self._run(run).description = text
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         self._run(run).status = status

@@ -13,7 +13,7 @@ from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
-from mtlv.tracking.tracker import Metric, RunSpec, Status
+from mtlv.tracking.tracker import Metric, RunSpec, Status, TrackedModel
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BATCH = 1000  # metrics per request, MLflow's limit
 PARAMS = 100  # params per request, MLflow's limit
 TAGS = 100
+NOTE = "mlflow.note.content"  # the description on the page of a run or an experiment
 
 
 class MlflowTracker:
@@ -83,9 +84,18 @@ class MlflowTracker:
         with self._guarded():
             self._client.log_text(run, text, check_name(name))
 
+    def model(self, run: str, model: TrackedModel) -> None:
+        from mtlv.tracking.mlflow_model import keep_model
+
+        with self._guarded():
+            keep_model(self._client, self.experiment_id, run, model)
+
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
         with self._guarded():
             self._set_tags(run, check_tags(tags))
+
+    def describe(self, run: str, text: str) -> None:
+        self.tags(run, {NOTE: text})
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         with self._guarded():
@@ -131,6 +141,8 @@ class MlflowTracker:
         }
         if spec.parent is not None:
             shown["mlflow.parentRunId"] = spec.parent
+        if spec.description:
+            shown[NOTE] = spec.description
         return {**shown, **spec.tags, "mtlv.uid": spec.uid, "mtlv.kind": spec.kind}
 
     def _set_tags(self, run: str, tags: Mapping[str, str]) -> None:

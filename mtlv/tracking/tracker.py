@@ -25,6 +25,7 @@ class RunSpec:
         parent: id of the run it hangs under.
         params: settings, flattened with dots.
         tags: further tags.
+        description: what its page says of it, in Markdown.
     """
 
     uid: str
@@ -33,6 +34,7 @@ class RunSpec:
     parent: str | None = None
     params: Mapping[str, Param] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,35 @@ class Metric:
     timestamp_ms: int = 0
 
 
+@dataclass(frozen=True)
+class TrackedModel:
+    """A trained model to keep with a run: a folder that MLflow loads as a python function. No pickles.
+
+    Args:
+        files: local file by its name in the folder; linked instead of copied where that is possible.
+        texts: text of further small files by name.
+        code: which of `texts` is the Python file that loads the folder.
+        content: which folder in it the code is given.
+        outputs: type (`double`, `boolean`) of each column that it gives, by name.
+        params: what a caller may set, with the value it has unasked.
+        settings: shown with it.
+        metrics: its figures, as a run has them already.
+        metrics_run: id of that run; None means the model's own.
+        dataset: name and digest of what the figures are of.
+    """
+
+    files: Mapping[str, Path]
+    texts: Mapping[str, str]
+    code: str
+    content: str
+    outputs: Mapping[str, str]
+    params: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Param] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+    metrics_run: str | None = None
+    dataset: tuple[str, str] | None = None
+
+
 @runtime_checkable
 class Tracker(Protocol):
     """Where runs are written to. Every method raises TrackingError when that fails."""
@@ -68,8 +99,14 @@ class Tracker(Protocol):
     def text(self, run: str, text: str, name: str) -> None:
         """Write `text` as the UTF-8 file `name`, such as `report/per_task.csv`."""
 
+    def model(self, run: str, model: TrackedModel) -> None:
+        """Keep the run's trained model; a run that has one keeps that."""
+
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
         """Set tags; a tag that is there gets the new value."""
+
+    def describe(self, run: str, text: str) -> None:
+        """Say in Markdown what the run is; it replaces what was said before."""
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         """End the run."""
@@ -90,7 +127,13 @@ class NullTracker:
     def text(self, run: str, text: str, name: str) -> None:
         pass
 
+    def model(self, run: str, model: TrackedModel) -> None:
+        pass
+
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        pass
+
+    def describe(self, run: str, text: str) -> None:
         pass
 
     def close(self, run: str, status: Status = "FINISHED") -> None:

@@ -1,0 +1,108 @@
+"""A member with what its children came to: rows of the table, means, spreads and mean curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from mtlv.compare.table import Member, Row, make_rows
+from mtlv.plan import slugs
+from mtlv.running.groups import TaskGroups
+from mtlv.running.outcome import Outcome
+from mtlv.running.record import epoch_timestamp, last_timestamp
+from mtlv.running.resolve import Resolved
+from mtlv.tracking import Metric
+
+TASK_FIGURES = ("f1", "precision", "recall", "average_precision")
+CURVES = ("f1_macro", "f1_micro", "average_precision_macro")  # of validation, on the parent
+
+
+@dataclass(frozen=True)
+class MemberResult:
+    """A member and what each of its children came to; `generated` if its documents are made up."""
+
+    resolved: Resolved
+    outcomes: tuple[Outcome, ...]
+    generated: bool
+
+    @property
+    def name(self) -> str:
+        return self.resolved.name
+
+    @property
+    def title(self) -> str:
+        """Name and data, with a word where the data is generated."""
+        data = self.resolved.member.settings.data.name
+        return f"{self.name} on {data}{' (generated reports)' if self.generated else ''}"
+
+    @property
+    def timestamp_ms(self) -> int:
+        """When the last epoch ended."""
+        return max(last_timestamp(found) for found in self.outcomes)
+
+    def of_task(self, task: str, figure: str) -> list[float]:
+        """A test figure of a task, one value per child."""
+        return [getattr(found.metrics.tasks[task], figure) for found in self.outcomes]
+
+
+def as_members(results: Sequence[MemberResult]) -> list[Member]:
+    """Names and figures, as the table takes them."""
+    return [Member(result.name, tuple(map(_figures, result.outcomes))) for result in results]
+
+
+def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
+    """The suite's table."""
+    return make_rows(as_members(results))
+
+
+def spread_of(values: Sequence[float]) -> float | None:
+    """Standard deviation with ddof 1; nothing for one value."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def _figures(found: Outcome) -> dict[str, float]:
+    costs = {key.split("/")[1]: value for key, value in found.costs.items()}
+    return found.metrics.plan.as_dict() | costs
+
+
+def parent_metrics(result: MemberResult) -> list[Metric]:
+    """Means and spreads over the children, and the elbow with k as the step."""
+    at = result.timestamp_ms
+    out = []
+    for name in result.outcomes[0].metrics.plan.as_dict():
+        values = [found.metrics.plan.as_dict()[name] for found in result.outcomes]
+        out.append(Metric(f"test/{name}", fmean(values), 0, at))
+        if len(values) > 1:
+            out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
+    for task, slug in slugs(result.resolved.tasks).items():
+        out += [
+            Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
+            for figure in TASK_FIGURES
+        ]
+    costs = [found.costs for found in result.outcomes]
+    out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
+    out += _mean_curves(result)
+    groups = result.resolved.children[0].groups
+    return out if groups is None else out + _group_metrics(groups, at)
+
+
+def _mean_curves(result: MemberResult) -> Iterator[Metric]:
+    """Means over the children, epoch by epoch, so that parents can be laid over each other."""
+    for epoch in range(min(len(found.curve) for found in result.outcomes)):
+        at = (epoch, max(epoch_timestamp(found, epoch) for found in result.outcomes))
+        yield Metric("train/loss", fmean(found.loss(epoch) for found in result.outcomes), *at)
+        for name in CURVES:
+            values = [getattr(found.curve[epoch].plan, name) for found in result.outcomes]
+            yield Metric(f"val/{name}", fmean(values), *at)
+
+
+def _group_metrics(groups: TaskGroups, at: int) -> list[Metric]:
+    out = [Metric(f"grouping.stability/{name}", value, 0, at) for name, value in groups.stability.items()]
+    if groups.elbow is not None:
+        rows = zip(groups.elbow.k, groups.elbow.inertia, groups.elbow.silhouette, strict=True)
+        for k, inertia, silhouette in rows:
+            out.append(Metric("elbow/inertia", inertia, k, at))
+            if silhouette is not None:
+                out.append(Metric("elbow/silhouette", silhouette, k, at))
+    return out

@@ -1,0 +1,70 @@
+"""What a suite's comparison run holds: the table of its members, its picture, their groups."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
+
+from mtlv import __version__
+from mtlv.compare.suite_figure import draw_suite
+from mtlv.compare.table import as_csv, as_markdown
+from mtlv.running.describe_run import describe_comparison
+from mtlv.running.member_result import MemberResult, member_rows
+from mtlv.seeding import content_key
+from mtlv.tracking import RunSpec, Tracker
+
+
+def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
+    """The run that holds a suite's comparison."""
+    uid = content_key(["comparison", [result.resolved.uid for result in results]])
+    members = [result.resolved for result in results]
+    tags = {
+        "mtlv.dataset": _distinct(member.member.settings.data.name for member in members),
+        "mtlv.data_digest": _distinct(member.data for member in members),
+        "mtlv.version": __version__,
+    }
+    return RunSpec(uid, f"comparison of {len(results)} runs", "comparison", tags=tags)
+
+
+def _distinct(values: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(values))
+
+
+def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> None:
+    """The suite's table and its picture."""
+    rows = member_rows(results)
+    tracker.text(run, as_markdown(rows), "comparison.md")
+    tracker.text(run, as_csv(rows), "comparison.csv")
+    tracker.text(run, json.dumps(_groups_of(results), indent=1, ensure_ascii=False), "groups.json")
+    files = ["comparison.md", *(["comparison.png"] if _drawn(tracker, run, results) else [])]
+    tracker.describe(run, describe_comparison(results, rows, files))
+
+
+def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
+    """Draw the suite where its members saw the same test documents."""
+    tasks = results[0].resolved.tasks
+    if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
+        return False  # side by side, figures of different test sets would compare nothing
+    with TemporaryDirectory() as folder:
+        macro = [[found.metrics.plan.f1_macro for found in result.outcomes] for result in results]
+        path = draw_suite(
+            [result.name for result in results],
+            tasks,
+            [[fmean(result.of_task(task, "f1")) for task in tasks] for result in results],
+            [fmean(results[0].of_task(task, "support")) for task in tasks],
+            [fmean(values) for values in macro],
+            Path(folder) / "comparison.png",
+            title=f"Test F1 on {results[0].title.split(' on ', 1)[1]}",
+            micro=[fmean(f.metrics.plan.f1_micro for f in result.outcomes) for result in results],
+            macro_spread=None if len(macro[0]) < 2 else [stdev(values) for values in macro],
+        )
+        tracker.artifact(run, path)
+    return True
+
+
+def _groups_of(results: Sequence[MemberResult]) -> Mapping[str, Sequence[Sequence[str]]]:
+    grouped = ((result.name, result.resolved.children[0].groups) for result in results)
+    return {name: groups.groups for name, groups in grouped if groups is not None}
