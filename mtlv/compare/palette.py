@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mtlv.compare.comparison import Comparison
@@ -59,5 +59,6 @@ def _legend(names: Sequence[str]) -> dict[str, Any]:
         "direction": "horizontal",
         "columns": columns,
         "labelLimit": LEGEND - SWATCH,
+        "symbolOpacity": 1,
         "values": {"expr": kept},
     }

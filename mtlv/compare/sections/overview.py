@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Column, Figure, Section, Table, Text
+from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
@@ -32,7 +32,7 @@ def build(comparison: Comparison) -> Section | None:
     if not comparison.runs:
         return None
     finding = Text(in_words(comparison), "finding")
-    blocks = [finding, _table(comparison), *_dots(comparison)]
+    blocks: list[Block] = [finding, _table(comparison), *_dots(comparison)]
     intro = "Every run on the test set, averaged over its folds and seeds, and what it cost."
     return Section("overview", "Overview", intro, blocks)
 
@@ -58,7 +58,8 @@ def in_words(comparison: Comparison) -> str:
 def _distance(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
     (best, sd, children, _), (next_best, next_sd, next_children, run) = first, second
     gap = best - next_best
-    said = f" The next, “{run.name}”, is {_points(gap)} behind ({_number(next_best, next_sd)}{_over(next_children)})."
+    behind = f"{_number(next_best, next_sd)}{_over(next_children)}"
+    said = f" The next, “{run.name}”, is {_points(gap)} behind ({behind})."
     if sd is None or next_sd is None:
         once = "both were" if children == next_children == 1 else "one of them was"
         return said + f" As {once} measured once only, it is not known how much a fold or seed changes them."
@@ -104,7 +105,12 @@ def _table(comparison: Comparison) -> Table:
         Column(**(vars(column) | {"spread": f"{column.key}_sd"})) for column in FIGURES if column.key in there
     ]
     costs = [column for _, column in COSTS if column.key in there]
-    words = [("name", "run"), ("architecture", "architecture"), ("encoder", "encoder"), ("grouping", "grouping")]
+    words = [
+        ("name", "run"),
+        ("architecture", "architecture"),
+        ("encoder", "encoder"),
+        ("grouping", "grouping"),
+    ]
     if any(run.status != "FINISHED" for run in comparison.runs):
         words.append(("status", "status"))
     columns = [
@@ -115,8 +121,8 @@ def _table(comparison: Comparison) -> Table:
         *costs,
     ]
     caption = (
-        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of a "
-        "column is bold. Thresholds were fitted on validation documents only. Costs are means per fold and "
+        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of "
+        "a column is bold. Thresholds were fitted on validation documents only. Costs are means per fold and "
         "seed, for all models of a run together; memory is the peak of its largest model."
     )
     return Table("overview", "All runs", caption, columns, rows)
@@ -167,7 +173,12 @@ def _dot_rows(run: ComparedRun) -> list[dict[str, Any]]:
 
 def _dot_spec(comparison: Comparison) -> dict[str, Any]:
     titles: Sequence[str] = [title for _, title in DOTS]
-    tips = [tip("name", "run"), tip("figure"), tip("value", "mean", ".4f"), tip("sd", "standard deviation", ".4f")]
+    tips = [
+        tip("name", "run"),
+        tip("figure"),
+        tip("value", "mean", ".4f"),
+        tip("sd", "standard deviation", ".4f"),
+    ]
     colour = run_colour(comparison) | {"legend": None}
     bars = {
         "transform": [{"filter": "isValid(datum.low)"}],
@@ -178,7 +189,12 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
         "field": "figure",
         "type": "nominal",
         "scale": {"domain": titles, "range": ["circle", "diamond"]},
-        "legend": {"title": None, "orient": "top", "symbolFillColor": "#7F7F7F", "symbolStrokeColor": "#7F7F7F"},
+        "legend": {
+            "title": None,
+            "orient": "top",
+            "symbolFillColor": "#7F7F7F",
+            "symbolStrokeColor": "#7F7F7F",
+        },
     }
     dots = {
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},

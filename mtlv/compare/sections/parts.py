@@ -49,7 +49,13 @@ def task_names(comparison: Comparison) -> list[str]:
 
 def run_axis(**changes: Any) -> dict[str, Any]:
     """A vertical axis of run names, long ones on several lines."""
-    return {"title": None, "labelExpr": NAME_LINES, "labelLimit": 300, "ticks": False, "domain": False} | changes
+    return {
+        "title": None,
+        "labelExpr": NAME_LINES,
+        "labelLimit": 300,
+        "ticks": False,
+        "domain": False,
+    } | changes
 
 
 def task_axis(**changes: Any) -> dict[str, Any]:
@@ -102,7 +108,8 @@ def whole_runs(
     """
     first = comparison.shown
     order = [*first, *(run.key for run in comparison.runs if run.key not in set(first))]
-    total, kept = 0, set()
+    total = 0
+    kept: set[str] = set()
     for key in order:
         total += len(rows.get(key, ()))
         if kept and total > ROWS:

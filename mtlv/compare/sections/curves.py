@@ -1,0 +1,204 @@
+"""Learning curves: all runs in one chart with bands, then small multiples per head and per task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mtlv.compare.blocks import Figure, Section
+from mtlv.compare.comparison import ComparedRun, Comparison
+from mtlv.compare.palette import run_lines
+from mtlv.compare.sections.parts import (
+    PANELS,
+    STEPS,
+    band,
+    curves_of,
+    first_panels,
+    of_run,
+    tip,
+    whole_runs,
+)  # fmt: skip
+from mtlv.plan import group_name
+
+NAMED = 12  # tasks of a head that a tooltip names
+WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # of a small multiple, in pixels, and how many stand in a line
+Rows = dict[str, list[dict[str, Any]]]
+HOW_BANDS = (
+    "A line is the mean over a run's folds and seeds at the end of each epoch (0 is the first), the band "
+    "reaches from the lowest to the highest of them; a run measured once has no band."
+)
+HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS} panels show at once"
+
+
+@dataclass(frozen=True)
+class Multiples:
+    """Small multiples of one figure.
+
+    Args:
+        id, title, caption: of the figure.
+        prefix: of the tracked key, before the slash.
+        field: of the rows by which panels are made.
+        axis: title of the values.
+        scale: of the values.
+        tips: what a tooltip says besides the values.
+    """
+
+    id: str
+    title: str
+    caption: str
+    prefix: str
+    field: str
+    axis: str
+    scale: Mapping[str, Any]
+    tips: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A head or a task: its place, what stands above it, and fields of its rows."""
+
+    order: int
+    label: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+FRACTION = {"zero": False}
+OF_HEAD = (tip("members", "tasks of the head"),)
+HEAD_LOSS = Multiples(
+    "curves_head_loss",
+    "Training loss of each head",
+    "A panel is a head: a set of tasks that are decided together. Runs with the same head share its panel, "
+    "heads of several tasks come first. Other panels come when runs are switched off. ",
+    "train.heads.loss", "head", "loss", {"zero": True}, OF_HEAD,
+)  # fmt: skip
+HEAD_F1 = Multiples(
+    "curves_head_f1",
+    "Validation macro F1 of each head",
+    "The mean F1 of a head's tasks on the validation set, in panels as above. ",
+    "val.heads.f1_macro", "head", "macro F1", FRACTION, OF_HEAD,
+)  # fmt: skip
+TASK_F1 = Multiples(
+    "curves_task_f1",
+    "Validation F1 of each task",
+    "A panel is a task, the most frequent first: a line that stays at 0 is a label that was not learned. "
+    "The filter of tasks brings the panels of rarer ones. ",
+    "val.tasks.f1", "task", "F1", FRACTION, (tip("task"),),
+)  # fmt: skip
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has a curve."""
+    heads = _heads(comparison)
+    tasks = {task.name: Panel(at, task.name) for at, task in enumerate(comparison.tasks)}
+    blocks = [
+        *_together(comparison, "train/loss", "Training loss", {"zero": True}),
+        *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
+        *_multiples(comparison, HEAD_LOSS, heads),
+        *_multiples(comparison, HEAD_F1, heads),
+        *_multiples(comparison, TASK_F1, tasks),
+    ]
+    intro = "How the runs learned: whether they had converged, and which tasks came late or never."
+    return Section("curves", "Learning curves", intro, blocks) if blocks else None
+
+
+def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[Figure]:
+    """One curve of all runs with bands."""
+    rows = [of_run(run) | point for run in comparison.runs for point in band(curves_of(run, key), 4 * STEPS)]
+    if not rows:
+        return []
+    spec = {"width": "container", "height": 300} | _lines(comparison, title, scale, banded=True)
+    return [Figure(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
+
+
+def _multiples(comparison: Comparison, what: Multiples, panels: Mapping[str, Panel]) -> list[Figure]:
+    """A panel per head or task, a line per run in it."""
+    found = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
+    rows, left = whole_runs(comparison, found)
+    if not rows:
+        return []
+    spec = {
+        "columns": COLUMNS,
+        "transform": first_panels("order"),
+        "facet": {
+            "field": what.field,
+            "type": "nominal",
+            "sort": {"field": "order", "op": "min"},
+            "header": {"title": None, "labelLimit": WIDTH + 20, "labelAnchor": "start"},
+        },
+        "spacing": {"row": 16, "column": 20},
+        "spec": {"width": WIDTH, "height": HEIGHT}
+        | _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips),
+    }
+    caption = f"{what.caption}{HOW_PANELS}.{left}"
+    return [Figure(what.id, what.title, caption, spec, rows, wide=True)]
+
+
+def _panel_rows(run: ComparedRun, what: Multiples, panels: Mapping[str, Panel]) -> Iterable[dict[str, Any]]:
+    names = dict.fromkeys(
+        key.split("/", 1)[1]
+        for child in run.children
+        for key in child.curves
+        if key.startswith(f"{what.prefix}/")
+    )
+    for name in names:
+        panel = panels.get(name, Panel(len(panels), name))
+        fields = of_run(run) | {what.field: panel.label, "order": panel.order} | panel.fields
+        for point in band(curves_of(run, f"{what.prefix}/{name}"), STEPS):
+            yield fields | point
+
+
+def _heads(comparison: Comparison) -> dict[str, Panel]:
+    """Panels by head: the largest first, then by how frequent their most frequent task is."""
+    place = {task.name: at for at, task in enumerate(comparison.tasks)}
+    heads = {head for run in comparison.runs for model in run.plan for head in model}
+    in_order = {head: tuple(sorted(head, key=place.__getitem__)) for head in heads}
+    ordered = sorted(set(in_order.values()), key=lambda head: (-len(head), [place[task] for task in head]))
+    seen: Counter[str] = Counter()
+    panels = {}
+    for at, head in enumerate(ordered):
+        label = head[0] if len(head) == 1 else f"{head[0]} + {len(head) - 1} more"
+        seen[label] += 1
+        if seen[label] > 1:
+            label = f"{label} ({seen[label]})"
+        panels[head] = Panel(at, label, {"members": _members(head)})
+    return {group_name(head): panels[tasks] for head, tasks in in_order.items()}
+
+
+def _members(head: Sequence[str]) -> str:
+    more = len(head) - NAMED
+    return ", ".join(head[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _lines(
+    comparison: Comparison,
+    title: str,
+    scale: Mapping[str, Any],
+    *,
+    banded: bool,
+    extra: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    """Layers: lines, the bands where wanted, and points that tell their values."""
+    y = {"field": "value", "type": "quantitative", "title": title, "scale": scale}
+    tips = [
+        tip("name", "run"), *extra, tip("epoch", "epoch", "d"), tip("value", "mean", ".4f"),
+        tip("low", "lowest", ".4f"), tip("high", "highest", ".4f"), tip("children", "folds and seeds", "d"),
+    ]  # fmt: skip
+    bands = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))},
+        "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
+    }
+    # The lines come first: the legend takes its signs from the first layer.
+    line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
+        "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
+    }
+    axis = {"tickMinStep": 1, "format": "d", "grid": False, "tickCount": 10 if banded else 5}
+    x = {"field": "epoch", "type": "quantitative", "title": "epoch", "axis": axis}
+    return {
+        "encoding": {"x": x} | run_lines(comparison),
+        "layer": [line, *([bands] if banded else []), points],
+    }
