@@ -1,0 +1,217 @@
+"""Train one unit with or without the thesis's defects, from the package's own parts.
+
+Without defects this gives what `mtlv.running.train_unit.train_unit` gives (a test proves it).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mtlv.data.batches import Batch, Documents
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import Scores, Task, TaskScores
+from mtlv.running.train_unit import Job, Material
+from mtlv.seeding import content_key
+from mtlv.training.loop import train
+from mtlv.training.memory import keep_freed_memory
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, resolve_device, schedule
+from mtlv.training.predict import predict
+
+ORDERS = ("shuffled", "once", "folders")
+
+
+@dataclass(frozen=True)
+class Defects:
+    """What is done wrong while a model trains; the default is nothing.
+
+    Args:
+        frozen_heads: the heads are not in the optimizer, and keep `nn.Linear`'s own first weights, because
+            a plain Python list hides them from BERT's initialisation too.
+        order: `shuffled` anew every epoch; `once`: the first epoch's batches again in every epoch (the
+            thesis's code permuted its documents once, before it split them); `folders`: as the archive has
+            them, all of C01, then what is left of C02, and so on.
+    """
+
+    frozen_heads: bool = False
+    order: str = "shuffled"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a unit came to.
+
+    Args:
+        validation, test: raw scores of the unit's tasks.
+        seconds: of training and prediction.
+        head_shift, encoder_shift: mean absolute change of a weight by training.
+    """
+
+    validation: Scores
+    test: Scores
+    seconds: float
+    head_shift: float
+    encoder_shift: float
+
+
+def key_of(job: Job, defects: Defects) -> str:
+    """Content key of a unit with defects; equal keys mean equal scores on the same kind of machine."""
+    return content_key([job.unit.key, asdict(defects)])
+
+
+def train_with(job: Job, material: Material, defects: Defects) -> Trained:
+    """Train a unit as the package does, but for `defects`; score validation and test by its last weights.
+
+    Raises:
+        TrainingError: the loss is not finite.
+        DeviceError: the device asked for is not there.
+    """
+    begun = time.perf_counter()
+    settings, unit = job.settings.training, job.unit
+    device, precision = resolve_device(settings.device), str(unit.train["precision"])
+    if device.type == "cpu":
+        keep_freed_memory()
+    targets = {task: np.asarray(material.corpus.targets[task]) for task in unit.model.tasks}
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(unit.draw_seed("dropout"))
+        model = _build(job, material).to(device)
+        if defects.frozen_heads:
+            hide_heads(model, seed=unit.draw_seed("heads"))
+        training = Documents(material.tokens, targets, job.fold.train)
+        before = _weights(model)
+        optimizer = adamw(
+            model.encoder if defects.frozen_heads else model,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+        updates = ceil(ceil(len(training) / settings.batch_size) / settings.accumulation)
+        train(
+            model,
+            lambda epoch: batches(training, material, job, order=defects.order, epoch=epoch),
+            objective=_objective(job).to(device),
+            optimizer=optimizer,
+            scheduler=schedule(
+                optimizer, settings.schedule, steps=updates * settings.epochs, warmup=settings.warmup
+            ),
+            epochs=settings.epochs,
+            precision=precision,
+            accumulation=settings.accumulation,
+            clip_norm=settings.clip_norm,
+        )
+    scores = {}
+    for split, rows in (("validation", job.fold.validation), ("test", job.fold.test)):
+        outputs = predict(model, Documents(material.tokens, targets, rows), precision=precision)
+        scores[split] = _scores(job, material, split, rows, outputs)
+    heads, encoder = (
+        float(np.mean(np.abs(now - then))) for now, then in zip(_weights(model), before, strict=True)
+    )
+    return Trained(scores["validation"], scores["test"], time.perf_counter() - begun, heads, encoder)
+
+
+def hide_heads(model: MultiTaskModel, *, seed: int) -> None:
+    """What a plain Python list does to heads: no training, and the first weights that `nn.Linear` drew."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for layer in model.heads.modules():
+            if isinstance(layer, torch.nn.Linear):
+                fresh = torch.nn.Linear(layer.in_features, layer.out_features)
+                layer.load_state_dict(fresh.state_dict())
+    model.heads.requires_grad_(False)  # or the unused gradients would take part in clipping
+
+
+def batches(training: Documents, material: Material, job: Job, *, order: str, epoch: int) -> Iterator[Batch]:
+    """An epoch's batches of B documents in one of `ORDERS`."""
+    size, seed = job.settings.training.batch_size, job.unit.draw_seed("order")
+    if order == "folders":
+        return _by_folder(training, material, size)
+    return training.training(size, seed=seed, epoch=0 if order == "once" else epoch)
+
+
+def _by_folder(training: Documents, material: Material, size: int) -> Iterator[Batch]:
+    # The corpus's tasks are in the order of their codes, so a document's first task is its first folder.
+    first = material.corpus.matrix()[training.index].argmax(axis=1)  # [n]
+    rows = training.index[np.argsort(first, kind="stable")]
+    for start in range(0, len(rows), size):
+        index = rows[start : start + size]
+        ids, mask = training.tokens.padded(index)
+        targets = {name: torch.from_numpy(target[index]) for name, target in training.targets.items()}
+        yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)
+
+
+def _build(job: Job, material: Material) -> MultiTaskModel:
+    return MultiTaskModel(
+        copy.deepcopy(material.encoder.module),
+        job.unit.model.heads,
+        tasks={task.name: task for task in material.corpus.tasks},
+        features=job.settings.encoder.features,
+        seed=job.unit.draw_seed("heads"),
+        dropout=job.settings.encoder.dropout,
+    )
+
+
+def _objective(job: Job) -> Objective:
+    settings = job.settings.training
+    tasks = {task: Task(task) for task in job.unit.model.tasks}
+    return Objective(
+        job.unit.model.heads, tasks=tasks, combine=settings.head_loss, head_weights=settings.head_weights
+    )
+
+
+def _weights(model: MultiTaskModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Weights of heads and encoder, flat."""
+
+    def flat(module: torch.nn.Module) -> NDArray[np.float32]:
+        return np.concatenate([p.detach().cpu().numpy().ravel() for p in module.parameters()])
+
+    return flat(model.heads), flat(model.encoder)
+
+
+def _scores(job: Job, material: Material, split: str, rows: NDArray, outputs: dict[str, Any]) -> Scores:
+    corpus = material.corpus
+    tasks = {
+        name: TaskScores(values, np.asarray(corpus.targets[name])[rows], np.ones(len(rows), bool))
+        for name, values in outputs.items()
+    }
+    return Scores((job.unit.key,), split, tuple(corpus.ids[i] for i in rows), tasks)
+
+
+def save(path: Path, trained: Trained) -> None:
+    """Write a unit's scores as one NPZ file, whole or not at all."""
+    arrays: dict[str, Any] = {}
+    about = {k: getattr(trained, k) for k in ("seconds", "head_shift", "encoder_shift")}
+    for scores in (trained.validation, trained.test):
+        names = list(scores.tasks)
+        about[scores.split] = {"units": scores.units, "ids": scores.ids, "tasks": names}
+        arrays[f"{scores.split}_outputs"] = np.stack([scores.tasks[n].outputs for n in names])  # [T, N]
+        arrays[f"{scores.split}_targets"] = np.stack([scores.tasks[n].targets for n in names])
+    beside = path.with_suffix(".tmp.npz")
+    np.savez_compressed(beside, about=json.dumps(about), **arrays)
+    beside.replace(path)
+
+
+def load(path: Path) -> Trained:
+    """Read what `save` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        about = json.loads(str(file["about"]))
+        parts = {}
+        for split in ("validation", "test"):
+            outputs, targets = file[f"{split}_outputs"], file[f"{split}_targets"]
+            tasks = {
+                name: TaskScores(outputs[i], targets[i], np.ones(outputs.shape[1], bool))
+                for i, name in enumerate(about[split]["tasks"])
+            }
+            parts[split] = Scores(tuple(about[split]["units"]), split, tuple(about[split]["ids"]), tasks)
+    return Trained(
+        parts["validation"], parts["test"], *(about[k] for k in ("seconds", "head_shift", "encoder_shift"))
+    )

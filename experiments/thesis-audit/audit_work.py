@@ -1,0 +1,148 @@
+"""The audit's units: which there are, training what is missing, and what the kept ones came to."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from audit_rows import Figures, Row, child_of, figures, rows
+from audit_training import key_of, load, save, train_with
+
+from mtlv.grouping import stability
+from mtlv.plan import gather
+from mtlv.running.resolve import Child
+from mtlv.running.workbench import Workbench
+from mtlv.settings import Suite
+
+PACKAGES = ("torch", "transformers", "numpy", "scikit-learn")
+GROUPED = ("gmtl-names", "gmtl-descriptions", "gmtl-random", "gmtl-codes")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A row with one seed and its units."""
+
+    row: Row
+    seed: int
+    child: Child
+    first_seed: int
+
+    @property
+    def urgency(self) -> tuple[int, int, int]:
+        """All rows once, then more seeds of the cheap ones, then the extra rows, then the rest."""
+        cheap = len(self.child.jobs) == 1
+        first = self.seed == self.first_seed
+        waves = ((not self.row.extra and first), (not self.row.extra and cheap), first)
+        wave = next((number for number, holds in enumerate(waves) if holds), len(waves))
+        return wave, self.seed, len(self.child.jobs)
+
+
+class Audit:
+    """Rows, their units and where those are kept."""
+
+    def __init__(self, suite: Suite, units: Path) -> None:
+        self.suite, self.units, self.bench = suite, units, Workbench()
+        units.mkdir(parents=True, exist_ok=True)
+        seeds = suite.members[0].settings.seeds
+        works = [
+            Work(row, seed, child_of(row, seed, suite, self.bench), seeds[0])
+            for row in rows()
+            for seed in seeds
+        ]
+        self.works = sorted(works, key=lambda work: work.urgency)
+
+    def path(self, key: str) -> Path:
+        return self.units / f"{key}.npz"
+
+    def missing(self) -> Iterator[tuple[Work, int]]:
+        """Units that are still to be trained, each once: the row and the unit's place in it."""
+        seen = set()
+        for work in self.works:
+            for place, job in enumerate(work.child.jobs):
+                key = key_of(job, work.row.defects)
+                if key not in seen and not self.path(key).exists():
+                    yield work, place
+                seen.add(key)
+
+    def train(self, minutes: float | None, say: Callable[[str], None]) -> None:
+        """Train what is missing; with a limit, start no unit after so many minutes."""
+        begun, todo = time.monotonic(), list(self.missing())
+        for number, (work, place) in enumerate(todo, start=1):
+            if minutes is not None and time.monotonic() - begun > 60 * minutes:
+                say(f"time is up: {len(todo) - number + 1} units are left for another time")
+                return
+            job = work.child.jobs[place]
+            trained = train_with(job, self.bench.material(job.settings), work.row.defects)
+            save(self.path(key_of(job, work.row.defects)), trained)
+            where = f"{work.row.id}, seed {work.seed}, model {place + 1} of {len(work.child.jobs)}"
+            say(f"[{number}/{len(todo)}] {where}: {trained.seconds:.0f} s")
+
+    def found(self) -> dict[str, dict[int, Figures]]:
+        """Figures of every row and seed whose units are all there."""
+        out: dict[str, dict[int, Figures]] = {}
+        for work in self.works:
+            paths = [self.path(key_of(job, work.row.defects)) for job in work.child.jobs]
+            if not all(path.exists() for path in paths):
+                continue
+            parts = [load(path) for path in paths]
+            out.setdefault(work.row.id, {})[work.seed] = figures(
+                gather([part.validation for part in parts]),
+                gather([part.test for part in parts]),
+                names=self.bench.corpus(work.child.jobs[0].settings.data).names,
+                scoring=work.row.scoring,
+                settings=work.child.jobs[0].settings,
+            )
+        return out
+
+    def about(self) -> dict[str, object]:
+        """Data, groups and machine, as found."""
+        work = self.works[0]
+        fold, settings = work.child.fold, work.child.jobs[0].settings
+        parts = [load(path) for path in sorted(self.units.glob("*.npz"))]
+        return {
+            "documents": {p: len(fold.part(p)) for p in ("train", "validation", "test")},
+            "data_digest": self.bench.corpus(settings.data).digest,
+            "steps_per_model": -(-len(fold.train) // settings.training.batch_size) * settings.training.epochs,
+            "groups": self.groups(),
+            "agreement_with_names": self.agreement(),
+            "weights_moved_by": self.moved(),
+            "units": len(parts),
+            "minutes": round(sum(part.seconds for part in parts) / 60, 1),
+            "python": platform.python_version(),
+            "packages": {name: version(name) for name in PACKAGES},
+        }
+
+    def groups(self) -> dict[str, list[list[str]]]:
+        """Groups of each grouped row with the first seed."""
+        out: dict[str, list[list[str]]] = {}
+        for work in self.works:
+            if work.row.id in GROUPED:
+                found = work.child.groups
+                out.setdefault(work.row.id, [list(group) for group in found.groups] if found else [])
+        return out
+
+    def agreement(self) -> dict[str, float]:
+        """Adjusted Rand index of each grouping against the groups by names."""
+        labels = {row: _labels(groups) for row, groups in self.groups().items()}
+        reference = labels.pop("gmtl-names")
+        order = sorted(reference)
+        variants = {row: [found[name] for name in order] for row, found in labels.items()}
+        return stability(variants, [reference[name] for name in order])
+
+    def moved(self) -> dict[str, dict[str, float]]:
+        """Mean absolute change of a weight of heads and encoder, for GMHL's first seed."""
+        out = {}
+        for work in self.works:
+            path = self.path(key_of(work.child.jobs[0], work.row.defects))
+            if work.row.member == "gmhl" and work.seed == work.first_seed and path.exists():
+                unit = load(path)
+                out[work.row.id] = {"heads": unit.head_shift, "encoder": unit.encoder_shift}
+        return out
+
+
+def _labels(groups: list[list[str]]) -> dict[str, int]:
+    return {name: number for number, group in enumerate(groups) for name in group}

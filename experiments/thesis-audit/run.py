@@ -1,0 +1,55 @@
+"""What each known defect of the MTLV thesis's code does to its numbers, on one corpus and one encoder.
+
+    python experiments/thesis-audit/run.py data.path=FOLDER_OR_FILE [key=value ...] [--minutes 60]
+
+Trained units are kept in a folder: the same command goes on where it was stopped, and writes the table
+of what is there. `README.md` says what each defect is and what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+from audit_report import draw, measured, table, write_csv, write_seeds
+from audit_rows import rows
+from audit_work import Audit
+
+from mtlv.settings import load_suite
+
+HERE = Path(__file__).parent
+
+
+def report(audit: Audit, out: Path) -> str:
+    """Write table, figures per seed, picture and what they were made with into `out`; what was done."""
+    lines = measured(rows(), audit.found())
+    if not any(line.differences for line in lines):
+        return "no row and its twin are both there yet: nothing to report"
+    out.mkdir(parents=True, exist_ok=True)
+    write_csv(lines, out / "audit.csv")
+    write_seeds(lines, out / "seeds.csv")
+    (out / "audit.md").write_text(table(lines), encoding="utf-8")
+    (out / "about.json").write_text(json.dumps(audit.about(), indent=1, ensure_ascii=False) + "\n")
+    draw(lines, out / "audit.png", title="What each defect does to the numbers, in points beside the dots")
+    return f"wrote {out}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command; see the module's first lines."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("changes", nargs="*", help="key=value, laid over config.yml")
+    parser.add_argument("--minutes", type=float, help="start no unit after so many minutes")
+    parser.add_argument("--units", type=Path, default=Path("mtlv-store/thesis-audit"), help="kept units")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="where table and picture go")
+    given = parser.parse_intermixed_args(arguments)
+    audit = Audit(load_suite(HERE / "config.yml", given.changes), given.units)
+    audit.train(given.minutes, partial(print, flush=True))
+    print(report(audit, given.out))
+
+
+if __name__ == "__main__":
+    main()
