@@ -1,0 +1,215 @@
+"""Tasks: F1 of every task under every run, what each gains over the baseline, and which tasks those are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mtlv.compare.blocks import Baseline, Block, Column, Figure, Row, Section, Table, Text
+from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.compare.palette import DIVERGING, SEQUENTIAL, run_colour
+from mtlv.compare.sections.heatmap import Cells, heatmap
+from mtlv.compare.sections.parts import known, listed, of_run, tip
+
+FIGURES = ("precision", "recall", "average_precision", "threshold")
+BASELINE = Baseline("value", ("task",))
+NAMED = 3  # tasks that the text names as gaining and losing most
+FITTED = 8  # tasks, the fewest through which a line of trend is drawn
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has figures of tasks."""
+    rows = [row for run in comparison.runs for task in comparison.tasks for row in _rows(run, task)]
+    if not rows:
+        return None
+    blocks: list[Block] = [_f1(comparison, rows)]
+    if len(comparison.runs) > 1:
+        blocks = [*_finding(comparison, rows), *blocks, _gain(comparison, rows), _scatter(comparison, rows)]
+    blocks.append(_table(comparison, rows))
+    intro = "Which tasks a run does well on, and which it helps or hurts against another run."
+    return Section("tasks", "Tasks", intro, blocks)
+
+
+def _rows(run: ComparedRun, task: TaskInfo) -> list[dict[str, Any]]:
+    """Mean figures of a task over a run's children; nothing where it has none."""
+    mean, sd = mean_and_sd(run.of_task(task.name))
+    if known(mean) is None:
+        return []
+    figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
+    fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(run.of_task(task.name))}
+    fields |= {"support": known(task.support), "frequency": known(task.frequency)}
+    return [of_run(run) | fields | figures]
+
+
+def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
+    """Rows with nothing that a figure does not read."""
+    return [{name: row[name] for name in ("run", "name", "task", "value", *fields)} for row in rows]
+
+
+def _f1(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+    lowest = min(0.9, int(10 * min(row["value"] for row in rows)) / 10)
+    cells = Cells(
+        "value",
+        ".2f",
+        {"type": "linear", "scheme": SEQUENTIAL, "domain": [lowest, 1]},
+        "F1",
+        dark_text=f"datum.value > {lowest + 0.62 * (1 - lowest):.4f}",
+        tips=(
+            tip("value", "F1, mean", ".4f"),
+            tip("sd", "standard deviation", ".4f"),
+            tip("children", "n", "d"),
+        ),
+    )
+    caption = (
+        "F1 of each task on the test set, mean over a run's folds and seeds, at thresholds fitted on "
+        "validation documents. Tasks stand in the order of their support: the number of test documents that "
+        "have the label, drawn on the left. Brighter is better."
+    )
+    spec = heatmap(comparison, cells)
+    return Figure(
+        "tasks_f1", "F1 of each task", caption, spec, _only(rows, "sd", "children", "support"), wide=True
+    )
+
+
+def _gain(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+    reach = _reach(rows)
+    cells = Cells(
+        "delta",
+        "+.2f",
+        {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]},
+        "gain in F1",
+        dark_text=f"abs(datum.delta) < {0.62 * reach:.4f}",
+        tips=(tip("delta", "gain in F1", "+.4f"), tip("value", "F1, mean", ".4f")),
+    )
+    caption = (
+        "F1 of each task minus that of the baseline run: blue cells gain, orange cells lose, pale ones stay "
+        "the same. The scale is the same to both sides and for every baseline, whose own column "
+        "is 0. A gain on a label with little support rests on few documents."
+    )
+    spec = heatmap(comparison, cells)
+    title = "Gain over the baseline, task by task"
+    return Figure("tasks_gain", title, caption, spec, _only(rows, "support"), BASELINE, wide=True)
+
+
+def _reach(rows: Sequence[Row]) -> float:
+    """The largest difference of any two runs on a task: no baseline gives a larger one."""
+    ends: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        low, high = ends.get(row["task"], (row["value"], row["value"]))
+        ends[row["task"]] = min(low, row["value"]), max(high, row["value"])
+    return max(0.01, *(high - low for low, high in ends.values()))
+
+
+def _scatter(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+    field, title = "support", "test documents with the label (log scale)"
+    if any(row["frequency"] for row in rows):
+        field, title = "frequency", f"share of {title}"
+    caption = (
+        "A dot is a task under a run: to the left the rare labels, above the line those that gain over the "
+        "baseline. The thesis claims that learning in groups helps rare labels most: then dots rise to the "
+        "left."
+    )
+    if len(comparison.tasks) >= FITTED:
+        caption += " A thin line is a least-squares fit on the logarithm, a help for the eye and no test."
+    spec = _scatter_spec(comparison, field, title)
+    shown = [row for row in _only(rows, "support", field) if row[field]]
+    heading = "Gain over the baseline against label frequency"
+    return Figure("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)
+
+
+def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, Any]:
+    percent = ".2~p" if field == "frequency" else "d"
+    x = {
+        "field": field, "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 12},
+        "axis": {"title": title, "format": percent, "grid": False, "tickCount": 6},
+    }  # fmt: skip
+    y = {"field": "delta", "type": "quantitative", "title": "gain in F1", "axis": {"format": "+.2~f"}}
+    tips = [
+        tip("task"), tip("name", "run"), tip("delta", "gain in F1", "+.4f"), tip("value", "F1, mean", ".4f"),
+        tip("support", "positive test documents", ".4~g"),
+    ]  # fmt: skip
+    dots: dict[str, Any] = {
+        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.75},
+        "encoding": {"x": x, "y": y, "color": run_colour(comparison), "tooltip": tips},
+    }
+    zero = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}}
+    layers = [zero, dots, *([_trend(x, y, comparison)] if len(comparison.tasks) >= FITTED else [])]
+    return {"width": "container", "height": 340, "transform": without_baseline(), "layer": layers}
+
+
+def without_baseline() -> list[dict[str, Any]]:
+    """Leave out rows without a difference, and the run whose differences are all 0: the baseline."""
+    return [
+        {"filter": "isValid(datum.delta)"},
+        {"calculate": "abs(datum.delta)", "as": "apart"},
+        {"joinaggregate": [{"op": "max", "field": "apart", "as": "most"}], "groupby": ["run"]},
+        {"filter": "datum.most > 0"},
+    ]
+
+
+def _trend(x: Mapping[str, Any], y: Mapping[str, Any], comparison: Comparison) -> dict[str, Any]:
+    fit = {"regression": "delta", "on": x["field"], "method": "log", "groupby": ["name"]}
+    colour = run_colour(comparison)
+    return {
+        "transform": [fit],
+        "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.7},
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": [tip("name", "run, its trend")]},
+    }
+
+
+def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[Text]:
+    """Which tasks gain and lose most against the first baseline, and in which run."""
+    base = comparison.run(comparison.baseline)
+    own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
+    others = [row for row in rows if row["run"] != base.key and row["task"] in own]
+    gains = sorted(((row["value"] - own[row["task"]], row) for row in others), key=lambda one: -one[0])
+    if not gains:
+        return []
+    up = _first_of_each(one for one in gains if one[0] > 0)
+    down = _first_of_each(one for one in reversed(gains) if one[0] < 0)
+    said = f"Against “{base.name}”, {_share(gains)}."
+    said += f" Most is gained on {_named(up)}." if up else ""
+    said += f" Most is lost on {_named(down)}." if down else ""
+    return [Text(f"{said} These are means; with little support they move much by chance.", "finding")]
+
+
+def _share(gains: Sequence[tuple[float, Row]]) -> str:
+    up = sum(gain > 0 for gain, _ in gains)
+    down = sum(gain < 0 for gain, _ in gains)
+    return f"{up} of {len(gains)} task figures of the other runs are higher and {down} are lower"
+
+
+def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]]:
+    """The first gain of each task, as many as the text names."""
+    firsts: dict[str, tuple[float, Row]] = {}
+    for gain, row in gains:
+        firsts.setdefault(row["task"], (gain, row))
+    return list(firsts.values())[:NAMED]
+
+
+def _named(gains: Sequence[tuple[float, Row]]) -> str:
+    return listed(
+        f"“{row['task']}” ({gain:+.3f} in “{row['name']}”, support {row['support']:g})" for gain, row in gains
+    )
+
+
+def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    columns = [
+        Column("task", "task", kind="text"),
+        Column("name", "run", kind="text"),
+        Column("support", "support", digits=0),
+        Column("value", "F1", spread="sd"),
+        Column("precision", "precision"),
+        Column("recall", "recall"),
+        Column("average_precision", "average precision"),
+        Column("threshold", "threshold", digits=2),
+    ]
+    if len(comparison.runs) > 1:
+        columns.insert(4, Column("delta", "gain in F1", signed=True))
+    caption = (
+        "Means over a run's folds and seeds on the test set, F1 with its standard deviation; support is the "
+        "mean number of positive test documents, the gain is over the baseline run."
+    )
+    order = {task.name: at for at, task in enumerate(comparison.tasks)}
+    ordered = sorted(rows, key=lambda row: order[row["task"]])
+    return Table("tasks", "Every task under every run", caption, columns, ordered, BASELINE)
