@@ -105,6 +105,7 @@ class Audit:
         parts = [load(path) for path in sorted(self.units.glob("*.npz"))]
         return {
             "documents": {p: len(fold.part(p)) for p in ("train", "validation", "test")},
+            "encoder": {"name": Path(settings.encoder.name).name, "digest": work.child.jobs[0].unit.start},
             "data_digest": self.bench.corpus(settings.data).digest,
             "steps_per_model": -(-len(fold.train) // settings.training.batch_size) * settings.training.epochs,
             "groups": self.groups(),

@@ -28,7 +28,7 @@ KEPT = 104  # BERT's special tokens have ids up to 103, and stay where they are
 
 
 def trim(encoder: Encoder, texts: Sequence[str], folder: Path) -> Encoder:
-    """Write `encoder` with the word vectors that `texts` use into `folder` and return it as loaded from there.
+    """Write `encoder` with the word vectors that `texts` use into `folder`, and load it from there.
 
     Raises:
         ValueError: the smaller encoder gives other tokens or vectors.

@@ -1,0 +1,276 @@
+"""The audit's defects are really in effect, and without them its path is the package's own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.errors import PlanError
+from mtlv.evaluation import evaluate, fit_thresholds
+from mtlv.models.encoder import load_encoder
+from mtlv.plan import Scores, TaskScores
+from mtlv.running.observer import Observer
+from mtlv.running.train_unit import Listeners, train_unit
+from mtlv.settings import Suite, load_suite
+from mtlv.training.embed import embed_texts
+
+AUDIT = Path(__file__).resolve().parents[3] / "experiments" / "thesis-audit"
+sys.path.insert(0, str(AUDIT))
+
+import audit_report  # noqa: E402
+import audit_rows  # noqa: E402
+import audit_training  # noqa: E402
+import run  # noqa: E402
+import trim  # noqa: E402
+from audit_rows import Row, Scoring  # noqa: E402
+from audit_training import Defects  # noqa: E402
+from audit_work import Audit  # noqa: E402
+
+WORDS = {
+    "C01": "sepsis after infection",
+    "C04": "tumour of the breast",
+    "C06": "ulcer of the stomach",
+    "C10": "stroke and dementia",
+    "C14": "infarction of the heart",
+}
+NAMES = (
+    *("Bacterial Infections and Mycoses", "Neoplasms", "Digestive System Diseases"),
+    *("Nervous System Diseases", "Cardiovascular Diseases"),
+)
+
+
+@pytest.fixture(scope="module")
+def ohsumed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """80 documents of up to three of five classes, in the archive's own layout."""
+    root, rng = tmp_path_factory.mktemp("ohsumed"), np.random.default_rng(0)
+    for number in range(80):
+        codes = rng.choice(list(WORDS), size=rng.integers(1, 4), replace=False)
+        text = f"Case {number}: " + ", ".join(WORDS[code] for code in codes)
+        for code in codes:
+            place = root / ("test" if number % 4 == 0 else "training") / code / f"{number:07d}"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def changes(ohsumed: Path) -> list[str]:
+    return [
+        f"data.path={ohsumed}",
+        "data.limit=null",
+        f"data.labels=[{', '.join(NAMES)}]",
+        "encoder=tiny",
+        "grouping.k=2",
+        "grouping.k_max=4",
+        "training.epochs=2",
+        "training.device=cpu",
+        "seed=[0, 1]",
+    ]
+
+
+@pytest.fixture(scope="module")
+def suite(changes: list[str]) -> Suite:
+    return load_suite(AUDIT / "config.yml", changes)
+
+
+@pytest.fixture(scope="module")
+def audit(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    return Audit(suite, tmp_path_factory.mktemp("units"))
+
+
+@pytest.fixture
+def job_of(audit: Audit) -> Callable:
+    def find(row: str) -> tuple:
+        work = next(work for work in audit.works if work.row.id == row and work.seed == 0)
+        job = work.child.jobs[0]
+        return job, audit.bench.material(job.settings)
+
+    return find
+
+
+@pytest.mark.parametrize("row", ["mtl", "gmhl", "gmtl-names"])
+def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: str) -> None:
+    job, material = job_of(row)
+    record, _ = train_unit(job, material, Listeners(Observer(), lambda *_: None, lambda _: 0))
+    ours = audit_training.train_with(job, material, Defects())
+    for own, theirs in ((ours.validation, record.validation), (ours.test, record.test)):
+        assert own.ids == theirs.ids
+        for name in job.unit.model.tasks:
+            np.testing.assert_array_equal(own.tasks[name].outputs, theirs.tasks[name].outputs)
+            np.testing.assert_array_equal(own.tasks[name].targets, theirs.tasks[name].targets)
+
+
+def test_frozen_heads_stay_and_trained_heads_move(job_of: Callable) -> None:
+    job, material = job_of("gmhl")
+    frozen = audit_training.train_with(job, material, Defects(frozen_heads=True))
+    honest = audit_training.train_with(job, material, Defects())
+    assert frozen.head_shift == 0
+    assert frozen.encoder_shift > 0
+    assert honest.head_shift > 0
+
+
+def test_hidden_heads_have_the_first_weights_of_a_plain_linear_layer(job_of: Callable) -> None:
+    job, material = job_of("gmhl")
+    model = audit_training._build(job, material)
+    before = audit_training._weights(model)[0]
+    audit_training.hide_heads(model, seed=0)
+    after = audit_training._weights(model)[0]
+    bound = 1 / np.sqrt(material.encoder.width)  # nn.Linear draws uniformly within it
+    assert not np.array_equal(before, after)
+    assert np.abs(after).max() <= bound
+    assert np.abs(after).max() > 0.9 * bound
+    assert not any(parameter.requires_grad for parameter in model.heads.parameters())
+
+
+def test_orders(job_of: Callable) -> None:
+    job, material = job_of("mtl")
+    targets = {name: np.asarray(material.corpus.targets[name]) for name in job.unit.model.tasks}
+    documents = audit_training.Documents(material.tokens, targets, job.fold.train)
+
+    def epochs(order: str) -> list[list[list[int]]]:
+        make = lambda epoch: audit_training.batches(documents, material, job, order=order, epoch=epoch)  # noqa: E731
+        return [[batch.index.tolist() for batch in make(epoch)] for epoch in (0, 1)]
+
+    shuffled, once, folders = (epochs(order) for order in audit_training.ORDERS)
+    for found in (*shuffled, *once, *folders):
+        assert sorted(row for batch in found for row in batch) == job.fold.train.tolist()
+    assert shuffled[0] != shuffled[1]
+    assert once[0] == once[1] == shuffled[0]
+    assert folders[0] == folders[1]
+    first = material.corpus.matrix()[[row for batch in folders[0] for row in batch]].argmax(axis=1)
+    assert (np.diff(first) >= 0).all()
+
+
+def _scores(split: str, outputs: list[float], targets: list[int]) -> Scores:
+    task = TaskScores(np.array(outputs), np.array(targets), np.ones(len(targets), bool))
+    return Scores(("unit",), split, tuple(map(str, range(len(targets)))), {"a": task})
+
+
+def test_a_threshold_from_test_labels_fits_the_test_part_and_the_package_refuses_it(suite: Suite) -> None:
+    validation = _scores("validation", [0.1, 0.2, 0.62, 0.64], [0, 0, 1, 1])
+    test = _scores("test", [0.1, 0.72, 0.74, 0.8], [0, 0, 0, 1])
+    settings = suite.members[0].settings
+    honest, wrong, six = (
+        audit_rows.figures(validation, test, names=("a",), scoring=scoring, settings=settings)
+        for scoring in (Scoring(), Scoring("test"), Scoring("test", thesis_grid=True))
+    )
+    assert honest["f1_macro"] == pytest.approx(0.5)
+    assert wrong["threshold"] == 0.75
+    assert wrong["f1_macro"] == 1
+    assert six["threshold"] == 0.8
+    with pytest.raises(PlanError, match="fitted on validation scores only"):
+        fit_thresholds(test, ["a"], scope="per_plan", fixed=0.5, grid=(0.5,))
+
+
+def test_honest_figures_are_the_packages_and_swapped_columns_are_swapped(suite: Suite) -> None:
+    rng = np.random.default_rng(3)
+    names, settings = ("a", "b", "c"), suite.members[0].settings
+
+    def scores(split: str) -> Scores:
+        tasks = {n: _scores(split, rng.random(40).tolist(), rng.integers(0, 2, 40).tolist()) for n in names}
+        return replace(tasks["a"], tasks={name: one.tasks["a"] for name, one in tasks.items()})
+
+    validation, test = scores("validation"), scores("test")
+    honest, swapped = (
+        audit_rows.figures(validation, test, names=names, scoring=scoring, settings=settings)
+        for scoring in (Scoring(), Scoring(swapped=True))
+    )
+    plan = evaluate(test, names, dict.fromkeys(names, honest["threshold"])).plan.as_dict()
+    assert {metric: plan[metric] for metric in audit_rows.METRICS} == {
+        metric: honest[metric] for metric in audit_rows.METRICS
+    }
+    assert honest["hamming_score"] > honest["subset_accuracy"]
+    assert swapped["subset_accuracy"] == honest["hamming_score"]
+    assert swapped["hamming_score"] == honest["subset_accuracy"]
+    assert swapped["f1_macro"] == honest["f1_macro"]
+
+
+def test_code_groups_embed_the_codes(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def spy(encoder: object, texts: list[str], **_: object) -> np.ndarray:
+        seen.extend(texts)
+        return np.arange(len(texts), dtype=np.float32)[:, None] ** 3
+
+    monkeypatch.setattr(audit_rows, "embed_texts", spy)
+    settings = next(m.settings for m in audit.suite.members if m.name == "gmtl names")
+    groups = audit_rows.code_groups(settings, audit.bench)
+    assert seen == list(WORDS)
+    assert sorted(name for members in groups for name in members) == sorted(NAMES)
+    assert len(groups) == 2
+
+
+def test_each_seed_draws_its_own_random_groups_of_the_same_sizes(audit: Audit) -> None:
+    works = [work for work in audit.works if work.row.id in ("gmtl-names", "gmtl-random")]
+    sizes = {work.row.id: set() for work in works}
+    for work in works:
+        assert work.child.groups is not None
+        sizes[work.row.id].add(tuple(sorted(work.child.groups.grouping.sizes)))
+    assert sizes["gmtl-names"] == sizes["gmtl-random"]
+    seeds = {job.settings.grouping.seed for w in works if w.row.id == "gmtl-random" for job in w.child.jobs}
+    assert seeds == {0, 1}
+
+
+def test_every_twin_is_a_row_before_its_own() -> None:
+    seen: set[str] = set()
+    for row in audit_rows.rows():
+        assert row.id not in seen
+        assert row.twin is None or row.twin in seen
+        seen.add(row.id)
+
+
+def test_verdicts() -> None:
+    row = Row("x", "X", "mtl", "y")
+
+    def said(own: list[float], twin: list[float]) -> str:
+        found = {
+            name: {s: dict.fromkeys((*audit_rows.METRICS, "threshold"), v) for s, v in enumerate(values)}
+            for name, values in (("x", own), ("y", twin))
+        }
+        line = next(line for line in audit_report.measured([row], found))
+        return audit_report.verdict(line, "f1_macro")
+
+    assert said([0.5, 0.6, 0.7], [0.5, 0.6, 0.7]) == "none"
+    assert said([0.55, 0.65, 0.75], [0.5, 0.6, 0.7]) == "within the seeds' spread"
+    assert said([0.2, 0.3, 0.4], [0.5, 0.6, 0.7]) == "above the seeds' spread"
+    assert said([0.2, 0.3], [0.5, 0.6]) == "above the seeds' spread, few seeds"
+    assert said([0.2], [0.5]) == "one seed: not known"
+
+
+def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Path, capsys) -> None:
+    places = ["--units", str(tmp_path / "units"), "--out", str(tmp_path / "out")]
+    arguments = [*changes, "seed=0", "training.epochs=1", *places]
+    run.main([*arguments, "--minutes", "0"])
+    assert "time is up" in capsys.readouterr().out
+    run.main(arguments)
+    first = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    assert set(first) == {"audit.csv", "audit.md", "audit.png", "seeds.csv", "about.json"}
+    capsys.readouterr()
+    run.main(arguments)
+    assert capsys.readouterr().out.splitlines() == [f"wrote {tmp_path / 'out'}"]
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == first
+    with (tmp_path / "out" / "seeds.csv").open() as file:
+        found = {(line["row"], line["seed"]): line for line in csv.DictReader(file)}
+    assert {row for row, _ in found} == {row.id for row in audit_rows.rows()}
+    assert found["gmtl-swapped", "0"]["subset_accuracy"] == found["gmtl-names", "0"]["hamming_score"]
+    assert found["mtl-test", "0"]["f1_macro"] >= found["mtl", "0"]["f1_macro"]
+    moved = json.loads(first["about.json"])["weights_moved_by"]
+    assert {name: values["heads"] == 0 for name, values in moved.items() if "frozen" in name}
+    assert moved["gmhl-all"]["heads"] == 0 < moved["gmhl"]["heads"]
+
+
+def test_a_trimmed_encoder_computes_the_same(tmp_path: Path) -> None:
+    texts = [f"word{n} means thing{n * 7}, no more than {n}" for n in range(300)]
+    encoder, used = load_encoder("tiny", texts=texts), texts[:20]
+    small = trim.trim(encoder, used, tmp_path / "small")
+    assert len(small.tokenizer) < len(encoder.tokenizer) == encoder.module.config.vocab_size
+    assert small.module.get_input_embeddings().num_embeddings == len(small.tokenizer)
+    vectors = [embed_texts(e, used, special_tokens=True, max_length=32) for e in (encoder, small)]
+    np.testing.assert_array_equal(*vectors)
