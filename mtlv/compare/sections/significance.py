@@ -66,9 +66,9 @@ def _table(tested: Sequence[Tested]) -> Table:
         "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction runs "
         f"over the {counted} Wilcoxon and the {counted_t} t-tests of this table, hidden rows included. No p "
         f"stands where the pairs are too few to decide at {ALPHA:g} (Wilcoxon needs {fewest_pairs()}). The "
-        f"interval of the mean difference is a percentile bootstrap of {RESAMPLES:,} resamples over folds and "
-        "seeds; with fewer than about ten pairs it is too narrow. The effect r goes from -1 (other always "
-        "better) to +1, d_z is the mean in standard deviations. Over documents: "
+        f"interval of the mean difference is a percentile bootstrap of {RESAMPLES:,} resamples over folds "
+        "and seeds; with fewer than about ten pairs it is too narrow. The effect r goes from -1 (other "
+        "always better) to +1, d_z is the mean in standard deviations. Over documents: "
         f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens.",
         COLUMNS,
         [_row(pair) for pair in tested],
@@ -119,9 +119,9 @@ def _forest(comparison: Comparison, tested: Sequence[Tested]) -> Figure:
         "significance_forest",
         "Differences between runs",
         "The mean difference in macro F1 of each pair of runs (dot) with its 95% interval (line). Solid: "
-        "over folds and seeds; dashed: over test documents drawn anew. Right of zero the first run is better, "
-        "left of it the second; a line that holds zero is grey and decides nothing. The p-values stand in "
-        "the table.",
+        "over folds and seeds; dashed: over test documents drawn anew. Right of zero the first run is "
+        "better, left of it the second; a line that holds zero is grey and decides nothing. The p-values "
+        "stand in the table.",
         FOREST,
         [row for pair in tested for row in _forest_rows(pair, short)],
         wide=True,

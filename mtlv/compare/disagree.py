@@ -1,0 +1,64 @@
+"""The test documents on which two runs disagree most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from mtlv.compare.blocks import Disagreement, DocumentRow
+from mtlv.compare.comparison import ComparedRun, Comparison
+from mtlv.compare.pairs import comparable, tasks_of
+from mtlv.compare.pooled import DocumentMeans, by_document
+
+DOCUMENTS = 8  # shown for a pair
+SCORES = 6  # tasks of a document that are shown besides its positive ones
+MISSING = "The texts of some documents are not at hand; `mtlv compare --data PATH` names the corpus."
+
+
+def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
+    """For all pairs of `runs` with the same data the documents that differ most; nothing without scores."""
+    names = [task.name for task in comparison.tasks]
+    means: dict[str, tuple[list[str], DocumentMeans]] = {}
+    for run in runs:
+        own = [name for name in names if name in tasks_of(run)]
+        found = by_document(run, own) if own else None
+        if found is not None:
+            means[run.key] = own, found
+    pairs = {
+        (a.key, b.key): _documents(means[a.key][0], means[a.key][1], means[b.key][1])
+        for a, b in combinations([run for run in runs if run.key in means], 2)
+        if comparable(a, b)
+    }
+    if not pairs:
+        return []
+    shown = {document.id for documents in pairs.values() for document in documents}
+    texts = {i: comparison.texts[i] for i in sorted(shown) if i in comparison.texts}
+    missing = "" if len(texts) == len(shown) else MISSING
+    caption = (
+        f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of the "
+        "distance between their probabilities, averaged over folds and seeds. Shown are the tasks that "
+        "differ most and all that apply."
+    )
+    return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
+
+
+def _documents(names: Sequence[str], one: DocumentMeans, other: DocumentMeans) -> list[DocumentRow]:
+    """The documents of both that differ most."""
+    ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
+    left, right, truth = one.outputs[mine], other.outputs[theirs], one.targets[mine]
+    apart = np.abs(left - right)
+    known = ~np.isnan(apart)
+    apart = np.where(known, apart, 0.0)
+    distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    found = []
+    for n in np.lexsort((ids, -distance))[:DOCUMENTS]:
+        if distance[n] == 0:
+            break
+        order = np.argsort(-apart[n], kind="stable")
+        most = set(order[:SCORES].tolist())
+        kept = [t for t in order.tolist() if known[n, t] and (t in most or truth[n, t])]
+        scores = [(names[t], float(left[n, t]), float(right[n, t]), bool(truth[n, t])) for t in kept]
+        found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
+    return found

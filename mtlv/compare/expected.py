@@ -1,0 +1,160 @@
+"""Published numbers from a CSV file, each beside the run that it belongs to."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from mtlv.compare.comparison import ComparedRun, Published
+from mtlv.errors import DataError, MtlvError, nearest
+from mtlv.evaluation import PlanMetrics
+
+NEEDED = ("row", "metric", "value")
+ALSO = ("spread", "note")
+TAGS = ("architecture", "encoder", "dataset")
+OF_TASKS = ("f1", "precision", "recall", "average_precision")
+SCORES = frozenset({field.name for field in fields(PlanMetrics)} | set(OF_TASKS))
+BEFORE = ("", "test/", "time/", "cost/")  # what may stand before a metric's name as tracked
+
+
+def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, ...]:
+    """Read published numbers from a CSV file with a header, in UTF-8.
+
+    Columns: `row` (its name in the paper), `metric`, `value`; `spread` and `note` if there are any. All
+    others select the run: `architecture`, `encoder`, `dataset`, or the key of a setting such as
+    `grouping.k`. An empty cell there fits any run. A number that fits no run, or several, has nothing
+    measured beside it, and its note says so.
+
+    A metric is one of the test part (`f1_macro`), of a task (`f1/TASK`), or of the cost (`train_seconds`: of
+    one fold, in seconds). Scores are fractions in [0, 1]: percentages of a paper are divided by 100 in the
+    file.
+
+    Raises:
+        DataError: the file cannot be read, a column is missing or unknown, or a number is none or not a
+            fraction; all wrong lines at once, as `FILE:LINE`.
+    """
+    lines = _lines(path)
+    if not lines:
+        raise DataError(f"`{path}` is empty", allowed=f"a header with the columns {', '.join(NEEDED)}")
+    header = [name.strip() for name in lines[0][1]]
+    _check_header(path, header, runs)
+    found: list[Published] = []
+    errors: list[MtlvError] = []
+    for number, cells in lines[1:]:
+        try:
+            found.append(_published(f"{path}:{number}", header, cells, runs))
+        except DataError as error:
+            errors.append(error)
+    if errors:
+        raise DataError.all_of(errors)
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Rows that are not empty, with the number of their last line."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"`{path}` cannot be read: {reason}", then="give a CSV file in UTF-8") from None
+
+
+def _check_header(path: Path, header: Sequence[str], runs: Sequence[ComparedRun]) -> None:
+    missing = [name for name in NEEDED if name not in header]
+    if missing:
+        raise DataError(
+            f"`{path}` has no column {', '.join(f'`{name}`' for name in missing)}",
+            got=", ".join(header),
+            then="see `mtlv compare --help` for the columns",
+        )
+    doubled = sorted({name for name in header if header.count(name) > 1})
+    if doubled:
+        raise DataError(f"`{path}` has a column twice", got=", ".join(doubled))
+    known = {*NEEDED, *ALSO, *TAGS, *(key for run in runs for key in run.params)}
+    for name in header:
+        if "." not in name and name not in known:  # a setting with a dot may be one that no run here has
+            raise DataError(
+                f"`{path}` has an unknown column",
+                got=name or "a column without a name",
+                allowed=f"{', '.join((*NEEDED, *ALSO, *TAGS))}, or the key of a setting",
+                then=nearest(name, known),
+            )
+
+
+def _published(
+    place: str, header: Sequence[str], cells: Sequence[str], runs: Sequence[ComparedRun]
+) -> Published:
+    if len(cells) != len(header):
+        raise DataError(f"`{place}` has {len(cells)} cells", allowed=f"{len(header)}, as the header has")
+    row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
+    for name in ("row", "metric"):
+        if not row[name]:
+            raise DataError(f"`{place}`: `{name}` is empty")
+    share = is_score(row["metric"])
+    value = _number(place, "value", row["value"], share=share)
+    spread = _number(place, "spread", row["spread"], share=share) if row.get("spread") else None
+    wanted = {key: cell for key, cell in row.items() if key not in (*NEEDED, *ALSO) and cell}
+    fitting = [run for run in runs if fits(run, wanted)]
+    if len(fitting) == 1:
+        return Published(row["row"], row["metric"], value, spread, fitting[0].key, row.get("note", ""))
+    why = f"not measured: {_why(len(fitting), wanted, runs)}"
+    note = "; ".join(part for part in (row.get("note", ""), why) if part)
+    return Published(row["row"], row["metric"], value, spread, None, note)
+
+
+def _why(fitting: int, wanted: Mapping[str, str], runs: Sequence[ComparedRun]) -> str:
+    if fitting:
+        return f"{fitting} runs fit"
+    unknown = [key for key in wanted if key not in TAGS and not any(key in run.params for run in runs)]
+    return f"no run has the setting `{unknown[0]}`" if unknown else "no run fits"
+
+
+def _number(place: str, column: str, text: str, *, share: bool) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"`{place}`: `{column}` is not a number", got=text or "nothing")
+    if share and not 0 <= value <= 1:
+        raise DataError(
+            f"`{place}`: `{column}` is not a fraction",
+            got=text,
+            allowed="0 to 1",
+            then="divide percentages by 100",
+        )
+    return value
+
+
+def is_score(metric: str) -> bool:
+    """Whether the metric is a fraction in [0, 1]; counts, times and what is not known are not."""
+    return metric.removeprefix("test/").partition("/")[0] in SCORES
+
+
+def measured(run: ComparedRun, metric: str) -> list[float]:
+    """Values of a metric as a CSV file names it, one per child that has it."""
+    for before in BEFORE:
+        if run.values(before + metric):
+            return run.values(before + metric)
+    figure, _, task = metric.partition("/")
+    return run.of_task(task, figure)
+
+
+def fits(run: ComparedRun, wanted: Mapping[str, str]) -> bool:
+    """Whether the run has each wanted tag or setting; numbers are compared as numbers."""
+    own = {**run.params, "architecture": run.architecture, "encoder": run.encoder, "dataset": run.dataset}
+    return all(key in own and _same(own[key], value) for key, value in wanted.items())
+
+
+def _same(left: str, right: str) -> bool:
+    if left == right:
+        return True
+    try:
+        return float(left) == float(right)
+    except ValueError:
+        return False

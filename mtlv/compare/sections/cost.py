@@ -1,0 +1,210 @@
+"""What quality costs: macro F1 over training time, and the runs that no other run beats in both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mtlv.compare.blocks import Figure, Section, Text
+from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.compare.pairs import short_names
+from mtlv.compare.palette import run_colour
+from mtlv.compare.placement import Scene, place
+from mtlv.compare.sections.parts import known, listed, of_run, tip
+
+F1, SECONDS = "test/f1_macro", "time/train_seconds"
+ALSO = {
+    "documents_per_second": "cost/documents_per_second",
+    "parameters": "cost/parameters",
+    "peak_memory_mb": "cost/peak_memory_mb",
+}
+WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
+EDGE = 40  # pixels between the outermost dots and the frame
+LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
+MARKER, GAP = 12, 2  # pixels
+MOST_NAMED = 6  # runs that the finding names
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has both a macro F1 and a training time."""
+    rows = [row for run in comparison.runs if (row := _row(run)) is not None]
+    if not rows:
+        return None
+    shown = [row for row in rows if row["run"] in comparison.shown]
+    short = short_names([run for run in comparison.runs if run.key in comparison.shown])
+    placed = _offsets(shown, short)
+    for row in rows:
+        label = short.get(row["run"], row["name"])
+        dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(_cut(label)), -LINE))
+        row |= {"label": _cut(label), "dx": dx, "dy": dy}
+    figure = Figure(
+        "cost",
+        "Macro F1 over training time",
+        "Each dot is a run: the mean over its folds and seeds, with one standard deviation of the macro F1 "
+        "as a bar where there are several. Training time is of all models of a run together, on a "
+        "logarithmic axis. The steps are the Pareto front of the runs that are on: the best macro F1 that "
+        "can be had within a time. Filled dots are on it; a hollow one is beaten in both by another run. "
+        "Times hold for the machine they were measured on.",
+        _spec(comparison),
+        rows,
+    )
+    intro = "What more training time buys, and which runs another one beats in time and quality both."
+    return Section("cost", "Cost against quality", intro, [Text(in_words(rows), "finding"), figure])
+
+
+def _row(run: ComparedRun) -> dict[str, Any] | None:
+    (f1, f1_sd), (seconds, seconds_sd) = (mean_and_sd(run.values(key)) for key in (F1, SECONDS))
+    if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
+        return None
+    row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.values(F1))}
+    row |= {"f1_sd": f1_sd, "minutes_sd": None if seconds_sd is None else seconds_sd / 60}
+    if f1_sd is not None:
+        row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
+    return row | {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
+
+
+def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows that are better than every faster one, from fast to slow."""
+    out: list[Mapping[str, Any]] = []
+    for row in sorted(rows, key=lambda row: (row["minutes"], -row["f1"])):
+        if not out or row["f1"] > out[-1]["f1"]:
+            out.append(row)
+    return out
+
+
+def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Which runs are on the front."""
+    best = front(rows)
+    if len(rows) == 1:
+        return f"One run: {_said(best[0])}. Nothing stands beside it."
+    named = [_said(row) for row in best]
+    if len(named) > MOST_NAMED:
+        named = [*named[: MOST_NAMED - 1], f"{len(named) - MOST_NAMED} more", named[-1]]
+    if len(best) == 1:
+        return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
+    return (
+        f"{len(best)} of {len(rows)} runs are on the Pareto front, where only a longer training gives a "
+        f"better macro F1. From fast to slow: {listed(named)}."
+    )
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return f"“{row['name']}” ({_minutes(row['minutes'])}, {row['f1']:.3f})"
+
+
+def _minutes(minutes: float) -> str:
+    if minutes < 1:
+        return f"{60 * minutes:.0f} s"
+    return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dict[str, tuple[float, float]]:
+    """Where each label's middle stands from its dot, in pixels right and down, so that no two overlap."""
+    if not rows:
+        return {}
+    across = _pixels([math.log(row["minutes"]) for row in rows], WIDTH)
+    down = HEIGHT - _pixels([row["f1"] for row in rows], HEIGHT)
+    points = np.stack([across, down], axis=1)
+    sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
+    found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP))
+    if found is None:
+        return {}
+    moved = found.centres - points
+    return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved.round(1), strict=True)}
+
+
+def _pixels(values: Sequence[float], length: float) -> np.ndarray:
+    """Places on an axis whose outermost values stand EDGE from its ends, as the scales below have it."""
+    data = np.asarray(values, float)
+    width = float(np.ptp(data))
+    share = (data - data.min()) / width if width else np.full(data.shape, 0.5)
+    return EDGE + share * (length - 2 * EDGE)
+
+
+def _spec(comparison: Comparison) -> dict[str, Any]:
+    x = {
+        "field": "minutes",
+        "type": "quantitative",
+        "title": "training time, minutes",
+        "scale": {"type": "log", "nice": False, "padding": EDGE},
+        "axis": {"format": ".3~r", "tickCount": 6, "labelOverlap": True},
+    }
+    y = {
+        "field": "f1",
+        "type": "quantitative",
+        "title": "macro F1 on the test set",
+        "scale": {"zero": False, "nice": False, "padding": EDGE},
+        "axis": {"format": ".3~f"},
+    }
+    colour = run_colour(comparison) | {"legend": None}
+    bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
+    steps = {
+        "type": "line",
+        "interpolate": "step-after",
+        "color": "#7F7F7F",
+        "strokeDash": [5, 3],
+        "opacity": 0.6,
+    }
+    fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
+    text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
+    tips = _tips()
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "transform": _front_transforms(),
+        "layer": [
+            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": _front_tips()}},
+            {
+                "transform": [{"filter": "isValid(datum.low)"}],
+                "mark": bar,
+                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
+            },
+            {
+                "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2.5, "opacity": 1},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 110},
+                "encoding": {"x": x, "y": y, "color": colour, "opacity": fill, "tooltip": tips},
+            },
+            {
+                "mark": text,
+                "encoding": {"x": x, "y": y, "text": {"field": "label"}, "tooltip": tips},
+            },
+        ],
+    }
+
+
+def _front_transforms() -> list[dict[str, Any]]:
+    """The front of the rows that are there, so that it follows the switches; the same rule as `front`."""
+    order = [{"field": "minutes"}, {"field": "f1", "order": "descending"}]
+    return [
+        {"window": [{"op": "max", "field": "f1", "as": "best"}], "sort": order, "frame": [None, 0]},
+        {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},
+        {"calculate": "!isValid(datum.before) || datum.f1 > datum.before", "as": "on_front"},
+    ]
+
+
+def _tips() -> list[dict[str, str]]:
+    return [
+        tip("name", "run"),
+        tip("f1", "macro F1", ".4f"),
+        tip("f1_sd", "standard deviation", ".4f"),
+        tip("minutes", "training, minutes", ",.2f"),
+        tip("minutes_sd", "standard deviation, minutes", ",.2f"),
+        tip("documents_per_second", "documents/s", ",.1f"),
+        tip("parameters", "parameters", ",.0f"),
+        tip("peak_memory_mb", "peak memory, MB", ",.0f"),
+        tip("children", "folds and seeds", "d"),
+    ]
+
+
+def _front_tips() -> list[dict[str, str]]:
+    return [tip("best", "best macro F1 so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]
