@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mtlv.errors import PlanError, nearest
 from mtlv.plan.names import group_name
@@ -105,6 +106,21 @@ def as_json(plan: Plan) -> list[dict]:
         }
         for model in plan.models
     ]
+
+
+def from_json(content: Sequence[Mapping[str, Any]]) -> Plan:
+    """The plan that `as_json` made `content` of.
+
+    Raises:
+        PlanError: a part is missing or empty.
+    """
+    try:
+        heads = (
+            (HeadSpec(tuple(head["tasks"]), head["layers"]) for head in model["heads"]) for model in content
+        )
+        return Plan(tuple(ModelSpec(tuple(specs)) for specs in heads))
+    except (KeyError, TypeError) as error:
+        raise PlanError("this is no plan", got=error) from error
 
 
 def tree_lines(plan: Plan) -> list[str]:

@@ -228,6 +228,8 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         )
     if settings.data.name == "synthetic":
         out.append("the corpus is generated; its figures say nothing about real reports")
+    if settings.tracking.models != "none" and not settings.store.keep_weights:
+        out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
     absent = catalog.absence(settings.data.name, options_of(settings.data))
     if absent:
         out.append(f"it cannot run yet: {absent.rstrip('.')}")

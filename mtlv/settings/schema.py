@@ -131,6 +131,7 @@ class Evaluation(Section):
 
 class Tracking(Section):
     uri: MaybeText
+    models: Literal["all", "best", "none"]
 
 
 class Store(Section):

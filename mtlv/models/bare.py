@@ -1,0 +1,58 @@
+"""An encoder without its weights: what must be on disk so that trained weights can be put into it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.errors import EncoderError
+
+if TYPE_CHECKING:
+    from mtlv.models.encoder import Encoder
+
+CONFIG = "config.json"
+
+
+def write_bare(encoder: Encoder, folder: Path) -> None:
+    """Write the encoder's config and its tokenizer's files into `folder`, no weights."""
+    encoder.module.config.save_pretrained(folder)
+    encoder.tokenizer.save_pretrained(folder)
+
+
+def read_bare(folder: Path) -> tuple[Any, Any]:
+    """The Transformers base model that `folder` describes, its weights not yet of any use, and the tokenizer.
+
+    Nothing is fetched: a folder that names code or files elsewhere is refused by Transformers.
+
+    Raises:
+        EncoderError: the folder's files are not there or cannot be read.
+    """
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return AutoModel.from_config(config), tokenizer
+    except Exception as error:  # readers of configs and vocabularies raise errors of their own
+        said = str(error).strip().splitlines()
+        raise EncoderError(
+            f"the encoder in {folder} cannot be read",
+            got=said[0] if said else type(error).__name__,
+            then="get the model again from its run",
+        ) from error
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Digest of how texts become ids, 16 hexadecimal digits; equal where a copy was read back faithfully."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:  # written in Python: its vocabulary is all that can be asked for
+        content = json.dumps(sorted(tokenizer.get_vocab().items()))
+    else:
+        parts = json.loads(backend.to_str())
+        # The last call's length limit and padding stay in it, and say nothing about the next.
+        content = json.dumps({**parts, "truncation": None, "padding": None}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

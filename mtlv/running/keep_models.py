@@ -1,0 +1,107 @@
+"""Which runs get their trained model, and the model of which child stands for its member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mtlv.evaluation import evaluate
+from mtlv.running.data_parts import fold_parts
+from mtlv.running.model_files import describe, encoder_files, lay_out
+from mtlv.running.record import last_timestamp, own_params, params
+from mtlv.tracking import Metric, TrackedModel
+
+if TYPE_CHECKING:
+    from mtlv.running.observer import Observer
+    from mtlv.running.outcome import Outcome
+    from mtlv.running.resolve import Child, Resolved
+    from mtlv.running.store import Store
+    from mtlv.running.workbench import Workbench
+    from mtlv.tracking import Tracker
+
+NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
+SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
+
+
+@dataclass
+class ModelKeeper:
+    """Keeps trained plans with their runs, as `tracking.models` says.
+
+    Args:
+        tracker: where runs are written to.
+        bench: corpora and encoders.
+        store: where the weights lie.
+        observer: hears why a model is left out.
+    """
+
+    tracker: Tracker
+    bench: Workbench
+    store: Store
+    observer: Observer
+    _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+
+    def child(self, run: str, resolved: Resolved, child: Child, found: Outcome) -> None:
+        """Keep a child's model with its run."""
+        settings = resolved.member.settings
+        self._runs[resolved.uid, child.fold.index, child.seed] = run
+        if settings.tracking.models == "all":
+            self._keep(run, resolved, child, found)
+
+    def parent(self, run: str, resolved: Resolved, outcomes: Sequence[Outcome]) -> None:
+        """Keep the best child's model with the member's run: best on validation, the first of equals."""
+        if resolved.member.settings.tracking.models == "none":
+            return
+        values = [validation_f1(found, resolved.tasks) for found in outcomes]
+        best = values.index(max(values))
+        self._keep(run, resolved, resolved.children[best], outcomes[best])
+
+    def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome) -> None:
+        settings = resolved.member.settings
+        if not settings.store.keep_weights:
+            self._tell(NO_WEIGHTS)
+            return
+        weights = [self.store.weights(job.unit.key) for job in child.jobs]
+        there = [path for path in weights if path is not None]
+        if len(there) < len(weights):
+            folders = [str(self.store.units / job.unit.key) for job in child.jobs]
+            lost = [folder for folder, path in zip(folders, weights, strict=True) if path is None]
+            self._tell(
+                f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "
+                f"to train again delete {', '.join(lost)}"
+            )
+            return
+        encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        files = encoder_files(self.store, self.bench, encoder)
+        tasks = self.bench.corpus(settings.data).tasks
+        description = describe(child, found, tasks, files.tokenizer, resolved)
+        model = lay_out(description, child, files, there)
+        self.tracker.model(run, self._with_figures(model, resolved, child, found))
+
+    def _with_figures(
+        self, model: TrackedModel, resolved: Resolved, child: Child, found: Outcome
+    ) -> TrackedModel:
+        """The model with what a list of models shows: where it comes from, and its test figures."""
+        settings = resolved.member.settings
+        figures, end = found.metrics.plan.as_dict(), last_timestamp(found)
+        parts = fold_parts(settings.data, self.bench.corpus(settings.data), child.fold)
+        tested = next(part for part in parts if part.role == "test")
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN} | own_params(child)
+        return replace(
+            model,
+            settings={**shown, "fold": child.fold.index, "seed": child.seed, "networks": len(child.jobs)},
+            metrics=[Metric(f"test/{name}", value, 0, end) for name, value in figures.items()],
+            metrics_run=self._runs[resolved.uid, child.fold.index, child.seed],
+            dataset=(tested.name, tested.digest),
+        )
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self.observer.note(text)
+
+
+def validation_f1(found: Outcome, tasks: Sequence[str]) -> float:
+    """Macro F1 of the kept weights on validation, at the fitted thresholds."""
+    return evaluate(found.validation, tasks, found.thresholds.values).plan.f1_macro

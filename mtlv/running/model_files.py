@@ -1,0 +1,126 @@
+"""What the folder of a trained plan holds, and where its files come from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv import __version__
+from mtlv.plan import Task, as_json
+from mtlv.running.frame import COLUMNS, column_types
+from mtlv.running.served import DESCRIPTION, ENCODER, PLAN, Description
+from mtlv.tracking import TrackedModel
+
+if TYPE_CHECKING:
+    from mtlv.models.encoder import Encoder
+    from mtlv.running.outcome import Outcome
+    from mtlv.running.resolve import Child, Resolved
+    from mtlv.running.store import Store
+    from mtlv.running.train_unit import Job
+    from mtlv.running.workbench import Workbench
+
+CODE_FILE, CONTENT, NETWORKS = "model.py", "served", "networks"
+CODE = '''"""Loads this folder with the installed package `mtlv`. No pickle is read."""
+
+from mlflow.models import set_model
+
+from mtlv.running.pyfunc_model import PyfuncPlan
+
+set_model(PyfuncPlan())
+'''
+PACKAGES = ("mlflow", "torch", "transformers", "tokenizers", "safetensors", "numpy", "pandas")
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """An encoder's config and tokenizer on disk, and the digest of how the tokenizer splits."""
+
+    folder: Path
+    tokenizer: str
+
+
+@cache
+def requirements() -> str:
+    """Packages that a trained plan needs, pinned as they are here; no build suffix such as `+cpu`."""
+    pins = [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in PACKAGES]
+    return "\n".join([f"mtlv=={__version__}", *pins]) + "\n"
+
+
+def encoder_files(store: Store, bench: Workbench, encoder: Encoder) -> EncoderFiles:
+    """Files of `encoder` in the store, written there once, so that every model can link to them."""
+    return bench.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
+
+
+def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
+    from mtlv.models.bare import tokenizer_digest, write_bare
+
+    digest = tokenizer_digest(encoder.tokenizer)
+    folder = store.root / "encoders" / f"{encoder.digest}-{digest}"
+    if not folder.is_dir():
+        folder.parent.mkdir(exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{encoder.digest}-"))
+        try:
+            write_bare(encoder, made)
+            made.chmod(0o755)
+            os.replace(made, folder)
+        except OSError:  # another process was faster; its files are the same
+            shutil.rmtree(made, ignore_errors=True)
+            if not folder.is_dir():
+                raise
+    return EncoderFiles(folder, digest)
+
+
+def describe(
+    child: Child, found: Outcome, tasks: Sequence[Task], tokenizer: str, resolved: Resolved
+) -> Description:
+    """What the networks of a child were trained and judged with."""
+    settings = resolved.member.settings
+    return Description(
+        origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
+        tasks={task.name: task.kind for task in tasks},
+        thresholds={task.name: found.thresholds.values[task.name] for task in tasks},
+        scope=found.thresholds.scope,
+        networks={job.unit.model.name: _network_file(job) for job in child.jobs},
+        encoder=settings.encoder.name,
+        tokenizer=tokenizer,
+        features=settings.encoder.features,
+        max_length=settings.data.max_length,
+        precision=str(child.jobs[0].unit.train["precision"]),
+        mtlv=__version__,
+    )
+
+
+def lay_out(
+    description: Description, child: Child, encoder: EncoderFiles, weights: Sequence[Path]
+) -> TrackedModel:
+    """The folder of a child's plan.
+
+    Args:
+        description: see `describe`.
+        child: whose jobs' weights these are.
+        encoder: see `encoder_files`.
+        weights: file of each job's weights, in the order of the jobs.
+    """
+    files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
+    for job, path in zip(child.jobs, weights, strict=True):
+        files[f"{CONTENT}/{_network_file(job)}"] = path
+    texts = {
+        CODE_FILE: CODE,
+        "requirements.txt": requirements(),
+        f"{CONTENT}/{DESCRIPTION}": description.as_json(),
+        f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
+    }
+    outputs = column_types(tuple(description.tasks))
+    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0]})
+
+
+def _network_file(job: Job) -> str:
+    return f"{NETWORKS}/{job.unit.key}.safetensors"

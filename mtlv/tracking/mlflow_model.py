@@ -1,0 +1,206 @@
+"""A run's trained model in MLflow: a model entity of the run, with a folder that MLflow itself loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.tracking import address
+from mtlv.tracking.checks import check_metrics, check_name, check_params
+from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.tracker import TrackedModel
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
+
+NAME = "model"
+"""What a run's model is called: `runs:/RUN/model`."""
+REQUIREMENTS = "requirements.txt"
+PATIENCE = 600  # seconds for a server to take a file of weights; it answers when the file is stored
+
+
+def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
+    """Add `model` to a run of `experiment` (its id) that has none; complete what an interrupted call left."""
+    from mlflow.entities import LoggedModelStatus
+
+    for name in (*model.files, *model.texts):
+        check_name(name)
+    entity = find_model(client, experiment, run)
+    if entity is not None and entity.status == LoggedModelStatus.READY:
+        return
+    if entity is None:
+        settings = check_params(model.settings)
+        entity = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=settings)
+        _show(client, run, entity)
+    elif not _is_shown(client, run, entity):
+        _show(client, run, entity)
+    texts = {**model.texts, **_environment(), "MLmodel": _mlmodel(entity, run, model)}
+    folder = local_folder(entity.artifact_location)
+    if folder is not None:
+        _place(model.files, texts, folder, (os.link, shutil.copyfile))
+    else:
+        with tempfile.TemporaryDirectory(prefix="mtlv-model-") as name, _patiently():
+            _place(model.files, texts, Path(name), (os.symlink, os.link, shutil.copyfile))
+            client.log_model_artifacts(entity.model_id, name)
+    _log_metrics(client, run, entity, model)
+    client.finalize_logged_model(entity.model_id, LoggedModelStatus.READY)
+
+
+def find_model(client: MlflowClient, experiment: str, run: str) -> LoggedModel | None:
+    """The run's model that is not deleted, finished or not."""
+    found = client.search_logged_models(
+        [experiment], filter_string=f"name = '{NAME}' AND source_run_id = '{run}'", max_results=1
+    )
+    return found[0] if found else None
+
+
+def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
+    """Folder of the run's model: where it lies on this machine, else a copy made in `into`; None without one.
+
+    Raises:
+        TrackingError: the store or the model's files cannot be read.
+    """
+    from mlflow.entities import LoggedModelStatus
+
+    with guarded(uri):
+        client = open_client(uri)
+        entity = find_model(client, experiment, run)
+        if entity is None or entity.status != LoggedModelStatus.READY:
+            return None
+        folder = local_folder(entity.artifact_location)
+        if folder is not None:
+            return folder
+        from mlflow.artifacts import download_artifacts
+
+        with _patiently():
+            found = download_artifacts(f"models:/{entity.model_id}", dst_path=str(into), tracking_uri=uri)
+        return Path(found)
+
+
+def local_folder(location: str) -> Path | None:
+    """The folder that an artifact location names, None where it is not on this machine."""
+    if address.scheme(location) not in ("", "file"):
+        return None
+    from mlflow.utils.file_utils import local_file_uri_to_path
+
+    return Path(local_file_uri_to_path(location))
+
+
+def _show(client: MlflowClient, run: str, entity: LoggedModel) -> None:
+    """Let pages show the model with the run; told twice, they would show it twice."""
+    from mlflow.entities import LoggedModelOutput
+
+    client.log_outputs(run, [LoggedModelOutput(entity.model_id, step=0)])
+
+
+def _is_shown(client: MlflowClient, run: str, entity: LoggedModel) -> bool:
+    outputs = client.get_run(run).outputs
+    return outputs is not None and any(out.model_id == entity.model_id for out in outputs.model_outputs)
+
+
+def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: TrackedModel) -> None:
+    """Their run has these points already: the same again only links them to the model."""
+    from mlflow.entities import Metric as Point
+
+    name, digest = model.dataset or (None, None)
+    points = [
+        Point(
+            m.key,
+            m.value,
+            m.timestamp_ms,
+            m.step,
+            model_id=entity.model_id,
+            dataset_name=name,
+            dataset_digest=digest,
+        )
+        for m in check_metrics(model.metrics)
+    ]
+    if points:
+        client.log_batch(model.metrics_run or run, metrics=points)
+
+
+def _place(
+    files: Mapping[str, Path], texts: Mapping[str, str], folder: Path, ways: tuple[Callable[..., Any], ...]
+) -> None:
+    """Put everything into `folder`, each file in the first of `ways` that works."""
+    for name, source in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        for way in ways:
+            try:
+                way(source.absolute(), target)
+                break
+            except OSError:
+                if way is ways[-1]:
+                    raise
+    for name, text in texts.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
+    """The file that makes the folder an MLflow model.
+
+    Written here because `mlflow.pyfunc.log_model` loads every model once and infers its packages, which
+    takes seconds.
+    """
+    import mlflow.pyfunc
+    from mlflow.models import Model, ModelSignature
+    from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
+
+    signature = ModelSignature(
+        Schema([ColSpec("string")]),
+        Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
+        ParamSchema([ParamSpec(name, "string", value) for name, value in model.params.items()]),
+    )
+    out = Model(
+        artifact_path=entity.artifact_location, run_id=run, model_id=entity.model_id, signature=signature
+    )
+    out.model_size_bytes = sum(path.stat().st_size for path in model.files.values())
+    mlflow.pyfunc.add_to_model(
+        out,
+        loader_module="mlflow.pyfunc.loaders.code_model",
+        model_code_path=model.code,
+        artifacts={model.content: {"path": model.content, "uri": model.content}},
+        model_config={"device": "auto"},
+        conda_env="conda.yaml",
+        python_env="python_env.yaml",
+        streamable=False,
+    )
+    return out.to_yaml()
+
+
+def _environment() -> dict[str, str]:
+    """The files by which MLflow makes an environment for the model; the packages are in requirements.txt."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    wanted = json.dumps(
+        {"python": python, "build_dependencies": ["pip"], "dependencies": [f"-r {REQUIREMENTS}"]}
+    )
+    packages = [f"python={python}", "pip", {"pip": [f"-r {REQUIREMENTS}"]}]
+    conda = json.dumps({"name": "mlflow-env", "channels": ["conda-forge"], "dependencies": packages})
+    return {"python_env.yaml": wanted + "\n", "conda.yaml": conda + "\n"}  # JSON is YAML
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """Wait as long as a large file takes: MLflow reads its patience from the environment at each request."""
+    name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+    before = os.environ.get(name)
+    os.environ[name] = str(max(PATIENCE, int(before or 0)))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
