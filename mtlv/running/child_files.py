@@ -18,12 +18,13 @@ from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, outcome_metrics, unit_metrics, without_secrets
 from mtlv.running.store import write_scores
 from mtlv.settings import dump
-from mtlv.tracking import Metric, Tracker
+from mtlv.tracking import Metric, TableFile, Tracker
 
 if TYPE_CHECKING:
     from mtlv.running.resolve import Child
 
-CHILD_FILES = ("per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
+PER_TASK = "report/per_task.json"
+CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
 CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
 
 
@@ -40,6 +41,20 @@ def thresholds_json(thresholds: Thresholds) -> str:
     """`thresholds.json`: how they were fitted, and each task's, by name."""
     content = {"scope": thresholds.scope, "values": dict(thresholds.values)}
     return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def per_task_table(found: Outcome, names: Names) -> TableFile:
+    """Figures of every task on the test part, and the head that it shares."""
+    columns = ("task", *next(iter(found.metrics.tasks.values())).as_dict(), "head")
+    rows = [
+        [task, *map(_rounded, figures.as_dict().values()), names.head_of[task]]
+        for task, figures in found.metrics.tasks.items()
+    ]
+    return TableFile(PER_TASK, columns, rows)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 4)
 
 
 def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
@@ -69,6 +84,7 @@ def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names:
     report = classification_report(found.test, order, found.thresholds.values)
     tracker.text(run, report, "report/classification_report.txt")
     tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
+    tracker.table(run, per_task_table(found, names))
     tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
     metrics = [metric for record in found.records for metric in unit_metrics(record, names)]
     tracker.text(run, curves_json([*metrics, *outcome_metrics(found, names)]), "curves.json")
@@ -82,6 +98,7 @@ def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names:
         support = [found.metrics.tasks[task].support for task in order]
         picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=name)
         tracker.artifact(run, picture)
+        tracker.image(run, picture, "pictures/per_task_f1")
     tracker.describe(run, describe_child(name, child, found, CHILD_FILES))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from mtlv.compare.report import SYSTEMS
-from mtlv.compare.table import Row, as_markdown, plain
+from mtlv.compare.table import COLUMNS, Row, as_markdown, plain, shown
 from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import MemberResult, member_rows
 from mtlv.running.outcome import Outcome
@@ -58,12 +58,14 @@ def _groups(method: str, features: str, groups: TaskGroups) -> str:
 
 def describe_parent(result: MemberResult, files: Iterable[str]) -> str:
     """What a member was and what it found; `files` are the artifacts in its root and the tables."""
+    (row,) = member_rows([result])
     count = len(result.outcomes)
-    spread = f", mean ± standard deviation over {count} runs" if count > 1 else ""
-    found = f"**Found on the test part**{spread}:\n\n{as_markdown(member_rows([result]))}"
+    spread = f" (mean ± standard deviation over {count} folds and seeds)" if count > 1 else ""
+    macro, micro = (shown(row.cells[column.key], column) for column in COLUMNS[:2])
+    found = f"**Test F1 macro {macro}, F1 micro {micro}**{spread}."
     tasks = _extremes({task: fmean(result.of_task(task, "f1")) for task in result.resolved.tasks})
     plan = describe_plan(result.resolved, generated=result.generated)
-    return _cut([plan, found, tasks, where(files)])
+    return _cut([f"{found} {tasks}", plan, as_markdown([row]), where(files)])
 
 
 def describe_child(name: str, child: Child, found: Outcome, files: Iterable[str]) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mtlv.running.child_files import write_child
+from mtlv.running.data_parts import fold_parts, whole
 from mtlv.running.describe_run import describe_plan
 from mtlv.running.executor import Executor
+from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.live import LiveChild
 from mtlv.running.member_result import MemberResult
 from mtlv.running.observer import Observer
@@ -19,6 +22,9 @@ from mtlv.running.summary import write_parent
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.tracker import Status
 
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+
 
 @dataclass
 class Session:
@@ -28,12 +34,14 @@ class Session:
         tracker: where runs are written to.
         executor: who runs units.
         observer: who watches.
+        models: keeps trained models with their runs.
         done: units that have ended.
     """
 
     tracker: Tracker
     executor: Executor
     observer: Observer
+    models: ModelKeeper
     done: int = 0
 
     @contextmanager
@@ -51,35 +59,43 @@ class Session:
             self.tracker.close(run, status)
 
 
-def run_member(session: Session, resolved: Resolved, *, generated: bool) -> MemberResult:
+def run_member(session: Session, resolved: Resolved, corpus: Corpus) -> MemberResult:
     """Train, score and track a member; finished units are taken from the store.
 
     Args:
         session: what is at hand.
         resolved: the member with its plans.
-        generated: whether its documents are made up.
+        corpus: that it reads.
     """
-    child = resolved.children[0]
+    child, settings = resolved.children[0], resolved.member.settings
     spec = RunSpec(
         resolved.uid,
         resolved.name,
         "suite member",
-        params=params(resolved.member.settings) | own_params(child),
+        params=params(settings) | own_params(child),
         tags=tags(resolved, child),
-        description=describe_plan(resolved, generated=generated),
+        description=describe_plan(resolved, generated=corpus.generated),
     )
     with session.run(spec) as run:
-        outcomes = tuple(_run_child(session, resolved, child, run) for child in resolved.children)
-        result = MemberResult(resolved, outcomes, generated)
+        session.tracker.data(run, [whole(settings.data, corpus, resolved)])
+        outcomes = tuple(_run_child(session, resolved, child, corpus, run) for child in resolved.children)
+        result = MemberResult(resolved, outcomes, corpus.generated)
         write_parent(session.tracker, run, result)
+        session.models.parent(run, resolved, outcomes)
     return result
 
 
-def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) -> Outcome:
+def child_name(resolved: Resolved, child: Child) -> str:
+    """What tells it from its siblings stands first: below its parent there is little room."""
+    seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
+    return f"fold {child.fold.index}{seeds} · {resolved.name}"
+
+
+def _run_child(session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str) -> Outcome:
     settings = resolved.member.settings
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
-        name=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
+        name=child_name(resolved, child),
         kind="fold",
         parent=parent,
         params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
@@ -87,6 +103,7 @@ def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) 
     )
     names = Names(child.plan, resolved.tasks)
     with session.run(spec) as run:
+        session.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
         live = LiveChild(
             session.tracker,
             run,
@@ -103,4 +120,5 @@ def _run_child(session: Session, resolved: Resolved, child: Child, parent: str) 
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")
         write_child(session.tracker, run, child, found, names, spec.name)
+        session.models.child(run, resolved, child, found)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +10,12 @@ from typing import TYPE_CHECKING
 from mtlv.compare.table import as_text
 from mtlv.errors import MtlvError
 from mtlv.running.check import check_suite
+from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
+from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
 from mtlv.running.observer import Observer
+from mtlv.running.ready_views import ready_views
 from mtlv.running.resolve import Resolved, resolve
 from mtlv.running.run_member import Session, run_member
 from mtlv.running.store import Store
@@ -71,18 +75,26 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     resolved = _resolve_all(bench, suite)
     _tell_notes(resolved, bench, observer)
     tracker = tracker or open_tracker(settings)
-    session = Session(tracker, LocalExecutor(bench, store, observer), observer)
+    models = ModelKeeper(tracker, bench, store, observer)
+    session = Session(tracker, LocalExecutor(bench, store, observer), observer, models)
     jobs = [job for member in resolved for job in member.jobs]
+    _describe(tracker, resolved)
     observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-    results = tuple(run_member(session, member, generated=_generated(bench, member)) for member in resolved)
+    results = tuple(
+        run_member(session, member, bench.corpus(member.member.settings.data)) for member in resolved
+    )
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
             write_comparison(tracker, run, results)
     return SuiteResult(results, *as_text(as_members(results)), (_where_to_look(suite, tracker),))
 
 
-def _generated(bench: Workbench, resolved: Resolved) -> bool:
-    return bench.corpus(resolved.member.settings.data).generated
+def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
+    """What the experiment's page says and offers; before training, so that it can be watched there."""
+    views = ready_views(resolved)
+    corpora = dict.fromkeys(member.member.settings.data.name for member in resolved)
+    tasks = len({task for member in resolved for task in member.tasks})
+    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, [view.name for view in views]), views)
 
 
 def _where_to_look(suite: Suite, tracker: Tracker) -> str:

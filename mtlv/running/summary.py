@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -11,13 +12,13 @@ from tempfile import TemporaryDirectory
 from mtlv.compare.per_task_figure import draw_per_task
 from mtlv.compare.report import Picture, ReportInput, TaskLine, report_html
 from mtlv.compare.table import as_csv
-from mtlv.running.child_files import write_plan
+from mtlv.running.child_files import PER_TASK, write_plan
 from mtlv.running.describe_run import describe_parent
 from mtlv.running.environment import machine, versions
 from mtlv.running.group_artifacts import write_groups
 from mtlv.running.member_result import TASK_FIGURES, MemberResult, member_rows, parent_metrics, spread_of
 from mtlv.running.record import Names, params
-from mtlv.tracking import Tracker
+from mtlv.tracking import TableFile, Tracker
 
 SHOWN = ("data.", "encoder.", "architecture.", "grouping.", "training.", "evaluation.", "seed")
 
@@ -28,6 +29,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     child = result.resolved.children[0]
     write_plan(tracker, run, child, result.outcomes[0], Names(child.plan, result.resolved.tasks))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
+    tracker.table(run, _per_task_table(result))
     with TemporaryDirectory() as name:
         folder = Path(name)
         pictures = [*_group_pictures(result, folder), _per_task_picture(result, folder)]
@@ -35,10 +37,18 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
         tracker.artifact(run, folder / "report.html")
         for picture in pictures:
             tracker.artifact(run, picture.path)
+            tracker.image(run, picture.path, f"pictures/{picture.path.stem}")
         for path in sorted((folder / "grouping").glob("*.json")):
             tracker.artifact(run, path, "grouping")
-        files = ["report.html", *(picture.path.name for picture in pictures), "config.yml"]
+        files = ["report.html", PER_TASK, *(picture.path.name for picture in pictures), "config.yml"]
     tracker.describe(run, describe_parent(result, files))
+
+
+def _per_task_table(result: MemberResult) -> TableFile:
+    """Means over the children of every task's figures on the test part."""
+    lines = [asdict(_task_line(result, task)) for task in result.resolved.tasks]
+    rows = [[round(v, 4) if isinstance(v, float) else v for v in line.values()] for line in lines]
+    return TableFile(PER_TASK, ("task", *list(lines[0])[1:]), rows)
 
 
 def _group_pictures(result: MemberResult, folder: Path) -> list[Picture]:

@@ -2,16 +2,30 @@
 
 from mtlv.tracking.address import DEFAULT_URI, page_url
 from mtlv.tracking.memory import MemoryTracker
-from mtlv.tracking.tracker import Metric, NullTracker, RunSpec, Status, TrackedModel, Tracker
+from mtlv.tracking.tracker import (
+    DataPart,
+    Metric,
+    NullTracker,
+    RunSpec,
+    Status,
+    TableFile,
+    TrackedModel,
+    Tracker,
+)
+from mtlv.tracking.views import Chart, View
 
 __all__ = [
     "DEFAULT_URI",
+    "Chart",
+    "DataPart",
     "MemoryTracker",
     "Metric",
     "NullTracker",
     "RunSpec",
     "Status",
+    "TableFile",
     "TrackedModel",
     "Tracker",
+    "View",
     "page_url",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mtlv.errors import TrackingError
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.tracker import Metric, RunSpec, Status, TrackedModel
+from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
+from mtlv.tracking.views import View
 
 
 @dataclass
@@ -22,6 +24,8 @@ class MemoryRun:
     points: dict[Metric, None] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     description: str = ""
+    data: dict[tuple[str, str], DataPart] = field(default_factory=dict)
+    images: dict[str, bytes] = field(default_factory=dict)
     model: TrackedModel | None = None
 
     def history(self, key: str) -> list[Metric]:
@@ -37,6 +41,8 @@ class MemoryTracker:
 
     def __init__(self) -> None:
         self.runs: dict[str, MemoryRun] = {}
+        self.description = ""
+        self.views: tuple[View, ...] = ()
 
     def open_run(self, spec: RunSpec) -> str:
         params, tags = check_params(spec.params), check_tags(spec.tags)
@@ -77,6 +83,19 @@ class MemoryTracker:
 
     def describe(self, run: str, text: str) -> None:
         self._run(run).description = text
+
+    def describe_all(self, text: str, views: Sequence[View]) -> None:
+        self.description, self.views = text, tuple(views)
+
+    def data(self, run: str, parts: Sequence[DataPart]) -> None:
+        self._run(run).data.update({(part.name, part.digest): part for part in parts})
+
+    def table(self, run: str, table: TableFile) -> None:
+        content = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
+        self.text(run, json.dumps(content, ensure_ascii=False), table.name)
+
+    def image(self, run: str, local: Path, key: str) -> None:
+        self._run(run).images[key] = local.read_bytes()
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         self._run(run).status = status

@@ -13,7 +13,10 @@ from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
-from mtlv.tracking.tracker import Metric, RunSpec, Status, TrackedModel
+from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release
+from mtlv.tracking.mlflow_views import reads_views, view_tags
+from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
+from mtlv.tracking.views import View
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -96,6 +99,26 @@ class MlflowTracker:
 
     def describe(self, run: str, text: str) -> None:
         self.tags(run, {NOTE: text})
+
+    def describe_all(self, text: str, views: Sequence[View]) -> None:
+        with self._guarded():
+            shown = view_tags(tuple(views)) if reads_views(served_release(self.uri)) else {}
+            tags = {NOTE: text, **shown}
+            for key, value in tags.items():
+                self._client.set_experiment_tag(self.experiment_id, key, value)
+
+    def data(self, run: str, parts: Sequence[DataPart]) -> None:
+        with self._guarded():
+            keep_data(self._client, run, parts)
+
+    def table(self, run: str, table: TableFile) -> None:
+        check_name(table.name)
+        with self._guarded():
+            keep_table(self._client, run, table)
+
+    def image(self, run: str, local: Path, key: str) -> None:
+        with self._guarded():
+            keep_image(self._client, run, local, key)
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         with self._guarded():

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from mtlv.tracking.views import View
+
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
 
@@ -83,6 +85,36 @@ class TrackedModel:
     dataset: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class DataPart:
+    """Documents that a run read.
+
+    Args:
+        name: such as `openi train`; parts of one corpus have names of their own.
+        digest: of these documents.
+        role: `training`, `validation`, `test` or what else they were for.
+        source: address or file that they come from.
+        documents: how many.
+        tasks: names of the labels.
+    """
+
+    name: str
+    digest: str
+    role: str
+    source: str
+    documents: int
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table to look at beside the same table of other runs; `name` ends with `.json`."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+
+
 @runtime_checkable
 class Tracker(Protocol):
     """Where runs are written to. Every method raises TrackingError when that fails."""
@@ -107,6 +139,18 @@ class Tracker(Protocol):
 
     def describe(self, run: str, text: str) -> None:
         """Say in Markdown what the run is; it replaces what was said before."""
+
+    def describe_all(self, text: str, views: Sequence[View]) -> None:
+        """Say in Markdown what the experiment is, and offer views of its runs, by name."""
+
+    def data(self, run: str, parts: Sequence[DataPart]) -> None:
+        """Name the data that the run reads."""
+
+    def table(self, run: str, table: TableFile) -> None:
+        """Write a table as an artifact; it replaces the one of its name."""
+
+    def image(self, run: str, local: Path, key: str) -> None:
+        """Show a PNG beside the pictures `key` of other runs."""
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         """End the run."""
@@ -134,6 +178,18 @@ class NullTracker:
         pass
 
     def describe(self, run: str, text: str) -> None:
+        pass
+
+    def describe_all(self, text: str, views: Sequence[View]) -> None:
+        pass
+
+    def data(self, run: str, parts: Sequence[DataPart]) -> None:
+        pass
+
+    def table(self, run: str, table: TableFile) -> None:
+        pass
+
+    def image(self, run: str, local: Path, key: str) -> None:
         pass
 
     def close(self, run: str, status: Status = "FINISHED") -> None:

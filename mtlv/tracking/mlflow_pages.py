@@ -1,0 +1,95 @@
+"""What MLflow's pages look for under names of their own: tables, pictures and data sets of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError
+from mtlv.plan.names import ascii_slug
+from mtlv.tracking.address import SERVERS, scheme
+from mtlv.tracking.tracker import DataPart, TableFile
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+TABLES, IMAGES = "mlflow.loggedArtifacts", "mlflow.loggedImages"
+
+
+def served_release(uri: str) -> str:
+    """MLflow's release where the page of `uri` is served; nothing where that is not known."""
+    kind = scheme(uri)
+    if not kind:  # a hosted service with a page of its own
+        return ""
+    if kind not in SERVERS:
+        import mlflow
+
+        return mlflow.__version__
+    from mlflow.utils.credentials import get_default_host_creds
+    from mlflow.utils.rest_utils import http_request
+
+    answer = http_request(get_default_host_creds(uri), "/version", "GET")
+    return answer.text.strip() if answer.ok else ""
+
+
+def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:
+    """Write a table that the page lays beside those of other runs; writing it again replaces it.
+
+    MLflow's own `log_table` would append to a table that is there.
+    """
+    content = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
+    client.log_text(run, json.dumps(content, ensure_ascii=False), table.name)
+    entry = {"path": table.name, "type": "table"}
+    known = json.loads(client.get_run(run).data.tags.get(TABLES, "[]"))
+    if entry not in known:
+        client.set_tag(run, TABLES, json.dumps([*known, entry]))
+
+
+def keep_image(client: MlflowClient, run: str, local: Path, key: str) -> None:
+    """Put a PNG into the page's image grid as step 0 of `key`, by the names that its source parses.
+
+    They hold a time and an id, which are fixed here, so that the same picture again replaces itself. The grid
+    shows the compressed one and opens the other; text in small pictures could not be read, so both are the same.
+    """
+    if local.suffix != ".png":
+        raise TrackingError("a picture for the image grid", got=local.name, allowed="a PNG")
+    name = "~".join(map(ascii_slug, key.split("/"))) + "+step+0+timestamp+0+mtlv"
+    with TemporaryDirectory() as folder:
+        for end in ("", "+compressed"):
+            client.log_artifact(run, str(shutil.copy(local, Path(folder) / f"{name}{end}.png")), "images")
+    client.set_tag(run, IMAGES, "True")
+
+
+def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None:
+    """Name the data that a run read. The same name and digest twice would keep only its first role."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    inputs = [
+        DatasetInput(
+            Dataset(part.name, part.digest, *_source(part.source), _schema(part), _profile(part)),
+            [InputTag("mlflow.data.context", part.role)],
+        )
+        for part in parts
+    ]
+    client.log_inputs(run, inputs)
+
+
+def _source(source: str) -> tuple[str, str]:
+    """Kind and content, as the page shows them."""
+    if source.startswith(("http://", "https://")):
+        return "http", json.dumps({"url": source})
+    return "local", json.dumps({"uri": source})
+
+
+def _schema(part: DataPart) -> str:
+    columns = [{"type": "string", "name": "text", "required": True}]
+    columns += [{"type": "long", "name": task, "required": True} for task in part.tasks]
+    return json.dumps({"mlflow_colspec": columns}, ensure_ascii=False)
+
+
+def _profile(part: DataPart) -> str:
+    return json.dumps({"num_rows": part.documents, "num_labels": len(part.tasks)})

@@ -1,0 +1,134 @@
+"""Views as MLflow's page keeps them: tags of the experiment, since 3.15.
+
+`mlflow.sharedViewState.ID` holds `{"name", "createdAt", "updatedAt", "state"}`; the state is what the page itself
+saves, compressed. It stands in no documentation, so it is written only to releases that are known to read it; an
+unknown field is ignored there, and a view that cannot be read is left out of the menu.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+
+from mtlv.tracking.views import Chart, View
+
+SINCE = (3, 15)  # the first release with saved views
+PREFIX = "mlflow.sharedViewState."
+LONGEST = 20_000  # characters of an experiment's tag
+WHEN = 1_735_689_600_000  # 2025-01-01; a fixed time, so that writing a view again changes nothing
+RUNS = 20  # drawn in a chart
+BY_ITSELF = ("Model metrics", "System metrics")  # sections that the page wants last
+
+
+def view_tags(views: tuple[View, ...]) -> dict[str, str]:
+    """A tag of the experiment for each view; a view too large for a tag is left out."""
+    tags = {f"{PREFIX}{view.id}": _envelope(view) for view in views}
+    return {key: text for key, text in tags.items() if len(text) <= LONGEST}
+
+
+def reads_views(version: str) -> bool:
+    """Whether a server of this MLflow release shows such views."""
+    numbers = version.split(".")[:2]
+    return len(numbers) == 2 and all(n.isdigit() for n in numbers) and tuple(map(int, numbers)) >= SINCE
+
+
+def _envelope(view: View) -> str:
+    state = json.dumps(view_state(view), ensure_ascii=False, separators=(",", ":"))
+    packed = "deflate;" + base64.b64encode(zlib.compress(state.encode(), 9)).decode()
+    return json.dumps({"name": view.name, "createdAt": WHEN, "updatedAt": WHEN, "state": packed})
+
+
+def view_state(view: View) -> dict[str, object]:
+    """What the page saves of itself."""
+    sections = {name: f"{view.id}-{number}" for number, name in enumerate((*view.sections, *view.closed))}
+    charts = [
+        _chart(chart, sections[name], f"{sections[name]}-{number}")
+        for name, held in view.sections.items()
+        for number, chart in enumerate(held)
+    ]
+    return {
+        "searchFilter": _filter(view),
+        "orderByKey": "attributes.start_time",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+        "selectedColumns": [_column(name) for name in view.columns],
+        "runsHiddenMode": "FIRST_20_RUNS",
+        "compareRunCharts": charts,
+        "compareRunSections": list(_sections(view, sections)),
+        "isAccordionReordered": True,  # else the page sorts the sections by name
+        "hideEmptyCharts": True,
+        "groupBy": None,
+    }
+
+
+def _filter(view: View) -> str:
+    kinds = ", ".join(f"'{kind}'" for kind in view.kinds)
+    parts = ([f"tags.`mtlv.kind` IN ({kinds})"] if kinds else []) + ([view.only] if view.only else [])
+    return " and ".join(parts)
+
+
+def _column(name: str) -> str:
+    """`params.k` as the page writes it."""
+    kind, _, key = name.partition(".")
+    return f"{kind}.`{key}`"
+
+
+def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    for name, identity in ids.items():
+        shown = name in view.sections
+        yield {"uuid": identity, "name": name, "display": shown, "isReordered": shown, "deleted": False}
+
+
+def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
+    own = {
+        "line": _line,
+        "bar": _bar,
+        "scatter": _scatter,
+        "image": lambda keys: {"imageKeys": list(keys), "step": 0, "showRunParams": False},
+        "difference": lambda _: {
+            "compareGroups": ["Model metrics", "Parameters", "Tags"],
+            "chartName": "What differs",
+            "showChangeFromBaseline": True,
+            "showDifferencesOnly": True,
+            "baselineColumnUuid": "",
+        },
+    }[chart.kind](chart.keys)
+    shared = {"type": chart.kind.upper(), "uuid": identity, "metricSectionId": section, "deleted": False}
+    return {**shared, "runsCountToCompare": RUNS, "isGenerated": False, **own}
+
+
+def _line(keys: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "metricKey": keys[0],
+        "selectedMetricKeys": list(keys),
+        "lineSmoothness": 0,
+        "xAxisScaleType": "linear",
+        "scaleType": "linear",
+        "range": {},
+        "xAxisKey": "step",
+        "selectedXAxisMetricKey": "",
+        "yAxisKey": "metric",
+        "yAxisExpressions": [],
+        "ignoreOutliers": False,
+        "useGlobalXaxisKey": True,
+        "useGlobalLineSmoothing": True,
+    }
+
+
+def _bar(keys: tuple[str, ...]) -> dict[str, object]:
+    return {"metricKey": keys[0], "displayName": keys[0]}
+
+
+def _scatter(keys: tuple[str, ...]) -> dict[str, object]:
+    return {axis: _axis(key) for axis, key in zip(("xaxis", "yaxis"), keys, strict=True)}
+
+
+def _axis(key: str) -> dict[str, str]:
+    if key.startswith("params."):
+        return {"key": key.removeprefix("params."), "type": "PARAM"}
+    return {"key": key, "type": "METRIC"}
