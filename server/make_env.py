@@ -21,7 +21,7 @@ def main() -> int:
     try:
         handle = os.open(ROOT / ".env", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        print("mtlv: `.env` is there already, and the databases were made with it; left as it is", file=sys.stderr)
+        print("mtlv: `.env` is there already, the databases know its secrets; left as it is", file=sys.stderr)
         return 2
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)

@@ -50,6 +50,6 @@ def _unknown(server: str, uri: str) -> TrackingError:
 
 
 def _user(uri: str) -> str | None:
-    """Name of the user that MLflow's client gives, in backticks, as far as the environment and address tell."""
+    """Name of the user that MLflow's client gives, in backticks, as environment or address tell."""
     name = os.environ.get(USER) or urlsplit(uri).username
     return f"`{name}`" if name else None

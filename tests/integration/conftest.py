@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+for folder in (Path(__file__).parent, ROOT / "server"):  # services.py, and what MLflow's image runs
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # `importlib` mode imports no sibling by itself
 SMALL = """\
 experiment: small
 data:

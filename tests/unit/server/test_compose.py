@@ -1,4 +1,4 @@
-"""docker-compose.yml, `.env.example` and the scripts in server/: valid, complete, careful. No Docker is needed."""
+"""docker-compose.yml, `.env.example` and the scripts in server/: valid, complete and careful."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import make_env
 import pytest
+import start
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.append(str(ROOT / "server"))
-import make_env
-import start
-
 FILE = ROOT / "docker-compose.yml"
 EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 JOBS = ("check-secrets", "bucket")
@@ -102,10 +100,16 @@ def test_nothing_runs_as_root_or_can_become_it(services):
 
 
 def test_images_are_pinned_and_only_mlflow_is_published_on_loopback(services):
-    assert all(re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z]+)?$", service["image"]) for service in services.values())
+    assert all(
+        re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z]+)?$", service["image"]) for service in services.values()
+    )
     assert [name for name, service in services.items() if "ports" in service] == ["mlflow"]
     assert services["mlflow"]["ports"] == ["${MTLV_BIND:-127.0.0.1}:${MTLV_PORT:-5000}:5000"]
-    assert all(service.get("networks") in (None, ["inside"]) for name, service in services.items() if name != "mlflow")
+    assert all(
+        service.get("networks") in (None, ["inside"])
+        for name, service in services.items()
+        if name != "mlflow"
+    )
 
 
 def test_the_image_is_the_mlflow_that_is_installed(services):
