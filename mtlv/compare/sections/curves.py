@@ -15,6 +15,7 @@ from mtlv.compare.sections.parts import (
     STEPS,
     band,
     curves_of,
+    enumerated,
     first_panels,
     of_run,
     tip,
@@ -22,7 +23,6 @@ from mtlv.compare.sections.parts import (
 )  # fmt: skip
 from mtlv.plan import group_name
 
-NAMED = 12  # tasks of a head that a tooltip names
 WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # of a small multiple, in pixels, and how many stand in a line
 Rows = dict[str, list[dict[str, Any]]]
 HOW_BANDS = (
@@ -162,13 +162,8 @@ def _heads(comparison: Comparison) -> dict[str, Panel]:
         seen[label] += 1
         if seen[label] > 1:
             label = f"{label} ({seen[label]})"
-        panels[head] = Panel(at, label, {"members": _members(head)})
+        panels[head] = Panel(at, label, {"members": enumerated(head)})
     return {group_name(head): panels[tasks] for head, tasks in in_order.items()}
-
-
-def _members(head: Sequence[str]) -> str:
-    more = len(head) - NAMED
-    return ", ".join(head[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _lines(

@@ -11,7 +11,7 @@ from mtlv.compare.sections.parts import run_names, task_axis, task_names, tip
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: a cell's height, and its width with few and with many runs
 AREA = 620  # pixels that all cells of a row fill, within those widths
-NUMBERED = 14  # runs; with more of them on, cells have no numbers
+NUMBERED, MOST = 14, 700  # runs and cells; with more of them on, cells have no numbers
 BARS = 90  # pixels of the bars of support
 
 
@@ -60,6 +60,12 @@ def run_columns(comparison: Comparison) -> dict[str, Any]:
     return {"field": "name", "type": "nominal", "sort": run_names(comparison), "axis": axis}
 
 
+def few_enough() -> list[dict[str, Any]]:
+    """Transforms that leave no row where the cells are too many for numbers in them."""
+    counted = [{"op": "distinct", "field": "run", "as": "runs"}, {"op": "count", "as": "cells"}]
+    return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
+
+
 def _cells(comparison: Comparison, cells: Cells, y: Mapping[str, Any]) -> dict[str, Any]:
     colour = {
         "field": cells.field,
@@ -68,9 +74,8 @@ def _cells(comparison: Comparison, cells: Cells, y: Mapping[str, Any]) -> dict[s
         "legend": {"title": cells.title, "orient": "top", "gradientLength": 200, "format": cells.number},
     }
     tips = [tip("task"), tip("name", "run"), *cells.tips, tip("support", "positive test documents", ".4~g")]
-    few = {"joinaggregate": [{"op": "distinct", "field": "run", "as": "runs"}]}
     numbers = {
-        "transform": [few, {"filter": f"datum.runs <= {NUMBERED}"}],
+        "transform": few_enough(),
         "mark": {"type": "text", "fontSize": 11},
         "encoding": {
             "text": {"field": cells.field, "type": "quantitative", "format": cells.number},

@@ -1,0 +1,153 @@
+"""Which tasks each run learned together, with the same number and colour for alike groups of all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mtlv.compare.blocks import Figure
+from mtlv.compare.comparison import ComparedRun, Comparison
+from mtlv.compare.palette import RUNS
+from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
+from mtlv.compare.sections.parts import enumerated, of_run, task_axis, tip, whole_runs
+
+ALONE, ALL = "alone", "all"
+PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}
+BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # dark numbers show on these
+
+Partition = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Numbers of groups from 1, by run and by the group's tasks; alike groups of two runs share a number."""
+
+    numbers: dict[str, dict[tuple[str, ...], int]]
+
+    def label(self, run: ComparedRun, head: tuple[str, ...]) -> str:
+        """The number as text, `alone` or `all` where the run has no groups to speak of."""
+        partition = heads(run)
+        if len(partition) == 1:
+            return ALL
+        return ALONE if all(len(each) == 1 for each in partition) else str(self.numbers[run.key][head])
+
+    @property
+    def labels(self) -> list[str]:
+        """Every label there can be, in the order of the colours."""
+        most = max((number for each in self.numbers.values() for number in each.values()), default=0)
+        return [ALONE, ALL, *(str(number) for number in range(1, most + 1))]
+
+
+def heads(run: ComparedRun) -> Partition:
+    """The run's tasks by head: those that are decided together."""
+    return tuple(head for model in run.plan for head in model)
+
+
+def grouped(run: ComparedRun) -> bool:
+    """Whether the run parts its tasks into groups: neither all together nor each alone."""
+    partition = heads(run)
+    return len(partition) > 1 and any(len(head) > 1 for head in partition)
+
+
+def numbering(comparison: Comparison) -> Numbering:
+    """Number the groups of the first grouped run in order; a group of another has the number of the most alike."""
+    known: list[tuple[int, frozenset[str]]] = []
+    numbers: dict[str, dict[tuple[str, ...], int]] = {}
+    for run in comparison.runs:
+        if grouped(run):
+            numbers[run.key] = _matched(heads(run), known or list(enumerate(map(frozenset, heads(run)), 1)))
+            known = known or [(number, frozenset(head)) for head, number in numbers[run.key].items()]
+    return Numbering(numbers)
+
+
+def _matched(partition: Partition, known: Sequence[tuple[int, frozenset[str]]]) -> dict[tuple[str, ...], int]:
+    """Greedy: the pair with the largest Jaccard index first; groups that are left get new numbers."""
+    pairs = [
+        (-len(tasks & set(head)) / len(tasks | set(head)), number, at)
+        for at, head in enumerate(partition)
+        for number, tasks in known
+        if tasks & set(head)
+    ]
+    found: dict[int, int] = {}
+    for _, number, at in sorted(pairs):
+        if at not in found and number not in found.values():
+            found[at] = number
+    new = max(number for number, _ in known)
+    for at in range(len(partition)):
+        if at not in found:
+            new += 1
+            found[at] = new
+    return {head: found[at] for at, head in enumerate(partition)}
+
+
+def colours(labels: Sequence[str]) -> list[str]:
+    """A colour for each label; they repeat after twelve numbers."""
+    return [PLAIN.get(label) or RUNS[(int(label) - 1) % len(RUNS)] for label in labels]
+
+
+def group_colour(given: Numbering) -> dict[str, Any]:
+    """The `color` channel for the field `group`."""
+    scale = {"domain": given.labels, "range": colours(given.labels)}
+    return {"field": "group", "type": "nominal", "scale": scale, "legend": None}
+
+
+def together(comparison: Comparison, given: Numbering) -> list[Figure]:
+    """The figure; nothing where no run has a plan."""
+    rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
+    if not rows:
+        return []
+    caption = (
+        "A column is a run; tasks with the same number (and colour) in it share a head, so they are learned "
+        "and decided together. “all”: one head for all tasks; a dot: every task has a model or head of its "
+        "own. Groups of different runs have the same number where they have most tasks in common. Hover to "
+        "see the other tasks and who shares the encoder." + left
+    )
+    spec = _spec(comparison, given)
+    return [Figure("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)]
+
+
+def _rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
+    rows = []
+    for model in run.plan:
+        size = sum(map(len, model))
+        shared = "one of its own" if size == 1 else f"shared by {size} tasks"
+        for head in model:
+            label = given.label(run, head)
+            fields = {"group": label, "shown": "·" if label == ALONE else label, "encoder": shared}
+            fields["bright"] = colours([label])[0] in BRIGHT
+            for task in head:
+                others = enumerated([other for other in head if other != task]) or "none"
+                rows.append(of_run(run) | {"task": task, "others": others} | fields)
+    return rows
+
+
+def task_order(comparison: Comparison, given: Numbering) -> list[str]:
+    """Tasks so that those that the first grouped run puts together stand together."""
+    first = next((run for run in comparison.runs if run.key in given.numbers), None)
+    number = {} if first is None else {t: n for head, n in given.numbers[first.key].items() for t in head}
+    names = [task.name for task in comparison.tasks]
+    return sorted(names, key=lambda name: number.get(name, len(names)))
+
+
+def _spec(comparison: Comparison, given: Numbering) -> dict[str, Any]:
+    tips = [
+        tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
+    ]  # fmt: skip
+    ink = {"condition": {"test": "datum.bright", "value": "#111111"}, "value": "#ffffff"}
+    numbers = {
+        "transform": few_enough(),
+        "mark": {"type": "text", "fontSize": 11},
+        "encoding": {"text": {"field": "shown", "type": "nominal"}, "color": ink},
+    }
+    order = task_order(comparison, given)
+    return {
+        "width": {"step": cell_width(comparison)},
+        "height": {"step": CELL},
+        "encoding": {
+            "x": run_columns(comparison),
+            "y": {"field": "task", "type": "nominal", "sort": order, "axis": task_axis()},
+            "tooltip": tips,
+        },
+        "layer": [{"mark": "rect", "encoding": {"color": group_colour(given)}}, numbers],
+    }
