@@ -160,6 +160,32 @@ def _compare(args: argparse.Namespace) -> int:
     return OK
 
 
+def _predict(args: argparse.Namespace) -> int:
+    from mtlv.errors import DataError
+    from mtlv.running.texts import from_file, given
+
+    if bool(args.texts) == (args.file is not None):
+        what = "texts were given and `--file` too" if args.texts else "no text was given"
+        raise DataError(what, then="write the text behind the run, or name a file: `--file reports.txt`")
+    texts = given(args.texts) if args.file is None else from_file(args.file, args.column)
+    from mtlv.running.answers import check_target, write_answers
+
+    out = None if args.out is None else check_target(args.out)
+    from mtlv.running import predict_texts
+    from mtlv.running.predicting import Place
+
+    answers = predict_texts(Place(args.run, args.uri, args.experiment), texts, device=args.device)
+    if out is not None:
+        write_answers(answers, out)
+        _say(f"{out}: {_many(len(texts), 'text')}, {_many(len(answers.found.tasks), 'task')}")
+        return OK
+    from mtlv.display import table
+
+    left = 1 if len(texts) == 1 else len(answers.header)
+    table(_console(), answers.header, answers.rows, title=answers.origin, left=left)
+    return OK
+
+
 def _data_list(args: argparse.Namespace) -> int:  # noqa: ARG001
     from mtlv.running.corpora import list_lines
 
@@ -280,12 +306,13 @@ def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     args, rest = parser.parse_known_args(argv)
-    # argparse takes no further key=value once an option stood between.
-    late = [text for text in rest if "=" in text and not text.startswith("-")]
-    if len(late) < len(rest) or (late and not hasattr(args, "overrides")):
+    # argparse takes no further key=value, or text, once an option stood between.
+    more = next((name for name in ("overrides", "texts") if hasattr(args, name)), "")
+    late = [text for text in rest if not text.startswith("-") and ("=" in text or more == "texts")]
+    if len(late) < len(rest) or (late and not more):
         parser.error(f"unrecognized arguments: {' '.join(_safe(text) for text in rest)}")
     if late:
-        args.overrides = [*args.overrides, *late]
+        setattr(args, more, [*getattr(args, more), *late])
     return args
 
 
@@ -304,6 +331,7 @@ def _parser() -> argparse.ArgumentParser:
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
     _add_compare(commands)
+    _add_predict(commands)
     _add_data(commands)
     page = _add(commands, "ui", _ui, "open MLflow's page on the runs")
     _with_config(page, required=False)
@@ -336,6 +364,18 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
     return int(text)
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _add(commands, "predict", _predict, "ask a run's trained model about texts")
+    predict.add_argument("run", metavar="RUN", help="a run's id or its first digits, its name, or a folder")
+    predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="a text, in quotes")
+    predict.add_argument("--file", type=Path, help="texts: .txt (one a line), .csv, .tsv, .jsonl or .parquet")
+    predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="write a .csv or .jsonl file instead")
+    predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")
+    predict.add_argument("--experiment", metavar="NAME", help="look for the run in this experiment only")
+    predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
 
 
 def _add_data(commands: Any) -> None:

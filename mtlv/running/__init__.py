@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mtlv.running.check import MemberCheck, SuiteCheck, check_suite
     from mtlv.running.cluster import ClusterResult, cluster_suite
     from mtlv.running.observer import Observer
+    from mtlv.running.predicting import predict_texts
     from mtlv.running.suite import SuiteResult, run_suite
 
 _HOME = {
@@ -21,6 +22,7 @@ _HOME = {
     "ClusterResult": "cluster",
     "cluster_suite": "cluster",
     "Observer": "observer",
+    "predict_texts": "predicting",
     "SuiteResult": "suite",
     "run_suite": "suite",
 }
@@ -33,6 +35,7 @@ __all__ = [
     "SuiteResult",
     "check_suite",
     "cluster_suite",
+    "predict_texts",
     "run_suite",
 ]
 
