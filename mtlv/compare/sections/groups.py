@@ -15,7 +15,9 @@ from mtlv.compare.sections.parts import (
     listed,
     of_run,
     run_axis,
+    run_header,
     run_names,
+    shown_first,
     tip,
 )
 from mtlv.compare.sections.task_maps import task_maps
@@ -26,13 +28,14 @@ MOST = 40  # groupings of which every pair is compared: 1,600 cells
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
 MEASURES = (
     ("inertia", "Elbow: inertia by the number of groups", "inertia",
-     "Inertia is the sum of distances of the tasks to the centre of their group: it always falls, and the elbow is "
-     "where it stops falling fast. Each panel has its own scale, for distances in different vectors cannot be "
-     "compared."),
+     "Inertia is the sum of distances of the tasks to the centre of their group: it always falls, and the "
+     "elbow is where it stops falling fast. Each panel has its own scale, for distances in different vectors "
+     "cannot be compared."),
     ("silhouette", "Silhouette by the number of groups", "silhouette",
-     "The silhouette says how much nearer the tasks are to their own group than to the next one, from -1 to 1; "
-     "higher is better."),
+     "The silhouette says how much nearer the tasks are to their own group than to the next one, from -1 to "
+     "1; higher is better."),
 )  # fmt: skip
+MARKS = "A ring marks the number that the elbow recommends, a square the one used, a diamond both in one."
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -95,9 +98,7 @@ def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: 
     rows = [row for at, run in enumerate(comparison.runs) for row in _elbow_rows(run, at, field)]
     if not rows:
         return []
-    caption = (
-        f"{meaning} A ring marks the number that the elbow recommends, a square the one that the run uses."
-    )
+    caption = f"{meaning} {MARKS}"
     spec = _elbow_spec(comparison, axis)
     return [Figure(f"groups_{field}", title, caption, spec, rows, wide=True)]
 
@@ -123,7 +124,7 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
 
 def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
-    x = {"field": "k", "type": "quantitative", "title": "number of groups k"}
+    x: dict[str, Any] = {"field": "k", "type": "quantitative", "title": "number of groups k"}
     x |= {
         "axis": {"tickMinStep": 1, "format": "d", "grid": False, "tickCount": 8},
         "scale": {"nice": False, "padding": 8},
@@ -151,7 +152,7 @@ def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
         "transform": first_panels("order"),
         "facet": {
             "field": "name", "type": "nominal", "sort": {"field": "order", "op": "min"},
-            "header": {"title": None, "labelLimit": WIDTH + 30, "labelAnchor": "start"},
+            "header": run_header(WIDTH + 40),
         },
         "spacing": {"row": 16, "column": 14},
         "resolve": {"scale": {"y": "independent"}},
@@ -192,10 +193,8 @@ def _places(groups: Sequence[Sequence[str]]) -> Mapping[str, int]:
 
 def _agreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figure]:
     """Every pair of runs with groups; nothing where there is no pair."""
-    first = [run for run in runs if run.key in comparison.shown] + [
-        run for run in runs if run.key not in comparison.shown
-    ]
-    kept = [run for run in comparison.runs if run in first[:MOST]]
+    chosen = {run.key for run in [run for run in shown_first(comparison) if run.groups][:MOST]}
+    kept = [run for run in runs if run.key in chosen]
     if len(kept) < 2:
         return []
     found: dict[tuple[Any, Any], float | None] = {}
@@ -210,9 +209,9 @@ def _agreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
                     of_run(run) | {"other": other.key, "other_name": other.name, "value": found[pair]}
                 )
     caption = (
-        "Adjusted Rand index between the groups of two runs: 1 where they are the same, about 0 where they agree no "
-        "more than chance would, below 0 where less. Runs that learn all tasks together, or each alone, have no "
-        "groups and are left out."
+        "Adjusted Rand index between the groups of two runs: 1 where they are the same, about 0 where they "
+        "agree no more than chance would, below 0 where less. Runs that learn all tasks together, or each "
+        "alone, have no groups and are left out."
     )
     if len(runs) > MOST:
         caption += f" {len(runs) - MOST} of {len(runs)} runs with groups are left out: too many pairs."
@@ -267,8 +266,8 @@ def _stability(runs: Sequence[ComparedRun]) -> list[Table]:
         Column("value", "adjusted Rand index", digits=2),
     ]
     caption = (
-        "Adjusted Rand index between a run's groups and those that the same method finds when one detail of its "
-        "recipe is changed: 1 is the same grouping, 0 is chance. Groups that change with a detail say little "
-        "about the tasks."
+        "Adjusted Rand index between a run's groups and those that the same method finds when one detail of "
+        "its recipe is changed: 1 is the same grouping, 0 is chance. Groups that change with a detail say "
+        "little about the tasks."
     )
     return [Table("groups_stability", "How stable the groups are", caption, columns, rows)]

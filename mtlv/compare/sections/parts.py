@@ -58,6 +58,11 @@ def run_axis(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def run_header(width: int) -> dict[str, Any]:
+    """Names of runs above small multiples, long ones on several lines."""
+    return {"title": None, "labelLimit": width, "labelAnchor": "start", "labelExpr": NAME_LINES}
+
+
 def task_axis(**changes: Any) -> dict[str, Any]:
     """A vertical axis of task names."""
     return {"title": None, "labelLimit": 220, "ticks": False, "domain": False} | changes
@@ -97,6 +102,12 @@ def _thinned(steps: Sequence[int], most: int) -> list[int]:
     return [steps[round(n * last / (most - 1))] for n in range(most)]
 
 
+def shown_first(comparison: Comparison) -> list[ComparedRun]:
+    """All runs, those that are switched on at first before others."""
+    first = set(comparison.shown)
+    return sorted(comparison.runs, key=lambda run: run.key not in first)
+
+
 def whole_runs(
     comparison: Comparison, rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> tuple[list[Mapping[str, Any]], str]:
@@ -106,15 +117,13 @@ def whole_runs(
         comparison: whose runs.
         rows: by key of a run.
     """
-    first = comparison.shown
-    order = [*first, *(run.key for run in comparison.runs if run.key not in set(first))]
     total = 0
     kept: set[str] = set()
-    for key in order:
-        total += len(rows.get(key, ()))
+    for run in shown_first(comparison):
+        total += len(rows.get(run.key, ()))
         if kept and total > ROWS:
             break
-        kept.add(key)
+        kept.add(run.key)
     out = [row for run in comparison.runs if run.key in kept for row in rows.get(run.key, ())]
     left = len(comparison.runs) - len(kept)
     return out, f" {left} of {len(comparison.runs)} runs are left out here: too many lines." if left else ""

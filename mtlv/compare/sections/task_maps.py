@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure
 from mtlv.compare.canvas import wrapped
-from mtlv.compare.comparison import ComparedRun, Comparison, Groups
+from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.placement import Scene, leader_ends, nearer_to_another, place
-from mtlv.compare.sections.parts import first_panels, of_run, tip
-from mtlv.compare.sections.together import Numbering, group_colour
+from mtlv.compare.sections.parts import PANELS, first_panels, of_run, run_header, shown_first, tip
+from mtlv.compare.sections.together import Numbering, group_shapes
 
 SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels in a line
 FITTING = (10, 26, 60)  # tasks, up to which each size but the last is tried
-LETTER, LINE, FONT = 5.6, 12.0, 10  # pixels of a letter and of a line at this size of letters
+LETTER, LINE, FONT, NAME = 5.6, 12.0, 10, 26  # pixels of a letter and a line, size, letters per line
 MARKER, EDGE, LEADER = 5.0, 28.0, 8.0  # pixels: half a point, room at the edges, the shortest line to a name
 Points = Mapping[str, tuple[float, float]]
 Array = NDArray[np.float64]
@@ -25,16 +25,20 @@ Array = NDArray[np.float64]
 
 def task_maps(comparison: Comparison, given: Numbering) -> list[Figure]:
     """A panel per run with a map; nothing where no run has one."""
-    mapped = [(at, run) for at, run in enumerate(comparison.runs) if run.groups and run.groups.points]
-    if not mapped:
+    maps, left = _maps(comparison)
+    if not maps:
         return []
-    maps = [run.groups.points for _, run in mapped if run.groups]
-    width, height, columns, laid = _fitted(maps)
-    rows = [row for at, run in mapped for row in _rows(run, at, given, laid[_key(run.groups)])]
+    width, height, columns, laid = _fitted(list(maps.values()))
+    rows = [
+        row
+        for at, run in enumerate(comparison.runs)
+        if run.key in maps
+        for row in _rows(run, at, given, laid[_key(maps[run.key])])
+    ]
     caption = (
         "Each task's vector, as the grouping saw it, on the first two principal components: near tasks have "
-        "alike texts. Colours and numbers of groups are those of the figure above; a group's most central task "
-        "is bold and larger. Runs that read the same texts have the same map."
+        "alike texts. Groups have the numbers and colours of the figure above; the most central task of a "
+        "group is bold and larger. Runs that read the same texts have the same map." + left
     )
     if not any(row["label"] for row in rows):
         caption += " The names are too many to write: hover to read them."
@@ -42,26 +46,39 @@ def task_maps(comparison: Comparison, given: Numbering) -> list[Figure]:
     return [Figure("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
 
 
-def _key(groups: Groups | None) -> tuple[tuple[str, tuple[float, float]], ...]:
-    return tuple(groups.points.items()) if groups else ()
+def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
+    """Maps by key of the run, and a note on runs that are left out: laying out names takes time."""
+    found = {
+        run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points
+    }
+    different = list(dict.fromkeys(map(_key, found.values())))[:PANELS]
+    kept = {key: points for key, points in found.items() if _key(points) in different}
+    left = len(found) - len(kept)
+    return (
+        kept,
+        f" {left} of {len(found)} runs with a map are left out: too many different maps." if left else "",
+    )
+
+
+def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
+    return tuple(points.items())
 
 
 def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
     """The smallest panels in which all names of all maps have a place, and what is drawn in them."""
-    distinct = {tuple(points.items()): points for points in maps}
+    distinct = {_key(points): points for points in maps}
     most = max(map(len, maps))
-    first = sum(most > limit for limit in FITTING)
-    for width, height, columns in SIZES[first:]:
-        laid = {key: _laid(points, width, height) for key, points in distinct.items()}
+    for size in SIZES[sum(most > limit for limit in FITTING) :]:
+        laid = {key: _laid(points, *size[:2]) for key, points in distinct.items()}
         if all(row["label"] for rows in laid.values() for row in rows):
             break
-    return width, height, columns, laid
+    return *size, laid
 
 
 def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     """Places in pixels of points, names and the lines between them; no names where they do not all fit."""
     names = list(points)
-    labels = [wrapped(name, 24, 2) for name in names]
+    labels = [wrapped(name, NAME, 2) for name in names]
     lines = [label.split("\n") for label in labels]
     sizes = np.array([(LETTER * max(map(len, each)) + 2, LINE * len(each)) for each in lines])
     places = _scaled(np.array([points[name] for name in names], float), width, height)
@@ -76,7 +93,10 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     ends, unclear = leader_ends(scene, placed.centres), nearer_to_another(scene, placed.centres)
     for at, row in enumerate(rows):
         centre, end = placed.centres[at], ends[at]
-        row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": float(centre[1])}
+        first = (
+            float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
+        )  # Vega centres the first line, not the text
+        row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": first}
         if unclear[at] or np.hypot(*(end - places[at])) > LEADER:
             row |= {"end_x": float(end[0]), "end_y": float(end[1])}
     return rows
@@ -91,7 +111,7 @@ def _scaled(points: Array, width: int, height: int) -> Array:
 
 
 def _rows(
-    run: ComparedRun, at: int, given: Numbering, laid: Sequence[Mapping[str, Any]]
+    run: ComparedRun, at: int, given: Numbering, laid: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     groups = run.groups.groups if run.groups else ()
     medoids = run.groups.medoids if run.groups else ()
@@ -123,8 +143,8 @@ def _spec(width: int, height: int, columns: int, given: Numbering) -> dict[str, 
     point = {
         "mark": {"type": "point", "filled": True, "opacity": 1, "size": {"expr": "datum.medoid ? 130 : 60"}},
         "encoding": {
-            "x": x | {"field": "x"}, "y": y | {"field": "y"}, "color": group_colour(given), "tooltip": tips,
-        },
+            "x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": tips,
+        } | group_shapes(given),
     }  # fmt: skip
     bold = {"expr": "datum.medoid ? 'bold' : 'normal'"}
     name = {
@@ -136,7 +156,7 @@ def _spec(width: int, height: int, columns: int, given: Numbering) -> dict[str, 
         },
     }  # fmt: skip
     frame = {"stroke": "#7F7F7F", "strokeOpacity": 0.35}
-    header = {"title": None, "labelLimit": width, "labelAnchor": "start"}
+    header = run_header(width)
     return {
         "columns": columns,
         "transform": first_panels("order"),

@@ -15,6 +15,7 @@ from mtlv.compare.sections.parts import enumerated, of_run, task_axis, tip, whol
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}
 BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # dark numbers show on these
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
 Partition = tuple[tuple[str, ...], ...]
 
@@ -51,7 +52,7 @@ def grouped(run: ComparedRun) -> bool:
 
 
 def numbering(comparison: Comparison) -> Numbering:
-    """Number the groups of the first grouped run in order; a group of another has the number of the most alike."""
+    """Number the groups of the first grouped run in order; a group of another has that of the most alike."""
     known: list[tuple[int, frozenset[str]]] = []
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     for run in comparison.runs:
@@ -92,6 +93,21 @@ def group_colour(given: Numbering) -> dict[str, Any]:
     return {"field": "group", "type": "nominal", "scale": scale, "legend": None}
 
 
+def group_shapes(given: Numbering) -> dict[str, Any]:
+    """The `color` and `shape` channels of points by their group, with one legend."""
+    labels = [label for label in given.labels if label not in PLAIN]
+    field = {
+        "field": "group",
+        "type": "nominal",
+        "legend": {"title": "group", "orient": "top", "columns": 12},
+    }
+    shapes = [SHAPES[at % len(SHAPES)] for at in range(len(labels))]
+    return {
+        "color": field | {"scale": {"domain": labels, "range": colours(labels)}},
+        "shape": field | {"scale": {"domain": labels, "range": shapes}},
+    }
+
+
 def together(comparison: Comparison, given: Numbering) -> list[Figure]:
     """The figure; nothing where no run has a plan."""
     rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
@@ -114,7 +130,11 @@ def _rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
         shared = "one of its own" if size == 1 else f"shared by {size} tasks"
         for head in model:
             label = given.label(run, head)
-            fields = {"group": label, "shown": "·" if label == ALONE else label, "encoder": shared}
+            fields: dict[str, Any] = {
+                "group": label,
+                "shown": "·" if label == ALONE else label,
+                "encoder": shared,
+            }
             fields["bright"] = colours([label])[0] in BRIGHT
             for task in head:
                 others = enumerated([other for other in head if other != task]) or "none"
