@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure, Section, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
@@ -109,8 +110,8 @@ def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dic
     """Where each label's middle stands from its dot, in pixels right and down, so that no two overlap."""
     if not rows:
         return {}
-    across = _pixels([math.log(row["minutes"]) for row in rows], WIDTH)
-    down = HEIGHT - _pixels([row["f1"] for row in rows], HEIGHT)
+    across = _pixels([[math.log(row["minutes"])] for row in rows], WIDTH)
+    down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
     found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP))
@@ -120,11 +121,13 @@ def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dic
     return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved.round(1), strict=True)}
 
 
-def _pixels(values: Sequence[float], length: float) -> np.ndarray:
-    """Places on an axis whose outermost values stand EDGE from its ends, as the scales below have it."""
-    data = np.asarray(values, float)
-    width = float(np.ptp(data))
-    share = (data - data.min()) / width if width else np.full(data.shape, 0.5)
+def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:
+    """Places of the first of each row's values on an axis that holds all of them, EDGE from its ends, as the
+    scales below have it."""
+    every = [value for row in values for value in row if value is not None]
+    low, width = min(every), max(every) - min(every)
+    first = np.array([row[0] for row in values], np.float64)
+    share = (first - low) / width if width else np.full(first.shape, 0.5)
     return EDGE + share * (length - 2 * EDGE)
 
 
