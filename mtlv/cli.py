@@ -19,6 +19,7 @@ from mtlv.errors import ConfigError, MtlvError, shorten
 if TYPE_CHECKING:
     from mtlv.display import Display
     from mtlv.running import Observer
+    from mtlv.settings import Suite
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -113,6 +114,16 @@ def _run(args: argparse.Namespace) -> int:
     if result.rows:
         table(_console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     _say(*result.where)
+    return OK
+
+
+def _status(args: argparse.Namespace) -> int:
+    from mtlv.display import duration
+    from mtlv.running.status import status_lines
+
+    suite = _suite_or_defaults(args)
+    store = Path(suite.members[0].settings.store.uri)
+    _say(*status_lines(store, suite.path if args.config else None, duration))
     return OK
 
 
@@ -245,26 +256,39 @@ def _lengths(settings: Any, corpus: Any) -> Any:
 
 def _ui(args: argparse.Namespace) -> int:
     from mtlv.running.page import has_server, link, serve
-    from mtlv.settings import load_overrides, load_suite
 
-    if args.config and "=" in args.config and not _is_config(args.config):
-        args.overrides, args.config = [args.config, *args.overrides], None
-    suite = load_suite(args.config, args.overrides) if args.config else load_overrides(args.overrides)
+    suite = _suite_or_defaults(args)
     uri = suite.members[0].settings.tracking.uri
     url = link(uri, suite.experiment if args.config else None, port=args.port)
     if has_server(uri):
-        _say(f"The runs are at {url}")
+        _say(f"The runs are at {url}", *_side_by_side(args, url))
         return OK
     signal.signal(signal.SIGTERM, _terminated)  # else its server would outlive this command
     _say("Starting MLflow's page (about 10 seconds) ...")
     sys.stdout.flush()
     log = Path(tempfile.gettempdir()) / f"mtlv-ui-{os.getpid()}.log"
     with serve(uri, port=args.port, log=log) as server:
-        _say(f"Open {url}", "Ctrl-C ends it.")
+        _say(f"Open {url}", *_side_by_side(args, url), "Ctrl-C ends it.")
         sys.stdout.flush()
         server.wait()
     _complain(f"MLflow's server ended; see {log}")
     return FAILED
+
+
+def _side_by_side(args: argparse.Namespace, url: str) -> list[str]:
+    """Where an experiment is named, the address of its runs as charts."""
+    from mtlv.running.page import side_by_side
+
+    return [f"Side by side: {side_by_side(url)}"] if args.config else []
+
+
+def _suite_or_defaults(args: argparse.Namespace) -> Suite:
+    """The suite of `args.config`; without one, the defaults with the overrides."""
+    from mtlv.settings import load_overrides, load_suite
+
+    if args.config and "=" in args.config and not _is_config(args.config):
+        args.overrides, args.config = [args.config, *args.overrides], None
+    return load_suite(args.config, args.overrides) if args.config else load_overrides(args.overrides)
 
 
 # ---- Helpers ---------------------------------------------------------------------------------------------
@@ -327,6 +351,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _with_config(_add(commands, "run", _run, "train, score and track what a config asks for"))
     _with_config(_add(commands, "check", _check, "prove a config and show its plan; trains nothing"))
+    status = _add(commands, "status", _status, "how far the running or last suite is, unit by unit")
+    _with_config(status, required=False)
     cluster = _add(commands, "cluster", _cluster, "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")

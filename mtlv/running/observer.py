@@ -36,3 +36,46 @@ class Observer:
 
     def warn(self, text: str) -> None:
         """Something that may harm the results."""
+
+
+class Together(Observer):
+    """Tells several observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self.observers = observers
+
+    def suite_started(self, units: int, documents: int) -> None:
+        for observer in self.observers:
+            observer.suite_started(units, documents)
+
+    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
+        for observer in self.observers:
+            observer.unit_started(name, index, epochs, documents)
+
+    def batch(self, documents: int) -> None:
+        for observer in self.observers:
+            observer.batch(documents)
+
+    def epoch(
+        self,
+        name: str,
+        epoch: int,
+        epochs: int,
+        loss: float,
+        validation: Mapping[str, float],
+        documents_per_second: float,
+    ) -> None:
+        for observer in self.observers:
+            observer.epoch(name, epoch, epochs, loss, validation, documents_per_second)
+
+    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
+        for observer in self.observers:
+            observer.unit_ended(name, cached, documents)
+
+    def note(self, text: str) -> None:
+        for observer in self.observers:
+            observer.note(text)
+
+    def warn(self, text: str) -> None:
+        for observer in self.observers:
+            observer.warn(text)

@@ -15,7 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mtlv.errors import TrackingError
-from mtlv.tracking.address import DEFAULT_URI, SERVERS, check_address, page_url, scheme, sqlite_file
+from mtlv.tracking.address import (
+    DEFAULT_URI,
+    SERVERS,
+    check_address,
+    compare_url,
+    page_url,
+    scheme,
+    sqlite_file,
+)
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to answer; 10 on two cores
@@ -40,6 +48,11 @@ def link(uri: str | None, experiment: str | None, *, port: int) -> str:
     from mtlv.tracking.mlflow_tracker import MlflowTracker
 
     return page_url(base, MlflowTracker(uri, experiment).experiment_id)
+
+
+def side_by_side(url: str) -> str:
+    """Address of the runs of `link` as charts."""
+    return compare_url(url)
 
 
 def has_server(uri: str | None) -> bool:

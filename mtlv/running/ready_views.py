@@ -45,7 +45,7 @@ def ready_views(members: Sequence[Resolved]) -> tuple[View, ...]:
 
 
 def _view(name: str, kind: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
-    return View(name, (kind,), tuple(columns), sections, OWN_SECTIONS, only)
+    return View(name, kind, tuple(columns), sections, OWN_SECTIONS, only)
 
 
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:

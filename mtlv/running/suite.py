@@ -14,7 +14,8 @@ from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
-from mtlv.running.observer import Observer
+from mtlv.running.observer import Observer, Together
+from mtlv.running.progress import Progress, SuiteState, UnitState
 from mtlv.running.ready_views import ready_views
 from mtlv.running.resolve import Resolved, resolve
 from mtlv.running.run_member import Session, run_member
@@ -75,18 +76,32 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     resolved = _resolve_all(bench, suite)
     _tell_notes(resolved, bench, observer)
     tracker = tracker or open_tracker(settings)
-    models = ModelKeeper(tracker, bench, store, observer)
-    session = Session(tracker, LocalExecutor(bench, store, observer), observer, models)
-    jobs = [job for member in resolved for job in member.jobs]
     _describe(tracker, resolved)
-    observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-    results = tuple(
-        run_member(session, member, bench.corpus(member.member.settings.data)) for member in resolved
-    )
+    with Progress(store.root, _state(suite, resolved)) as progress:
+        together = Together(progress, observer)
+        models = ModelKeeper(tracker, bench, store, together)
+        session = Session(tracker, LocalExecutor(bench, store, together), together, models)
+        results = _run_members(session, bench, resolved)
+    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, tracker))
+
+
+def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
+    """All units as `mtlv status` lists them before the first is begun."""
+    units = [UnitState(job.unit.key, job.name, each.name) for each in resolved for job in each.jobs]
+    return SuiteState(suite.experiment, str(suite.path.absolute()), units=units)
+
+
+def _run_members(
+    session: Session, bench: Workbench, resolved: Sequence[Resolved]
+) -> tuple[MemberResult, ...]:
+    jobs = [job for member in resolved for job in member.jobs]
+    session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
+    corpora = [bench.corpus(member.member.settings.data) for member in resolved]
+    results = tuple(run_member(session, *pair) for pair in zip(resolved, corpora, strict=True))
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
-            write_comparison(tracker, run, results)
-    return SuiteResult(results, *as_text(as_members(results)), (_where_to_look(suite, tracker),))
+            write_comparison(session.tracker, run, results)
+    return results
 
 
 def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
@@ -97,13 +112,14 @@ def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, [view.name for view in views]), views)
 
 
-def _where_to_look(suite: Suite, tracker: Tracker) -> str:
-    from mtlv.tracking.address import SERVERS, scheme
+def _where_to_look(suite: Suite, tracker: Tracker) -> tuple[str, ...]:
+    from mtlv.tracking.address import SERVERS, compare_url, scheme
 
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVERS:
-        return f"The runs are at {getattr(tracker, 'page', uri)}"
-    return f"Look at the runs: mtlv ui {suite.path}"
+        page = str(getattr(tracker, "page", uri))
+        return f"The runs are at {page}", f"Side by side: {compare_url(page)}"
+    return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
 def _resolve_all(bench: Workbench, suite: Suite) -> list[Resolved]:

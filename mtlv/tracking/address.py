@@ -153,3 +153,8 @@ def page_url(uri: str | None, experiment_id: str) -> str:
         host = parts.netloc.rpartition("@")[2]
         base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
     return f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+
+
+def compare_url(page: str) -> str:
+    """Address of the view that lays the runs of `page_url` side by side as charts."""
+    return f"{page}&compareRunsMode=CHART&viewStateShareKey=mtlv-compare"

@@ -52,8 +52,8 @@ def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:
 def keep_image(client: MlflowClient, run: str, local: Path, key: str) -> None:
     """Put a PNG into the page's image grid as step 0 of `key`, by the names that its source parses.
 
-    They hold a time and an id, which are fixed here, so that the same picture again replaces itself. The grid
-    shows the compressed one and opens the other; text in small pictures could not be read, so both are the same.
+    They hold a time and an id, which are fixed here, so that the same picture again replaces itself. The
+    grid shows the compressed one and opens the other; both are the same, for text has to stay readable.
     """
     if local.suffix != ".png":
         raise TrackingError("a picture for the image grid", got=local.name, allowed="a PNG")

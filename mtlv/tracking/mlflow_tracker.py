@@ -43,6 +43,7 @@ class MlflowTracker:
         self.uri = uri or address.DEFAULT_URI
         self.experiment = experiment
         address.check_address(self.uri)
+        self._ended: dict[str, int] = {}
         file = address.sqlite_file(self.uri)
         with self._guarded(), one_at_a_time(file) if file else nullcontext():
             self._client = open_client(self.uri)
@@ -61,6 +62,8 @@ class MlflowTracker:
             if run is None:
                 run = self._client.create_run(self.experiment_id, tags=tags, run_name=spec.name)
             else:
+                if run.info.status == "FINISHED":
+                    self._ended[run.info.run_id] = run.info.end_time
                 self._client.update_run(run.info.run_id, status="RUNNING")
                 self._set_tags(run.info.run_id, tags)
             # A param cannot change in MLflow, so those of an earlier opening stay as they are.
@@ -122,7 +125,9 @@ class MlflowTracker:
 
     def close(self, run: str, status: Status = "FINISHED") -> None:
         with self._guarded():
-            self._client.set_terminated(run, status)
+            # A finished run that is told again keeps its time, or its duration would grow.
+            end = self._ended.get(run) if status == "FINISHED" else None
+            self._client.set_terminated(run, status, end)
 
     def _open_experiment(self, file: Path | None) -> str:
         """Id of the experiment, which is marked as one of training runs (not of traces)."""

@@ -1,8 +1,8 @@
 """Views as MLflow's page keeps them: tags of the experiment, since 3.15.
 
-`mlflow.sharedViewState.ID` holds `{"name", "createdAt", "updatedAt", "state"}`; the state is what the page itself
-saves, compressed. It stands in no documentation, so it is written only to releases that are known to read it; an
-unknown field is ignored there, and a view that cannot be read is left out of the menu.
+`mlflow.sharedViewState.ID` holds `{"name", "createdAt", "updatedAt", "state"}`; the state is what the page
+itself saves, compressed. It stands in no documentation, so it is written only to releases that are known to
+read it; an unknown field is ignored there, and a view that cannot be read is left out of the menu.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ def view_state(view: View) -> dict[str, object]:
 
 
 def _filter(view: View) -> str:
-    kinds = ", ".join(f"'{kind}'" for kind in view.kinds)
-    parts = ([f"tags.`mtlv.kind` IN ({kinds})"] if kinds else []) + ([view.only] if view.only else [])
-    return " and ".join(parts)
+    kind = f"tags.`mtlv.kind` = '{view.kind}'"
+    return f"{kind} and {view.only}" if view.only else kind
 
 
 def _column(name: str) -> str:

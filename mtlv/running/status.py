@@ -1,0 +1,101 @@
+"""What `mtlv status` says: the running suites of a store, or the one that ran last, unit by unit."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, alive, read_states
+
+SHOWN = 60  # units; of larger suites the members are listed, and the units at work
+ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
+
+
+def status_lines(store: Path, config: Path | None, duration: Callable[[float], str]) -> list[str]:
+    """Lines about the suites of a store that are running, or else about the one that ran last.
+
+    Args:
+        store: its folder; it need not exist.
+        config: only suites of this file.
+        duration: seconds in words.
+    """
+    states = read_states(store / FOLDER)
+    if config is not None:
+        states = [state for state in states if state.config == str(config.absolute())]
+    if not states:
+        of = f" of `{config}`" if config is not None else ""
+        return [f"no suite{of} has run with the store `{store}` yet; start one with `mtlv run CONFIG`"]
+    teller = _Teller(duration)
+    now = [state for state in states if teller.process(state)[0]] or states[:1]
+    lines: list[str] = []
+    for state in now:
+        lines += [*([""] if lines else []), *teller.suite(state)]
+    return lines
+
+
+@dataclass(frozen=True)
+class _Teller:
+    """Says it, with `duration` for seconds in words."""
+
+    duration: Callable[[float], str]
+
+    def process(self, state: SuiteState) -> tuple[bool, str]:
+        """Whether the suite may be running, and what is known of its process."""
+        ago, which = self.ago(state.seen), f"process {state.pid}"
+        if state.state != "running":
+            reason = f": {state.problem}" if state.problem else ""
+            return False, f"{state.state} after {self.duration(state.seen - state.began)}, {ago}{reason}"
+        if state.host != socket.gethostname():
+            return True, f"on another machine, `{state.host}` ({which}), last heard of {ago}"
+        if alive(state):
+            return True, f"running here ({which}) for {self.duration(time.time() - state.began)}"
+        return False, f"stopped: its {which} is gone, last heard of {ago}"
+
+    def suite(self, state: SuiteState) -> Iterator[str]:
+        running, process = self.process(state)
+        yield f"{state.experiment} ({state.config}): {process}"
+        units = [
+            unit if running or unit.state != "running" else replace(unit, state="stopped")
+            for unit in state.units
+        ]
+        cached = sum(unit.cached for unit in units)
+        found = f"; {cached} of them taken from the store" if cached else ""
+        yield f"{len(units)} unit{'' if len(units) == 1 else 's'}: {_counts(units)}{found}"
+        if len(units) <= SHOWN:
+            yield from (self.unit(unit) for unit in units)
+            return
+        for member in dict.fromkeys(unit.member for unit in units):
+            yield f"  {member}: {_counts([unit for unit in units if unit.member == member])}"
+        yield from (self.unit(unit) for unit in units if unit.state not in ("done", "waiting"))
+
+    def unit(self, unit: UnitState) -> str:
+        return f"  {unit.state:<9}{unit.name}{self.details(unit)}"
+
+    def details(self, unit: UnitState) -> str:
+        if unit.state == "waiting":
+            return ""
+        if unit.cached:
+            return ": taken from the store"
+        since, until = unit.since or 0.0, unit.until or 0.0
+        if unit.state == "done":
+            return f": {self.duration(until - since)}"
+        speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
+        return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}"
+
+    def ago(self, seconds: float) -> str:
+        return f"{self.duration(time.time() - seconds)} ago"
+
+
+def _counts(units: Sequence[UnitState]) -> str:
+    found = Counter(unit.state for unit in units)
+    return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state != "stopped")
+
+
+def _clock(seconds: float) -> str:
+    moment, now = datetime.fromtimestamp(seconds), datetime.now()
+    return moment.strftime("%H:%M:%S" if moment.date() == now.date() else "%Y-%m-%d %H:%M")
