@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
@@ -37,33 +38,55 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "Overview", intro, blocks)
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """A run with its macro F1: mean and standard deviation over its children."""
+
+    run: ComparedRun
+    mean: float
+    sd: float | None
+    children: int
+
+    def __str__(self) -> str:
+        number = f"{self.mean:.3f}" if self.sd is None else f"{self.mean:.3f} ± {self.sd:.3f}"
+        return number if self.children == 1 else f"{number} over {self.children} folds and seeds"
+
+
 def in_words(comparison: Comparison) -> str:
     """Which run is ahead by macro F1 and by how much, as far as the numbers carry."""
-    ranked = [(*_figures(run, RANKED), run) for run in comparison.runs if run.values(RANKED)]
-    ranked.sort(key=lambda one: -one[0])
+    ranked = _ranked(comparison)
     if not ranked:
         return "No run has a macro F1 on the test set yet, so nothing can be said about which is best."
-    best, sd, children, run = ranked[0]
-    said = f"“{run.name}” has the highest macro F1: {_number(best, sd)}{_over(children)}."
+    best = ranked[0]
+    tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        said = f"“{run.name}” has a macro F1 of {_number(best, sd)}{_over(children)}; there is no other run."
-    tied = [one[-1].name for one in ranked if one[0] == best]
-    if len(tied) > 1:
-        said = f"{listed(f'“{name}”' for name in tied)} share the highest macro F1: {best:.3f}."
-    elif len(ranked) > 1:
-        said += _distance(ranked[0], ranked[1])
+        said = f"{tied[0]} has a macro F1 of {best}; there is no other run."
+    elif len(tied) > 1:
+        said = f"{listed(tied)} share the highest macro F1: {best.mean:.3f}."
+    else:
+        said = f"{tied[0]} has the highest macro F1: {best}.{_distance(best, ranked[1])}"
     return said + _caveats(comparison, len(ranked))
 
 
-def _distance(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
-    (best, sd, children, _), (next_best, next_sd, next_children, run) = first, second
-    gap = best - next_best
-    behind = f"{_number(next_best, next_sd)}{_over(next_children)}"
-    said = f" The next, “{run.name}”, is {_points(gap)} behind ({behind})."
-    if sd is None or next_sd is None:
-        once = "both were" if children == next_children == 1 else "one of them was"
+def _ranked(comparison: Comparison) -> list[Ranked]:
+    """Runs with a macro F1, the highest first."""
+    out = []
+    for run in comparison.runs:
+        values = run.values(RANKED)
+        mean, sd = mean_and_sd(values)
+        if mean is not None and known(mean) is not None:
+            out.append(Ranked(run, mean, sd, len(values)))
+    return sorted(out, key=lambda one: -one.mean)
+
+
+def _distance(best: Ranked, second: Ranked) -> str:
+    gap = best.mean - second.mean
+    behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
+    said = f" The next, “{second.run.name}”, is {behind} behind ({second})."
+    if best.sd is None or second.sd is None:
+        once = "both were" if best.children == second.children == 1 else "one of them was"
         return said + f" As {once} measured once only, it is not known how much a fold or seed changes them."
-    if gap <= sd + next_sd:
+    if gap <= best.sd + second.sd:
         return said + " Their spreads overlap, so the order may be chance."
     return said + " Their spreads do not overlap."
 
@@ -78,24 +101,6 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
     if ranked > 1:
         said += " Whether a difference is significant is not judged here: see the section on significance."
     return said
-
-
-def _number(mean: float, sd: float | None) -> str:
-    return f"{mean:.3f}" if sd is None else f"{mean:.3f} ± {sd:.3f}"
-
-
-def _points(gap: float) -> str:
-    return f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-
-
-def _over(children: int) -> str:
-    return "" if children == 1 else f" over {children} folds and seeds"
-
-
-def _figures(run: ComparedRun, key: str) -> tuple[float, float | None, int]:
-    values = run.values(key)
-    mean, sd = mean_and_sd(values)
-    return (0.0 if mean is None else mean), sd, len(values)
 
 
 def _table(comparison: Comparison) -> Table:
