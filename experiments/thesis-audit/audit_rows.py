@@ -26,7 +26,6 @@ THESIS_RATE = {
     "weight_decay": 0.0,
     "clip_norm": None,
 }
-SLOW_RATE = {"learning_rate": 1e-4}
 NO_DEFECT = Defects()
 METRICS = ("f1_macro", "f1_micro", "subset_accuracy", "hamming_score")
 
@@ -93,7 +92,8 @@ def _heads() -> list[Row]:
     frozen, out = Defects(frozen_heads=True), []
     rates: list[tuple[str, str, dict[str, Any]]] = [
         ("", "the audit's learning rate", {}),
-        ("-slow", "learning rate 1e-4", SLOW_RATE),
+        ("-3e-4", "learning rate 3e-4", {"learning_rate": 3e-4}),
+        ("-1e-4", "learning rate 1e-4", {"learning_rate": 1e-4}),
         ("-thesis", "the thesis's: 2e-5, constant, no decay, no clipping", THESIS_RATE),
     ]
     for tail, name, training in rates:

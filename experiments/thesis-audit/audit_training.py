@@ -65,9 +65,9 @@ class Trained:
     encoder_shift: float
 
 
-def key_of(job: Job, defects: Defects) -> str:
+def key_of(job: Job, material: Material, defects: Defects) -> str:
     """Content key of a unit with defects; equal keys mean equal scores on the same kind of machine."""
-    return content_key([job.unit.key, asdict(defects)])
+    return content_key([job.unit.key, material.encoder.digest, asdict(defects)])
 
 
 def train_with(job: Job, material: Material, defects: Defects) -> Trained:

@@ -6,15 +6,18 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
+from audit_frozen import frozen
 from audit_rows import Figures, Row, child_of, figures, rows
 from audit_training import key_of, load, save, train_with
 
 from mtlv.grouping import stability
 from mtlv.plan import gather
 from mtlv.running.resolve import Child
+from mtlv.running.train_unit import Material
 from mtlv.running.workbench import Workbench
 from mtlv.settings import Suite
 
@@ -44,8 +47,9 @@ class Work:
 class Audit:
     """Rows, their units and where those are kept."""
 
-    def __init__(self, suite: Suite, units: Path) -> None:
+    def __init__(self, suite: Suite, units: Path, *, fixed_vectors: bool = False) -> None:
         self.suite, self.units, self.bench = suite, units, Workbench()
+        self.fixed_vectors = fixed_vectors
         units.mkdir(parents=True, exist_ok=True)
         seeds = suite.members[0].settings.seeds
         works = [
@@ -55,18 +59,30 @@ class Audit:
         ]
         self.works = sorted(works, key=lambda work: work.urgency)
 
-    def path(self, key: str) -> Path:
-        return self.units / f"{key}.npz"
+    @cached_property
+    def material(self) -> Material:
+        """What all units read: rows differ in plans and training, never in data or encoder."""
+        settings = self.suite.members[0].settings
+        real = self.bench.material(settings)
+        if not self.fixed_vectors:
+            return real
+        return frozen(real, max_length=settings.data.max_length, folder=self.units)
+
+    def path(self, work: Work, place: int) -> Path:
+        """Where a unit of a row is kept."""
+        return self.units / f"{key_of(work.child.jobs[place], self.material, work.row.defects)}.npz"
+
+    def paths(self, work: Work) -> list[Path]:
+        return [self.path(work, place) for place in range(len(work.child.jobs))]
 
     def missing(self) -> Iterator[tuple[Work, int]]:
         """Units that are still to be trained, each once: the row and the unit's place in it."""
         seen = set()
         for work in self.works:
-            for place, job in enumerate(work.child.jobs):
-                key = key_of(job, work.row.defects)
-                if key not in seen and not self.path(key).exists():
+            for place, path in enumerate(self.paths(work)):
+                if path not in seen and not path.exists():
                     yield work, place
-                seen.add(key)
+                seen.add(path)
 
     def train(self, minutes: float | None, say: Callable[[str], None]) -> None:
         """Train what is missing; with a limit, start no unit after so many minutes."""
@@ -76,8 +92,8 @@ class Audit:
                 say(f"time is up: {len(todo) - number + 1} units are left for another time")
                 return
             job = work.child.jobs[place]
-            trained = train_with(job, self.bench.material(job.settings), work.row.defects)
-            save(self.path(key_of(job, work.row.defects)), trained)
+            trained = train_with(job, self.material, work.row.defects)
+            save(self.path(work, place), trained)
             where = f"{work.row.id}, seed {work.seed}, model {place + 1} of {len(work.child.jobs)}"
             say(f"[{number}/{len(todo)}] {where}: {trained.seconds:.0f} s")
 
@@ -85,7 +101,7 @@ class Audit:
         """Figures of every row and seed whose units are all there."""
         out: dict[str, dict[int, Figures]] = {}
         for work in self.works:
-            paths = [self.path(key_of(job, work.row.defects)) for job in work.child.jobs]
+            paths = self.paths(work)
             if not all(path.exists() for path in paths):
                 continue
             parts = [load(path) for path in paths]
@@ -105,7 +121,8 @@ class Audit:
         parts = [load(path) for path in sorted(self.units.glob("*.npz"))]
         return {
             "documents": {p: len(fold.part(p)) for p in ("train", "validation", "test")},
-            "encoder": {"name": Path(settings.encoder.name).name, "digest": work.child.jobs[0].unit.start},
+            "encoder": {"name": Path(settings.encoder.name).name, "digest": self.material.encoder.digest},
+            "fixed_vectors": self.fixed_vectors,
             "data_digest": self.bench.corpus(settings.data).digest,
             "steps_per_model": -(-len(fold.train) // settings.training.batch_size) * settings.training.epochs,
             "groups": self.groups(),
@@ -138,7 +155,7 @@ class Audit:
         """Mean absolute change of a weight of heads and encoder, for GMHL's first seed."""
         out = {}
         for work in self.works:
-            path = self.path(key_of(work.child.jobs[0], work.row.defects))
+            path = self.path(work, 0)
             if work.row.member == "gmhl" and work.seed == work.first_seed and path.exists():
                 unit = load(path)
                 out[work.row.id] = {"heads": unit.head_shift, "encoder": unit.encoder_shift}

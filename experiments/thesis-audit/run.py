@@ -1,6 +1,6 @@
 """What each known defect of the MTLV thesis's code does to its numbers, on one corpus and one encoder.
 
-    python experiments/thesis-audit/run.py data.path=FOLDER_OR_FILE [key=value ...] [--minutes 60]
+    python experiments/thesis-audit/run.py --fixed-vectors data.path=FOLDER_OR_FILE [key=value ...]
 
 Trained units are kept in a folder: the same command goes on where it was stopped, and writes the table
 of what is there. `README.md` says what each defect is and what was measured.
@@ -42,11 +42,18 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("changes", nargs="*", help="key=value, laid over config.yml")
+    parser.add_argument(
+        "--fixed-vectors",
+        action="store_true",
+        help="train two small layers on the encoder's vectors instead of the encoder: seconds per model",
+    )
     parser.add_argument("--minutes", type=float, help="start no unit after so many minutes")
     parser.add_argument("--units", type=Path, default=Path("mtlv-store/thesis-audit"), help="kept units")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where table and picture go")
     given = parser.parse_intermixed_args(arguments)
-    audit = Audit(load_suite(HERE / "config.yml", given.changes), given.units)
+    audit = Audit(
+        load_suite(HERE / "config.yml", given.changes), given.units, fixed_vectors=given.fixed_vectors
+    )
     audit.train(given.minutes, partial(print, flush=True))
     print(report(audit, given.out))
 

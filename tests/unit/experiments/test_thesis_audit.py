@@ -14,7 +14,6 @@ import pytest
 
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
-from mtlv.models.encoder import load_encoder
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.observer import Observer
 from mtlv.running.train_unit import Listeners, train_unit
@@ -28,7 +27,6 @@ import audit_report  # noqa: E402
 import audit_rows  # noqa: E402
 import audit_training  # noqa: E402
 import run  # noqa: E402
-import trim  # noqa: E402
 from audit_rows import Row, Scoring  # noqa: E402
 from audit_training import Defects  # noqa: E402
 from audit_work import Audit  # noqa: E402
@@ -80,9 +78,9 @@ def suite(changes: list[str]) -> Suite:
     return load_suite(AUDIT / "config.yml", changes)
 
 
-@pytest.fixture(scope="module")
-def audit(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Audit:
-    return Audit(suite, tmp_path_factory.mktemp("units"))
+@pytest.fixture(scope="module", params=[False, True], ids=["encoder", "fixed vectors"])
+def audit(request, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    return Audit(suite, tmp_path_factory.mktemp("units"), fixed_vectors=request.param)
 
 
 @pytest.fixture
@@ -90,7 +88,7 @@ def job_of(audit: Audit) -> Callable:
     def find(row: str) -> tuple:
         work = next(work for work in audit.works if work.row.id == row and work.seed == 0)
         job = work.child.jobs[0]
-        return job, audit.bench.material(job.settings)
+        return job, audit.material
 
     return find
 
@@ -246,7 +244,7 @@ def test_verdicts() -> None:
 
 def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Path, capsys) -> None:
     places = ["--units", str(tmp_path / "units"), "--out", str(tmp_path / "out")]
-    arguments = [*changes, "seed=0", "training.epochs=1", *places]
+    arguments = [*changes, "seed=0", "training.epochs=1", "--fixed-vectors", *places]
     run.main([*arguments, "--minutes", "0"])
     assert "time is up" in capsys.readouterr().out
     run.main(arguments)
@@ -266,11 +264,18 @@ def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Pa
     assert moved["gmhl-all"]["heads"] == 0 < moved["gmhl"]["heads"]
 
 
-def test_a_trimmed_encoder_computes_the_same(tmp_path: Path) -> None:
-    texts = [f"word{n} means thing{n * 7}, no more than {n}" for n in range(300)]
-    encoder, used = load_encoder("tiny", texts=texts), texts[:20]
-    small = trim.trim(encoder, used, tmp_path / "small")
-    assert len(small.tokenizer) < len(encoder.tokenizer) == encoder.module.config.vocab_size
-    assert small.module.get_input_embeddings().num_embeddings == len(small.tokenizer)
-    vectors = [embed_texts(e, used, special_tokens=True, max_length=32) for e in (encoder, small)]
-    np.testing.assert_array_equal(*vectors)
+def test_fixed_vectors_are_the_encoders_and_only_two_layers_learn(suite: Suite, tmp_path: Path) -> None:
+    real, fixed = (Audit(suite, tmp_path, fixed_vectors=on).material for on in (False, True))
+    module = fixed.encoder.module
+    vectors = embed_texts(
+        real.encoder,
+        real.corpus.texts,
+        special_tokens=True,
+        max_length=suite.members[0].settings.data.max_length,
+    )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(module.table, vectors / lengths * np.sqrt(vectors.shape[1]), rtol=1e-5)
+    assert sum(p.numel() for p in module.parameters()) == 2 * (128 * 128 + 128)
+    assert real.encoder.digest != fixed.encoder.digest
+    again = Audit(suite, tmp_path, fixed_vectors=True).material  # read back, not computed again
+    np.testing.assert_array_equal(again.encoder.module.table, module.table)
