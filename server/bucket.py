@@ -10,6 +10,7 @@ Runs in MLflow's image (see docker-compose.yml), which has boto3. Address and ke
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -57,7 +58,10 @@ def load(store: Any, source: BinaryIO) -> int:
     count = 0
     with tarfile.open(fileobj=source, mode="r|") as archive:
         for member in archive:
-            store.upload_fileobj(archive.extractfile(member), BUCKET, member.name)
+            with tempfile.TemporaryFile() as body:  # boto3 goes back and forth in what it sends
+                shutil.copyfileobj(archive.extractfile(member), body)
+                body.seek(0)
+                store.upload_fileobj(body, BUCKET, member.name)
             count += 1
     return count
 

@@ -21,6 +21,9 @@ CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
 SETTINGS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    # Through the server only: MLflow would fetch from an S3 store at the address that the server knows it by.
+    "MLFLOW_ENABLE_PROXY_MULTIPART_DOWNLOAD": "false",
+    "MLFLOW_ENABLE_PROXY_MULTIPART_UPLOAD": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
