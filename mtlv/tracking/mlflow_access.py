@@ -40,6 +40,18 @@ def open_client(uri: str) -> MlflowClient:
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
+def check_access(uri: str) -> None:
+    """As `address.check_answers`; a server must also know the user, before anything is prepared for it.
+
+    Raises:
+        TrackingError: as `address.check_answers`, or the server refuses.
+    """
+    address.check_answers(uri)
+    if address.scheme(uri) in address.SERVERS:
+        with guarded(uri):
+            open_client(uri).search_experiments(max_results=1)
+
+
 def _reason(error: Exception) -> str:
     """The innermost cause, such as `[Errno 111] Connection refused`."""
     text = str(error)
