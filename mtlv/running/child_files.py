@@ -14,8 +14,9 @@ from mtlv.plan import Scores, as_json
 from mtlv.running.describe_run import describe_child
 from mtlv.running.environment import environment_text
 from mtlv.running.group_artifacts import groups_json
+from mtlv.running.member_result import CURVES, ChildResult
 from mtlv.running.outcome import Outcome
-from mtlv.running.record import Names, outcome_metrics, unit_metrics, without_secrets
+from mtlv.running.record import Names, without_secrets
 from mtlv.running.store import write_scores
 from mtlv.settings import dump
 from mtlv.tracking import Metric, TableFile, Tracker
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 PER_TASK = "report/per_task.json"
 CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
-CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
 
 
 def curves_json(metrics: Iterable[Metric]) -> str:
@@ -34,7 +34,7 @@ def curves_json(metrics: Iterable[Metric]) -> str:
     for metric in metrics:
         if metric.key.startswith(CURVES):
             curves.setdefault(metric.key, []).append((metric.step, metric.value))
-    return json.dumps({key: sorted(points) for key, points in curves.items()}, ensure_ascii=False)
+    return json.dumps({key: sorted(curves[key]) for key in sorted(curves)}, ensure_ascii=False)
 
 
 def thresholds_json(thresholds: Thresholds) -> str:
@@ -77,8 +77,9 @@ def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: 
     tracker.text(run, environment_text(), "environment.txt")
 
 
-def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names, name: str) -> None:
+def write_child(tracker: Tracker, run: str, result: ChildResult) -> None:
     """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
+    child, found, names = result.child, result.outcome, result.names
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
     report = classification_report(found.test, order, found.thresholds.values)
@@ -86,8 +87,7 @@ def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names:
     tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
     tracker.table(run, per_task_table(found, names))
     tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
-    metrics = [metric for record in found.records for metric in unit_metrics(record, names)]
-    tracker.text(run, curves_json([*metrics, *outcome_metrics(found, names)]), "curves.json")
+    tracker.text(run, curves_json(result.points), "curves.json")
     if child.groups is not None:
         content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
         tracker.text(run, content, "grouping/groups.json")
@@ -96,10 +96,10 @@ def write_child(tracker: Tracker, run: str, child: Child, found: Outcome, names:
             tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
         f1 = [found.metrics.tasks[task].f1 for task in order]
         support = [found.metrics.tasks[task].support for task in order]
-        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=name)
+        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=result.name)
         tracker.artifact(run, picture)
         tracker.image(run, picture, "pictures/per_task_f1")
-    tracker.describe(run, describe_child(name, child, found, CHILD_FILES))
+    tracker.describe(run, describe_child(result, CHILD_FILES))
 
 
 def _parquet(scores: Scores, folder: Path) -> Path:

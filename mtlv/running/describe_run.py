@@ -8,9 +8,8 @@ from statistics import fmean
 from mtlv.compare.report import SYSTEMS
 from mtlv.compare.table import COLUMNS, Row, as_markdown, plain, shown
 from mtlv.running.groups import TaskGroups
-from mtlv.running.member_result import MemberResult, member_rows
-from mtlv.running.outcome import Outcome
-from mtlv.running.resolve import Child, Resolved
+from mtlv.running.member_result import ChildResult, MemberResult, member_rows
+from mtlv.running.resolve import Resolved
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 LONGEST = 7500  # characters; MLflow cuts at 8000 without a word
@@ -68,13 +67,14 @@ def describe_parent(result: MemberResult, files: Iterable[str]) -> str:
     return _cut([f"{found} {tasks}", plan, as_markdown([row]), where(files)])
 
 
-def describe_child(name: str, child: Child, found: Outcome, files: Iterable[str]) -> str:
+def describe_child(result: ChildResult, files: Iterable[str]) -> str:
     """What a fold with a seed came to."""
+    child, found = result.child, result.outcome
     figures = found.metrics.plan
     thresholds = sorted({round(value, 4) for value in found.thresholds.values.values()})
     limits = f"{thresholds[0]:g}" if len(thresholds) == 1 else f"{thresholds[0]:g} to {thresholds[-1]:g}"
     text = (
-        f"Fold {child.fold.index}, seed {child.seed} of **{plain(name)}**: test F1 macro "
+        f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test F1 macro "
         f"**{figures.f1_macro:.4f}**, F1 micro {figures.f1_micro:.4f} at a threshold of {limits} "
         f"(`{found.thresholds.scope}`, fitted on validation), on {_many(len(found.test.ids), 'document')}; "
         f"best validation F1 macro in epoch {found.best_epoch} (from 0)."

@@ -44,8 +44,13 @@ class LiveChild:
     warn: Callable[[str], None]
     _ended: list[UnitRecord] = field(default_factory=list)
     _curve: dict[int, Metrics] = field(default_factory=dict)
-    _sent: set[Metric] = field(default_factory=set)
+    _sent: dict[Metric, None] = field(default_factory=dict)
     _failed: bool = False
+
+    @property
+    def points(self) -> tuple[Metric, ...]:
+        """All that was told so far."""
+        return tuple(self._sent)
 
     def epoch(self, epoch: EpochRecord, validation: Scores) -> None:
         """A model in training has ended `epoch`. A tracker that fails here must not end hours of training:
@@ -88,4 +93,4 @@ class LiveChild:
         new = [point for point in points if point not in self._sent]
         if new:
             self.tracker.metrics(self.run, new)
-            self._sent.update(new)
+            self._sent.update(dict.fromkeys(new))

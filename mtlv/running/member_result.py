@@ -10,12 +10,44 @@ from mtlv.compare.table import Member, Row, make_rows
 from mtlv.plan import slugs
 from mtlv.running.groups import TaskGroups
 from mtlv.running.outcome import Outcome
-from mtlv.running.record import epoch_timestamp, last_timestamp
-from mtlv.running.resolve import Resolved
+from mtlv.running.record import Names, last_timestamp
+from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import Metric
 
 TASK_FIGURES = ("f1", "precision", "recall", "average_precision")
-CURVES = ("f1_macro", "f1_micro", "average_precision_macro")  # of validation, on the parent
+CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
+"""Beginnings of the keys that have a value per epoch."""
+MEAN_CURVES = (
+    "train/loss",
+    "val/f1_macro",
+    "val/f1_micro",
+    "val/average_precision_macro",
+    "val.tasks.f1/",
+    "train.heads.loss/",
+    "val.heads.",
+)
+"""Beginnings of the keys whose means over its children a parent has, epoch by epoch."""
+
+
+@dataclass(frozen=True)
+class ChildResult:
+    """A fold with a seed, trained and scored.
+
+    Args:
+        member: the name of the member that it belongs to.
+        name: of its run.
+        child: its fold, seed, groups and plan.
+        names: of the plan's heads and tasks.
+        outcome: what it came to.
+        points: every metric that the tracker was told.
+    """
+
+    member: str
+    name: str
+    child: Child
+    names: Names
+    outcome: Outcome
+    points: tuple[Metric, ...]
 
 
 @dataclass(frozen=True)
@@ -23,8 +55,12 @@ class MemberResult:
     """A member and what each of its children came to; `generated` if its documents are made up."""
 
     resolved: Resolved
-    outcomes: tuple[Outcome, ...]
+    children: tuple[ChildResult, ...]
     generated: bool
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return tuple(child.outcome for child in self.children)
 
     @property
     def name(self) -> str:
@@ -88,13 +124,18 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
 
 
 def _mean_curves(result: MemberResult) -> Iterator[Metric]:
-    """Means over the children, epoch by epoch, so that parents can be laid over each other."""
-    for epoch in range(min(len(found.curve) for found in result.outcomes)):
-        at = (epoch, max(epoch_timestamp(found, epoch) for found in result.outcomes))
-        yield Metric("train/loss", fmean(found.loss(epoch) for found in result.outcomes), *at)
-        for name in CURVES:
-            values = [getattr(found.curve[epoch].plan, name) for found in result.outcomes]
-            yield Metric(f"val/{name}", fmean(values), *at)
+    """Means over the children, epoch by epoch, so that parents can be laid over each other.
+
+    Where folds have heads of their own, a head's mean is over the folds that have it.
+    """
+    found: dict[tuple[str, int], list[Metric]] = {}
+    for child in result.children:
+        for point in child.points:
+            if point.key.startswith(MEAN_CURVES):
+                found.setdefault((point.key, point.step), []).append(point)
+    for (key, step), points in found.items():
+        value = fmean(point.value for point in points)
+        yield Metric(key, value, step, max(point.timestamp_ms for point in points))
 
 
 def _group_metrics(groups: TaskGroups, at: int) -> list[Metric]:

@@ -46,10 +46,6 @@ class Outcome:
             "cost/parameters": float(sum(record.parameters for record in self.records)),
         }
 
-    def loss(self, epoch: int) -> float:
-        """Mean training loss of the plan's models."""
-        return plan_loss([record.epochs[epoch] for record in self.records])
-
     @property
     def best_epoch(self) -> int:
         """The first epoch with the highest validation macro F1."""

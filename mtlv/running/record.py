@@ -140,11 +140,6 @@ def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
     return out
 
 
-def epoch_timestamp(found: Outcome, epoch: int) -> int:
-    """When the last of a plan's models ended `epoch`, in milliseconds."""
-    return max(record.epochs[epoch].timestamp_ms for record in found.records)
-
-
 def last_timestamp(found: Outcome) -> int:
     """When the last of a plan's models ended its last epoch, in milliseconds."""
     return max(record.epochs[-1].timestamp_ms for record in found.records)

@@ -13,9 +13,8 @@ from mtlv.running.describe_run import describe_plan
 from mtlv.running.executor import Executor
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.live import LiveChild
-from mtlv.running.member_result import MemberResult
+from mtlv.running.member_result import ChildResult, MemberResult
 from mtlv.running.observer import Observer
-from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, own_params, params, tags
 from mtlv.running.resolve import Child, Resolved
 from mtlv.running.summary import write_parent
@@ -59,13 +58,14 @@ class Session:
             self.tracker.close(run, status)
 
 
-def run_member(session: Session, resolved: Resolved, corpus: Corpus) -> MemberResult:
+def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str) -> MemberResult:
     """Train, score and track a member; finished units are taken from the store.
 
     Args:
         session: what is at hand.
         resolved: the member with its plans.
         corpus: that it reads.
+        colour: of its lines on the tracker's page.
     """
     child, settings = resolved.children[0], resolved.member.settings
     spec = RunSpec(
@@ -75,13 +75,14 @@ def run_member(session: Session, resolved: Resolved, corpus: Corpus) -> MemberRe
         params=params(settings) | own_params(child),
         tags=tags(resolved, child),
         description=describe_plan(resolved, generated=corpus.generated),
+        colour=colour,
     )
     with session.run(spec) as run:
         session.tracker.data(run, [whole(settings.data, corpus, resolved)])
-        outcomes = tuple(_run_child(session, resolved, child, corpus, run) for child in resolved.children)
-        result = MemberResult(resolved, outcomes, corpus.generated)
+        children = tuple(_run_child(session, resolved, each, corpus, run) for each in resolved.children)
+        result = MemberResult(resolved, children, corpus.generated)
         write_parent(session.tracker, run, result)
-        session.models.parent(run, resolved, outcomes)
+        session.models.parent(run, resolved, result.outcomes)
     return result
 
 
@@ -91,7 +92,9 @@ def child_name(resolved: Resolved, child: Child) -> str:
     return f"fold {child.fold.index}{seeds} · {resolved.name}"
 
 
-def _run_child(session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str) -> Outcome:
+def _run_child(
+    session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str
+) -> ChildResult:
     settings = resolved.member.settings
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
@@ -119,6 +122,7 @@ def _run_child(session: Session, resolved: Resolved, child: Child, corpus: Corpu
         found = live.finish()
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")
-        write_child(session.tracker, run, child, found, names, spec.name)
+        result = ChildResult(resolved.name, spec.name, child, names, found, live.points)
+        write_child(session.tracker, run, result)
         session.models.child(run, resolved, child, found)
-    return found
+    return result

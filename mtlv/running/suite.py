@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.compare.palette import RUNS
 from mtlv.compare.table import as_text
 from mtlv.errors import MtlvError
 from mtlv.running.check import check_suite
@@ -23,7 +25,7 @@ from mtlv.running.store import Store
 from mtlv.running.suite_summary import comparison_spec, write_comparison
 from mtlv.running.workbench import Workbench
 from mtlv.tracking import DEFAULT_URI, Tracker
-from mtlv.tracking.address import check_answers
+from mtlv.tracking.mlflow_access import check_access
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings, Suite
@@ -70,7 +72,7 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     check_suite(suite)
     settings = suite.members[0].settings
     if tracker is None:
-        check_answers(settings.tracking.uri or DEFAULT_URI)
+        check_access(settings.tracking.uri or DEFAULT_URI)
     store = Store(Path(settings.store.uri))
     bench = Workbench(store)
     resolved = _resolve_all(bench, suite)
@@ -96,8 +98,10 @@ def _run_members(
 ) -> tuple[MemberResult, ...]:
     jobs = [job for member in resolved for job in member.jobs]
     session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-    corpora = [bench.corpus(member.member.settings.data) for member in resolved]
-    results = tuple(run_member(session, *pair) for pair in zip(resolved, corpora, strict=True))
+    results = tuple(
+        run_member(session, member, bench.corpus(member.member.settings.data), colour)
+        for member, colour in zip(resolved, cycle(RUNS), strict=False)
+    )
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
             write_comparison(session.tracker, run, results)

@@ -171,6 +171,8 @@ class MlflowTracker:
             shown["mlflow.parentRunId"] = spec.parent
         if spec.description:
             shown[NOTE] = spec.description
+        if spec.colour:
+            shown["mlflow.runColor"] = spec.colour
         return {**shown, **spec.tags, "mtlv.uid": spec.uid, "mtlv.kind": spec.kind}
 
     def _set_tags(self, run: str, tags: Mapping[str, str]) -> None:

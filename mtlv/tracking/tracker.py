@@ -28,6 +28,7 @@ class RunSpec:
         params: settings, flattened with dots.
         tags: further tags.
         description: what its page says of it, in Markdown.
+        colour: `#RRGGBB` of its lines and bars.
     """
 
     uid: str
@@ -37,6 +38,7 @@ class RunSpec:
     params: Mapping[str, Param] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
+    colour: str = ""
 
 
 @dataclass(frozen=True, slots=True)
