@@ -162,7 +162,7 @@ class ServedPlan:
         if not len(texts):
             return Prediction(self.tasks, np.zeros((0, len(self.tasks))), thresholds)
         tokens = tokenise(
-            texts,
+            [str(text) for text in texts],  # plain: NumPy's own kind of text is not taken
             self.tokenizer,
             max_length=self.description.max_length,
             pad=self.tokenizer.pad_token_id,
@@ -230,7 +230,7 @@ def _network(bare: Any, model: ModelSpec, description: Description, folder: Path
 
 
 def _need_texts(texts: Sequence[object]) -> None:
-    wrong = [row for row, text in enumerate(texts) if not isinstance(text, str)]
+    wrong = [row for row, text in enumerate(texts) if not _is_text(text)]
     if wrong:
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise DataError(
@@ -238,3 +238,10 @@ def _need_texts(texts: Sequence[object]) -> None:
             got=texts[wrong[0]],
             allowed="a list of texts",
         )
+
+
+def _is_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
+        return False

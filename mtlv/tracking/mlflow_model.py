@@ -163,6 +163,8 @@ def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
         ParamSchema([ParamSpec(name, "string", value) for name, value in model.params.items()]),
     )
+    # MLflow would make texts of numbers and of null; with this mark it leaves the check to the model.
+    signature._is_signature_from_type_hint = True
     out = Model(
         artifact_path=entity.artifact_location, run_id=run, model_id=entity.model_id, signature=signature
     )
