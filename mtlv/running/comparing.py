@@ -208,11 +208,8 @@ def _write(comparison: Comparison, folder: Path) -> list[Path]:
 def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path) -> str:
     ids = [run.run_id for run in comparison.runs]
     uid = content_key(["compare", ids, comparison.baseline, comparison.title])
-    shown = {
-        "mlflow.note.content": _note(comparison),
-        "mtlv.compared": ", ".join(run_id[:8] for run_id in ids[:400]),
-    }
-    run = tracker.open_run(RunSpec(uid, f"compare · {comparison.title}", COMPARISON, tags=shown))
+    name = f"compare · {comparison.title}"
+    run = tracker.open_run(RunSpec(uid, name, COMPARISON, description=_note(comparison)))
     try:
         for path in files:
             inner = path.relative_to(folder).parent.as_posix()

@@ -1,0 +1,177 @@
+"""`mtlv compare` on a real store: every number of the page is the store's, and nothing is logged twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+
+from mtlv.cli import main
+
+SUITE = """\
+experiment: side by side
+data:
+  name: synthetic
+  documents: 150
+  labels: [Enlarged heart, Congestion, Hyperinflation, Catheter]
+  max_length: 32
+  folds: 2
+encoder: tiny
+grouping: {features: document_centroid, k: 2, k_max: 3}
+training: {epochs: 2, learning_rate: 1e-3}
+matrix:
+  architecture: [mtl, stl, gmtl, gmhl]
+"""
+TO_COMPARE = ("compare", "c.yml", "--out", "page")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("compare")
+    (place / "c.yml").write_text(SUITE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        assert main(["run", "c.yml"]) == 0
+        assert main(list(TO_COMPARE)) == 0
+    return place
+
+
+@pytest.fixture
+def inside(folder, monkeypatch) -> Path:
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def runs_of(client, kind):
+    experiment = client.get_experiment_by_name("side by side")
+    found = client.search_runs([experiment.experiment_id], max_results=1000)
+    return [run for run in found if run.data.tags["mtlv.kind"] == kind]
+
+
+@pytest.fixture(scope="module")
+def numbers(folder):
+    return json.loads((folder / "page" / "comparison.json").read_text(encoding="utf-8"))
+
+
+def rows_of(numbers, block_id):
+    blocks = [block for section in numbers["sections"] for block in section["blocks"]]
+    return next(block["rows"] for block in blocks if block.get("id") == block_id)
+
+
+def test_every_metric_of_every_fold_is_the_stores(numbers, client):
+    assert [run["architecture"] for run in numbers["runs"]] == ["mtl", "stl", "gmtl", "gmhl"]
+    for run in numbers["runs"]:
+        assert len(run["children"]) == 2
+        for child in run["children"]:
+            stored = client.get_run(child["run_id"])
+            assert stored.data.tags["mlflow.parentRunId"] == run["run_id"]
+            assert child["metrics"] == {k: v for k, v in stored.data.metrics.items() if not np.isnan(v)}
+            for task, figures in child["tasks"].items():
+                assert figures["f1"] == stored.data.metrics[f"test.tasks.f1/{task}"]
+
+
+def test_the_overview_is_mean_and_spread_of_the_folds(numbers, client):
+    rows = rows_of(numbers, "overview")
+    for row, run in zip(rows, numbers["runs"], strict=True):
+        values = [client.get_run(c["run_id"]).data.metrics["test/f1_macro"] for c in run["children"]]
+        assert row["f1_macro"] == pytest.approx(fmean(values), abs=1e-12)
+        spread = next(v for k, v in row.items() if "f1_macro" in k and k != "f1_macro")
+        assert spread == pytest.approx(stdev(values), abs=1e-12)
+
+
+def test_curves_are_the_stores_history(numbers, client):
+    rows = rows_of(numbers, "curves_train_loss")
+    for run in numbers["runs"]:
+        for step in range(2):
+            history = [client.get_metric_history(c["run_id"], "train/loss") for c in run["children"]]
+            expected = fmean(point.value for each in history for point in each if point.step == step)
+            found = [r for r in rows if r["run"] == run["key"] and r.get("epoch", r.get("step")) == step]
+            assert expected in [pytest.approx(v, abs=1e-9) for v in found[0].values() if isinstance(v, float)]
+
+
+def test_differences_are_taken_to_the_run_that_learns_every_task_alone(numbers):
+    assert numbers["baseline"] == "r1"
+
+
+def test_all_files_are_there_and_each_picture_has_content(inside, numbers):
+    figures = [b["id"] for s in numbers["sections"] for b in s["blocks"] if b["kind"] == "figure"]
+    assert len(figures) >= 12
+    for name in figures:
+        with (inside / f"page/figures/{name}.csv").open(encoding="utf-8", newline="") as file:
+            assert list(csv.DictReader(file)), name
+        assert (inside / f"page/figures/{name}.svg").stat().st_size > 1000, name
+        assert (inside / f"page/figures/{name}.png").read_bytes()[:4] == b"\x89PNG"
+    page = (inside / "page/compare.html").read_text(encoding="utf-8")
+    assert 'src="http' not in page
+    assert len(page) < 5_000_000
+
+
+def test_it_is_logged_once_with_its_page(inside, client, capsys):
+    before = [run for run in runs_of(client, "comparison") if run.info.run_name.startswith("compare ·")]
+    assert len(before) == 1
+    names = {each.path for each in client.list_artifacts(before[0].info.run_id)}
+    assert {"compare.html", "comparison.json", "figures", "tables"} <= names
+    assert main(list(TO_COMPARE)) == 0
+    out = capsys.readouterr().out
+    assert "Open page/compare.html" in out
+    assert "gmtl" in out
+    after = [run for run in runs_of(client, "comparison") if run.info.run_name.startswith("compare ·")]
+    assert len(after) == 1
+
+
+def test_texts_of_documents_can_be_left_out(inside):
+    page = (inside / "page/compare.html").read_text(encoding="utf-8")
+    assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare", "--last", "9"]) == 0
+    bare = (inside / "bare/compare.html").read_text(encoding="utf-8")
+    from mtlv.running.workbench import Workbench
+    from mtlv.settings import load_suite
+
+    texts = Workbench().corpus(load_suite(inside / "c.yml").members[0].settings.data).texts
+    words = [text[:60] for text in texts]
+    assert any(text in page for text in words)
+    assert not any(text in bare for text in words)
+
+
+def test_published_numbers_stand_beside_the_measured(inside):
+    (inside / "paper.csv").write_text(
+        "row,metric,value,spread,note,architecture\nMTL,f1_macro,0.5,,,mtl\nOther,f1_macro,0.6,,,nothing\n"
+    )
+    asked = ["compare", "c.yml", "--no-log", "--expected", "paper.csv", "--out", "beside", "--title", "Mine"]
+    assert main(asked) == 0
+    found = json.loads((inside / "beside/comparison.json").read_text(encoding="utf-8"))
+    assert found["title"] == "Mine"
+    assert [number["measured"] for number in found["published"]] == ["r0", None]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["compare", "nobody"], "there is no run `nobody` here"),
+        (["compare", "missing.yml"], "missing.yml"),
+        (["compare", "--experiment", "side"], "there is no experiment `side`"),
+        (["compare", "c.yml", "--baseline", "xyz"], "`--baseline`: none of the runs is `xyz`"),
+        (["compare", "c.yml", "--expected", "none.csv"], "none.csv"),
+        (["compare", "c.yml", "training.epochs=9"], "none of its 4 members"),
+        (["compare", "--uri", "sqlite:///nowhere.db"], "no runs are here yet"),
+        (["compare", "c.yml", "--out", "c.yml"], "`--out`"),
+    ],
+)
+def test_what_a_user_can_get_wrong_is_one_line_and_writes_nothing(inside, capsys, argv, said):
+    before = sorted(path.name for path in inside.iterdir())
+    assert main([*argv, "--no-log"]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert sorted(path.name for path in inside.iterdir()) == before
