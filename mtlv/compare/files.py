@@ -12,20 +12,24 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.compare import vega
-from mtlv.compare.blocks import Block, Disagreement, Figure, Row, Section, Table, Text
+from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
 from mtlv.compare.page import finite, page_html
 from mtlv.compare.rows import visible
 
 FORMAT = 1  # of comparison.json; higher when a field changes its meaning
+OF_RUN = (
+    "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
+    "params", "link", "plan", "elsewhere",
+)  # fmt: skip
 SCALE = 2  # pixels of a PNG per pixel of its SVG
 
 
 def write_files(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
     """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
 
-    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens; a figure of which
-    nothing shows then has no picture.
+    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens; a figure of
+    which nothing shows then has no picture.
 
     Returns:
         What was written, the page first.
@@ -51,11 +55,12 @@ def csv_text(rows: Sequence[Row]) -> str:
 def comparison_json(comparison: Comparison, sections: Sequence[Section]) -> str:
     """All numbers as strict JSON; null where one is not known.
 
-    Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys), `warnings`;
-    `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and `children` with run_id,
-    fold, seed, `metrics` by key as tracked and `tasks` (test figures by task name); `tasks`: name, support,
-    documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`: `text` (text, tone),
-    `table` and `figure` (id, title, caption, baseline, rows), `disagreement` (id, title, caption, pairs).
+    Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
+    `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and
+    `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test figures by task name);
+    `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
+    `text` (text, tone), `table` and `figure` (id, title, caption, baseline, rows), `disagreement` (id, title,
+    caption, pairs).
     """
     data = {
         "format": FORMAT,
@@ -68,24 +73,18 @@ def comparison_json(comparison: Comparison, sections: Sequence[Section]) -> str:
         "runs": [_run(run) for run in comparison.runs],
         "tasks": [asdict(task) for task in comparison.tasks],
         "published": [asdict(number) for number in comparison.published],
-        "sections": [
-            {
-                "id": part.id,
-                "title": part.title,
-                "intro": part.intro,
-                "blocks": [_block(b) for b in part.blocks],
-            }
-            for part in sections
-        ],
+        "sections": [_section(section) for section in sections],
     }
     return json.dumps(_strict(data), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+def _section(section: Section) -> dict[str, Any]:
+    blocks = [_block(block) for block in section.blocks]
+    return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
+
+
 def _run(run: ComparedRun) -> dict[str, Any]:
-    names = (
-        "key run_id name architecture encoder dataset grouping status data_digest params link plan elsewhere"
-    )
-    data = {name: getattr(run, name) for name in names.split()}
+    data = {name: getattr(run, name) for name in OF_RUN}
     data["groups"] = asdict(run.groups) if run.groups else None
     return data | {"children": [_child(child) for child in run.children]}
 
@@ -100,11 +99,12 @@ def _block(block: Block) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": type(block).__name__.lower()}
     data |= {"id": block.id, "title": block.title, "caption": block.caption}
     if isinstance(block, Disagreement):
-        pairs = block.pairs.items()
-        return data | {
-            "pairs": [{"run": a, "other": b, "documents": list(map(asdict, d))} for (a, b), d in pairs]
-        }
+        return data | {"pairs": [_pair(pair, documents) for pair, documents in block.pairs.items()]}
     return data | {"baseline": asdict(block.baseline) if block.baseline else None, "rows": list(block.rows)}
+
+
+def _pair(pair: tuple[str, str], documents: Sequence[DocumentRow]) -> dict[str, Any]:
+    return {"run": pair[0], "other": pair[1], "documents": [asdict(document) for document in documents]}
 
 
 def _strict(value: Any) -> Any:

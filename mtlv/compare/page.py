@@ -72,6 +72,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
             }
             for section in sections
         ],
+        "widths": {"narrow": vega.NARROW, "wide": vega.WIDE},
         "themes": {"page": vega.theme(vega.OF_PAGE), "file": vega.theme(vega.LIGHT)},
     }
 

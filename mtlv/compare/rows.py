@@ -15,9 +15,9 @@ def visible(
 ) -> list[dict[str, object]]:
     """Rows of the runs (keys) and tasks (names) that are switched on, in their order.
 
-    A row without `run` or without `task` is of no run or task in particular and always shows; a row with `run`
-    and `other` is of a pair and shows while both are on. The baseline run's values count even while its own
-    rows are switched off; where it has several rows with the same `by` fields, the first counts.
+    A row without `run` or without `task` is of no run or task in particular and always shows; a row with
+    `run` and `other` is of a pair and shows while both are on. The baseline run's values count even while its
+    own rows are switched off; where it has several rows with the same `by` fields, the first counts.
     """
     kept = [dict(row) for row in block.rows if _on(row, runs, tasks)]
     if block.baseline is None:

@@ -62,23 +62,52 @@ function waiting() {
 
 async function draw(figure) {
   const { block, plot } = figure;
-  const rows = visibleOf(block);
+  const rows = visibleOf(block).map((row) => ({ ...row })); // Vega writes into them
   plot.parentNode.classList.toggle("empty", rows.length === 0);
   if (figure.view) {
-    await figure.view.change("rows", vega.changeset().remove(vega.truthy).insert(rows)).runAsync();
+    await figure.view.data("rows", rows).runAsync();
     return;
   }
   if (!rows.length) return; // scales of nothing have no sane axes: drawn once there is something
-  const made = await vegaEmbed(plot, { ...block.spec, data: { name: "rows", values: rows } }, {
+  const width = plot.clientWidth || page.widths.narrow;
+  const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
+  const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
+  Object.assign(figure, { view: made.view, width });
+  if (fluid(block.spec)) new ResizeObserver(() => fit(figure)).observe(plot);
+}
+
+function fluid(spec) {
+  return spec.width === "container";
+}
+
+/** The figure as wide as its place, legends included. */
+function fit(figure) {
+  const width = figure.plot.clientWidth;
+  if (!width || width === figure.width) return;
+  figure.width = width;
+  figure.view.width(width).runAsync();
+}
+
+function embedding(spec, config) {
+  return {
     mode: "vega-lite",
     renderer: "svg",
     ast: true, // Vega's interpreter, so that the page needs no eval
     actions: false,
-    config: page.themes.page,
-    tooltip: { disableDefaultStyle: true },
-  });
-  figure.view = made.view;
+    config,
+    // Set here, as Vega-Lite warns of it beside a height in steps, where it is right.
+    patch: (vega) => (fluid(spec) ? { ...vega, autosize: { type: "fit-x", contains: "padding" } } : vega),
+  };
 }
+
+/** The specification with its rows and its width, on narrow screens with legends of one column. */
+function specFor(spec, width, rows) {
+  const narrow = (key, value) => (key === "legend" && value?.columns ? { ...value, columns: 1 } : value);
+  const fitting = width < NARROW ? JSON.parse(JSON.stringify(spec, narrow)) : spec;
+  return { ...fitting, ...(fluid(spec) ? { width } : {}), data: { name: "rows", values: rows } };
+}
+
+const NARROW = 600; // CSS pixels
 
 /** The figure's numbers as a table: for keyboards, screen readers and the curious. */
 function numbers(block) {
@@ -123,11 +152,10 @@ function exportsOf(block) {
 
 /** The figure as a file: as it is now, in the light theme. */
 async function picture(block, render, ending, type) {
-  const width = block.spec.width === "container" ? { width: block.wide ? 1100 : 760 } : {};
-  const data = { name: "rows", values: visibleOf(block) };
-  const spec = { ...block.spec, ...width, data, title: { text: block.title }, padding: 16 };
-  const away = el("div");
-  const made = await vegaEmbed(away, spec, { ast: true, actions: false, config: page.themes.file, renderer: "svg" });
+  const width = block.wide ? page.widths.wide : page.widths.narrow;
+  const rows = visibleOf(block).map((row) => ({ ...row }));
+  const spec = { ...specFor(block.spec, width, rows), title: { text: block.title }, padding: 16 };
+  const made = await vegaEmbed(el("div"), spec, embedding(block.spec, page.themes.file));
   download(`${block.id}.${ending}`, await render(made.view), type);
   made.finalize();
 }

@@ -13,7 +13,7 @@ function header() {
     "header",
     {},
     el("h1", {}, page.title),
-    el("p", { class: "facts" }, [...facts, `mtlv ${page.version}`].filter(Boolean).join("  ·  ")),
+    el("p", { class: "facts" }, [...facts, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ")),
     notes.length ? el("ul", { class: "warnings", "aria-label": "Read first" }, ...notes) : null,
   );
 }
@@ -43,6 +43,20 @@ function contents() {
   return el("nav", { class: "contents", "aria-label": "Contents" }, el("ol", {}, ...links));
 }
 
+/** A shade at the right of boxes that have more to scroll to. */
+function shade() {
+  const mark = ({ target }) => {
+    const box = target.closest?.(".scroll");
+    box?.parentNode.classList.toggle("more", box.scrollWidth - box.scrollLeft - box.clientWidth > 2);
+  };
+  const watch = new ResizeObserver((entries) => entries.forEach(mark));
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    watch.observe(table);
+    watch.observe(table.parentNode);
+  }
+  document.addEventListener("scroll", mark, { passive: true, capture: true });
+}
+
 /** Marks the section that is read now in the contents. */
 function follow() {
   const sections = [...document.querySelectorAll("section")];
@@ -61,15 +75,25 @@ function follow() {
 /** Tables wider than a sheet of paper are made smaller, so that nothing of them is cut off. */
 function fitToPaper() {
   const SHEET = 680; // CSS pixels of A4 between its margins
-  for (const table of document.querySelectorAll(".scroll > table")) {
-    table.style.setProperty("--fit", Math.min(1, SHEET / table.scrollWidth));
-  }
+  document.documentElement.classList.add("paper");
+  const tables = [...document.querySelectorAll(".scroll > table")];
+  for (const { style } of tables) Object.assign(style, { width: "min-content", zoom: 1 });
+  const widths = tables.map((table) => table.offsetWidth);
+  tables.forEach(({ style }, i) => {
+    Object.assign(style, { width: "", zoom: "" });
+    style.setProperty("--fit", Math.min(1, SHEET / widths[i]));
+  });
 }
 
 const skip = el("a", { class: "skip", href: "#main", onclick: (event) => jump(event, "main") }, "Skip to the contents");
 const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(sectionOf));
 document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
+shade();
+matchMedia("print").addEventListener("change", ({ matches }) => {
+  if (matches) fitToPaper();
+  else document.documentElement.classList.remove("paper");
+});
 addEventListener("beforeprint", fitToPaper);
-matchMedia("print").addEventListener("change", fitToPaper);
+addEventListener("afterprint", () => document.documentElement.classList.remove("paper"));
 if (!figures.length) DRAWN.drawn = "yes";

@@ -1,5 +1,7 @@
 // Tables: sortable by each column, the best of the visible values in bold.
 
+const SENTENCE = 60; // characters: a longer text gets a wider column
+
 /** A table with its title and caption. */
 function tableBlock(block) {
   const table = sortable(block.columns, () => visibleOf(block), block.title);
@@ -19,7 +21,8 @@ function sortable(columns, rows, label) {
   const body = el("tbody");
   const heads = columns.map((column) => heading(column, order, () => refresh()));
   const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body);
-  const box = el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
+  const scroll = el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
+  const box = el("div", { class: "tablebox" }, scroll);
   function refresh() {
     columns.forEach((column, i) => {
       const sorted = order.falling ? "descending" : "ascending";
@@ -92,9 +95,11 @@ function cell(row, column, best, first) {
   const attributes = { class: column.kind, scope: first ? "row" : null, "data-key": column.key };
   const run = runOf.get(row.run);
   const mark = run && column.key === "name" ? swatch(run) : null;
-  if (value == null) return el(tag, attributes, mark, el("span", { class: "unknown" }, "–"));
+  if (value == null) return el(tag, attributes, el("span", { class: "unknown" }, "–"));
   if (column.kind !== "number" || typeof value !== "number") {
-    return el(tag, attributes, mark, el("span", {}, String(value)));
+    if (String(value).length > SENTENCE) attributes.class += " sentence";
+    const words = el("span", {}, String(value));
+    return el(tag, attributes, mark ? el("span", { class: "named" }, mark, words) : words);
   }
   const text = numberText(column, value);
   const spread = column.spread ? row[column.spread] : null;

@@ -1,0 +1,352 @@
+"""The comparison page as a reader has it: opened from disk, in a real browser, with the network cut off."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from mtlv.compare.blocks import Baseline, Figure
+from mtlv.compare.comparison import Comparison, mean_and_sd
+from mtlv.compare.page import page_data, page_html
+from mtlv.compare.rows import visible
+from mtlv.compare.sections import sections
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "compare"))
+from comparisons import a_comparison  # noqa: E402
+
+DRAWN = "html[data-drawn=yes]"
+MARKUP = "<script>alert(1)</script>"  # a task of the made-up comparison
+WARNING = "Read <b>this</b> first."
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return a_comparison(warnings=(WARNING,))
+
+
+@pytest.fixture(scope="module")
+def page_file(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "compare.html"
+    path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable]:
+    """Opens a file without network; when the test ends, nothing may have been asked, said or left behind."""
+    contexts, asked, said = [], [], []
+
+    def open_file(path: Path, **options):
+        context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | options))
+        context.set_offline(True)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.goto(path.as_uri())
+        page.wait_for_selector(DRAWN, state="attached", timeout=120_000)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert [url for url in asked if not url.startswith(("file:", "about:"))] == []
+    assert len([url for url in asked if url.startswith("file:")]) <= 2 * len(contexts)
+    assert said == []
+
+
+def settled(page) -> None:
+    page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
+
+
+def column(page, key: str) -> list[str]:
+    return page.locator(f"#table-overview tbody [data-key={key}]").all_inner_texts()
+
+
+def number(text: str) -> float:
+    return float(re.match(r"[−+\d.,]+", text)[0].replace("−", "-").replace(",", ""))
+
+
+def task_rows(page) -> list[tuple[str, str]]:
+    """(run, task) of the rows of the table of tasks."""
+    rows = page.locator("#table-tasks tbody tr")
+    return [(row.get_attribute("data-run"), row.locator("[data-key=task]").inner_text()) for row in rows.all()]
+
+
+def test_the_numbers_are_those_of_the_runs(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    for key in ("f1_macro", "f1_micro", "subset_accuracy"):
+        expected = []
+        for run in comparison.runs:
+            mean, sd = mean_and_sd(run.values(f"test/{key}"))
+            expected.append(f"{mean:.3f} ± {sd:.3f}")
+        assert column(page, key) == expected
+    best = page.locator("#table-overview [data-key=f1_macro] strong").all_inner_texts()
+    assert best == [max(f"{mean_and_sd(run.values('test/f1_macro'))[0]:.3f}" for run in comparison.runs)]
+
+
+def test_every_section_and_figure_is_drawn(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    expected = sections(comparison)
+    assert page.locator("main > section").count() == len(expected)
+    assert page.locator(".contents a").all_inner_texts() == [section.title for section in expected]
+    drawn = [block for section in expected for block in section.blocks if isinstance(block, Figure)]
+    assert page.locator("figure").count() == len(drawn) > 10
+    for block in drawn:
+        figure = page.locator(f"#figure-{block.id}")
+        assert figure.locator("svg").first.bounding_box()["height"] > 60, block.id
+        assert block.caption in figure.get_by_role("img").first.get_attribute("aria-label")
+
+
+def test_sorting_by_mouse_and_by_keyboard(open_page, page_file: Path):
+    page = open_page(page_file)
+    head = page.locator("#table-overview th", has_text="F1 macro")
+    before = [number(text) for text in column(page, "f1_macro")]
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [number(text) for text in column(page, "f1_macro")] == sorted(before, reverse=True)
+    head.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert [number(text) for text in column(page, "f1_macro")] == sorted(before)
+
+
+def test_a_run_that_is_off_leaves_rows_and_marks(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    name = comparison.runs[2].name
+    legend = page.locator("#figure-curves_val_f1_macro svg")
+    assert name in legend.inner_text() or name in legend.text_content()
+    page.get_by_role("button", name=name, exact=True).click()
+    settled(page)
+    assert page.locator("tr[data-run=r2]").count() == 0
+    assert page.locator("#table-overview tbody tr").count() == 3
+    assert name not in legend.text_content()
+    assert page.locator(".chip[data-run=r2]").get_attribute("aria-pressed") == "false"
+    page.keyboard.press("Space")  # the focus stayed on the switch
+    settled(page)
+    assert page.locator("#table-overview tbody tr").count() == 4
+    assert name in legend.text_content()
+
+
+def test_all_and_no_runs(open_page, page_file: Path):
+    page = open_page(page_file)
+    page.locator("[data-menu=runs]").click()
+    page.get_by_role("button", name="None", exact=True).click()
+    settled(page)
+    assert page.locator("tr[data-run]").count() == 0
+    assert page.locator("#table-overview").get_by_text("Nothing to show").is_visible()
+    assert page.locator("#figure-curves_val_f1_macro svg").is_hidden()
+    page.get_by_role("button", name="All", exact=True).click()
+    settled(page)
+    assert page.locator("#table-overview tbody tr").count() == 4
+    assert page.locator("#figure-curves_val_f1_macro svg").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#panel-runs").is_hidden()
+
+
+def test_tasks_can_be_filtered(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    wanted = comparison.tasks[2].name
+    assert {task for _, task in task_rows(page)} == {task.name for task in comparison.tasks}
+    page.locator("[data-menu=tasks]").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="None", exact=True).click()
+    page.get_by_label(wanted).check()
+    settled(page)
+    assert task_rows(page) == [(run.key, wanted) for run in comparison.runs]
+    labels = page.locator("#figure-tasks_f1 svg").text_content()
+    assert wanted in labels
+    assert comparison.tasks[0].name not in labels
+
+
+def test_the_baseline_sets_the_differences(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    page.get_by_label("Baseline", exact=True).select_option("r1")
+    settled(page)
+    for row in page.locator("#table-tasks tbody tr").all():
+        run, task = row.get_attribute("data-run"), row.locator("[data-key=task]").inner_text()
+        own = mean_and_sd(comparison.run(run).of_task(task))[0]
+        other = mean_and_sd(comparison.run("r1").of_task(task))[0]
+        assert number(row.locator("[data-key=delta]").inner_text()) == pytest.approx(own - other, abs=6e-4)
+
+
+def test_hovering_shows_values(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    points = page.locator("#figure-curves_val_f1_macro svg .mark-symbol.role-mark path")
+    points.first.scroll_into_view_if_needed()
+    points.last.hover()
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    text = tooltip.inner_text()
+    assert any(run.name in text for run in comparison.runs)
+    assert re.search(r"0\.\d{2,}", text)
+
+
+def test_markup_in_names_shows_as_text(open_page, page_file: Path):
+    page = open_page(page_file)  # a dialog would be reported
+    assert page.locator("#table-tasks").get_by_text(MARKUP).count() == 4
+    assert page.locator(".warnings li").all_inner_texts() == [WARNING]
+    assert page.locator("header b").count() == 0
+    page.locator("[data-menu=tasks]").click()
+    assert page.locator("#panel-tasks").get_by_text(MARKUP).is_visible()
+    assert "<b>no</b>" in page.locator(".document .text").first.inner_text()
+
+
+def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    first, second = page.get_by_label("first run"), page.get_by_label("second run")
+    first.select_option("r3")
+    second.select_option("r1")
+    row = page.locator(".document tbody tr").first
+    document, task = page.locator(".document h4").first.inner_text().split()[0], row.locator("th").inner_text()
+    for cell, key in zip(row.locator(".value").all_inner_texts(), ("r3", "r1"), strict=True):
+        scores = [child.test for child in comparison.run(key).children]
+        values = [score.tasks[task].outputs[score.ids.index(document)] for score in scores]
+        assert float(cell) == pytest.approx(sum(values) / len(values), abs=0.006)
+    second.select_option("r3")
+    assert page.get_by_text("Choose two different runs").is_visible()
+
+
+def test_the_numbers_of_a_figure_without_a_mouse(open_page, page_file: Path):
+    page = open_page(page_file)
+    page.locator("#figure-tasks_f1 summary").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#figure-tasks_f1 details tbody tr").count() == 24  # runs x tasks
+
+
+def test_everything_is_reached_by_the_tab_key(open_page, page_file: Path):
+    page = open_page(page_file)
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the contents"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    unreachable = page.evaluate(
+        """[...document.querySelectorAll("button, select, input, summary, a")]
+        .filter((node) => node.tabIndex < 0).length"""
+    )
+    assert unreachable == 0
+
+
+def test_dark_by_choice_and_by_system(open_page, page_file: Path, screenshots: Path):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = open_page(page_file, color_scheme="dark")
+    dark = page.evaluate(ground)
+    page.screenshot(path=screenshots / "compare-dark.png", full_page=True)
+    button = page.get_by_role("button", name="Theme")
+    button.click()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)" != dark
+    button.click()
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(ground) == dark
+    label = page.locator("#figure-curves_val_f1_macro svg .role-axis-label text").first
+    assert page.evaluate("(node) => getComputedStyle(node).fill", label.element_handle()) == "rgb(163, 173, 183)"
+
+
+def test_on_paper(open_page, page_file: Path, screenshots: Path):
+    page = open_page(page_file, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.locator(".toolbar").is_hidden()
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert page.locator("tbody tr").count() == page.locator("tbody tr:visible").count() > 10
+    page.screenshot(path=screenshots / "compare-print.png", full_page=True)
+    pdf = page.pdf(path=screenshots / "compare.pdf", format="A4")
+    assert pdf.startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshots: Path, width: int):
+    page = open_page(page_file, viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.screenshot(path=screenshots / f"compare-{width}.png", full_page=True)
+
+
+@pytest.mark.parametrize("how", ["src", "srcdoc"])
+def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path, how: str):
+    (tmp_path / "compare.html").write_text(page_file.read_text())
+    outer = "<!doctype html><title>outer</title><iframe sandbox='allow-scripts' style='width:1200px;height:800px'>"
+    source = "f.src = 'compare.html'" if how == "src" else "f.srcdoc = SOURCE"
+    script = f"<script>const f = document.querySelector('iframe'); {source}</script>"
+    if how == "srcdoc":
+        from mtlv.compare.page import embedded
+
+        script = script.replace("SOURCE", embedded(page_file.read_text()))
+    (tmp_path / "outer.html").write_text(f"{outer}</iframe>{script}<p data-drawn='yes'>")
+    (tmp_path / "outer.html").write_text(
+        (tmp_path / "outer.html").read_text().replace("<title>", "<html data-drawn=yes><title>")
+    )
+    page = open_page(tmp_path / "outer.html")
+    inner = page.frame_locator("iframe")
+    inner.locator(DRAWN).wait_for(state="attached", timeout=60_000)
+    assert inner.locator("#table-overview tbody tr").count() == 4
+    inner.locator(".chip").first.click()
+    assert inner.locator("#table-overview tbody tr").count() == 3
+    inner.get_by_role("link", name="Tasks").click()
+    page.wait_for_timeout(800)
+    assert inner.locator("#title-tasks").bounding_box()["y"] < 400
+    assert inner.get_by_role("button", name="PNG").count() == 0  # a sandbox refuses downloads
+
+
+def test_files_can_be_saved(open_page, page_file: Path, tmp_path: Path):
+    page = open_page(page_file)
+    for kind, begin in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"run,")):
+        with page.expect_download() as event:
+            page.locator("#figure-curves_val_f1_macro").get_by_role("button", name=kind).click()
+        assert event.value.suggested_filename == f"curves_val_f1_macro.{kind.lower()}"
+        event.value.save_as(tmp_path / "saved")
+        assert (tmp_path / "saved").read_bytes().startswith(begin)
+
+
+def test_without_javascript_the_page_says_where_the_numbers_are(browser, page_file: Path):
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    assert "comparison.json" in page.locator("body").inner_text()
+    context.close()
+
+
+def test_many_runs_are_searched(open_page, tmp_path: Path):
+    comparison = a_comparison(runs=14, children=1, tasks=3)
+    path = tmp_path / "compare.html"
+    path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
+    page = open_page(path)
+    assert page.locator(".chip").count() == 12
+    page.locator("[data-menu=runs]").click()
+    page.get_by_label("Search runs").fill("lr=1")
+    page.get_by_role("button", name="Only those found").click()
+    settled(page)
+    assert page.locator(".chip").all_inner_texts() == [run.name for run in comparison.runs[12:]]
+    assert page.locator("#table-overview tbody tr").count() == 2
+
+
+def test_page_and_files_have_one_rule(browser, comparison: Comparison):
+    """rows.js and rows.py on the same rows, with the numbers equal to the last bit."""
+    rows = [
+        {"run": run.key, "task": task.name, "f1": mean_and_sd(run.of_task(task.name))[0], "by": at % 2}
+        for run in comparison.runs
+        for at, task in enumerate(comparison.tasks)
+    ]
+    rows += [{"run": "r0", "other": "r1", "f1": 0.5}, {"run": None, "f1": 1}, {"task": None}, {"run": "r2", "f1": None}]
+    script = files("mtlv.compare").joinpath("page", "rows.js").read_text()
+    call = f"""([packed, rule, runs, tasks, baseline]) => {{ {script}
+        return visible(unpacked(packed), rule, new Set(runs), new Set(tasks), baseline); }}"""
+    page = browser.new_page()
+    for baseline in (None, Baseline("f1", ("task",)), Baseline("f1", ("task", "by"), "gain")):
+        figure = Figure("f", "", "", {}, rows, baseline)
+        section = type(sections(comparison)[0])("s", "", "", [figure])
+        block = page_data(comparison, [section])["sections"][0]["blocks"][0]
+        for runs, tasks, key in (("r0 r1 r2 r3", 6, "r0"), ("r1 r3", 2, "r0"), ("r2", 0, "r3"), ("", 6, "r1")):
+            names = [task.name for task in comparison.tasks[:tasks]]
+            found = page.evaluate(call, [block["packed"], block["baseline"], runs.split(), names, key])
+            expected = visible(figure, runs.split(), names, key)
+            fields = {field for row in rows for field in row} | ({baseline.out} if baseline else set())
+            assert [{f: row.get(f) for f in fields} for row in found] == [
+                {f: row.get(f) for f in fields} for row in expected
+            ]
+    page.close()
