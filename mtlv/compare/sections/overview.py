@@ -110,20 +110,15 @@ def _table(comparison: Comparison) -> Table:
         Column(**(vars(column) | {"spread": f"{column.key}_sd"})) for column in FIGURES if column.key in there
     ]
     costs = [column for _, column in COSTS if column.key in there]
-    words = [
-        ("name", "run"),
-        ("architecture", "architecture"),
-        ("encoder", "encoder"),
-        ("grouping", "grouping"),
-    ]
-    if any(run.status != "FINISHED" for run in comparison.runs):
-        words.append(("status", "status"))
+    status = [Column("status", "status", kind="text")]
     columns = [
-        *(Column(key, title, kind="text") for key, title in words),
-        Column("models", "models", digits=0),
-        Column("children", "n", digits=0),
+        Column("name", "run", kind="text"),
+        *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
         *figures,
         *costs,
+        Column("models", "models", digits=0),
+        Column("children", "n", digits=0),
+        *(Column(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of "

@@ -11,14 +11,10 @@ from typing import Any
 from mtlv.compare.comparison import ComparedRun, Comparison, Curve
 
 PANELS = 24  # small multiples that one figure shows; the filter of the page brings the others
-ROWS = 60_000  # of one figure; beyond them it leaves runs out, so that a page stays a few megabytes
+ROWS = 30_000  # of one figure; beyond them it leaves runs out, so that a page stays a few megabytes
 STEPS = 50  # points of a curve in small multiples
 
-# A run's name, a long one on several lines of at least 24 letters, broken where it is joined.
-NAME_LINES = (
-    "length(datum.label) > 44 ? "
-    "split(replace(datum.label, regexp('(.{24,}?) · ', 'g'), '$1 ·\\n'), '\\n') : datum.label"
-)
+LETTER = 7.5  # pixels of a bold letter at the size of headers
 
 
 def of_run(run: ComparedRun) -> dict[str, Any]:
@@ -47,11 +43,20 @@ def task_names(comparison: Comparison) -> list[str]:
     return [task.name for task in comparison.tasks]
 
 
+def name_lines(letters: int) -> str:
+    """An expression for the name of a run, one of more than `letters` on several lines."""
+    least = max(8, letters - 16)
+    return (
+        f"length(datum.label) > {letters} ? "
+        f"split(replace(datum.label, regexp('(.{{{least},}}?) · ', 'g'), '$1 ·\\n'), '\\n') : datum.label"
+    )
+
+
 def run_axis(**changes: Any) -> dict[str, Any]:
     """A vertical axis of run names, long ones on several lines."""
     return {
         "title": None,
-        "labelExpr": NAME_LINES,
+        "labelExpr": name_lines(44),
         "labelLimit": 300,
         "ticks": False,
         "domain": False,
@@ -60,7 +65,8 @@ def run_axis(**changes: Any) -> dict[str, Any]:
 
 def run_header(width: int) -> dict[str, Any]:
     """Names of runs above small multiples, long ones on several lines."""
-    return {"title": None, "labelLimit": width, "labelAnchor": "start", "labelExpr": NAME_LINES}
+    lines = name_lines(int(width / LETTER))
+    return {"title": None, "labelLimit": width, "labelAnchor": "start", "labelExpr": lines}
 
 
 def task_axis(**changes: Any) -> dict[str, Any]:
