@@ -15,8 +15,9 @@ from mtlv.evaluation import PlanMetrics
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
 TAGS = ("architecture", "encoder", "dataset")
-OF_TASKS = ("f1", "precision", "recall", "average_precision")
-SCORES = frozenset({field.name for field in fields(PlanMetrics)} | set(OF_TASKS))
+OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
+FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | set(OF_TASKS))
+TEST = "p_"  # before the p-value of a test
 BEFORE = ("", "test/", "time/", "cost/")  # what may stand before a metric's name as tracked
 
 
@@ -29,8 +30,8 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     measured beside it, and its note says so.
 
     A metric is one of the test part (`f1_macro`), of a task (`f1/TASK`), or of the cost (`train_seconds`: of
-    one fold, in seconds). Scores are fractions in [0, 1]: percentages of a paper are divided by 100 in the
-    file.
+    one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions in [0, 1]: percentages of
+    a paper are divided by 100 in the file.
 
     Raises:
         DataError: the file cannot be read, a column is missing or unknown, or a number is none or not a
@@ -95,7 +96,7 @@ def _published(
     for name in ("row", "metric"):
         if not row[name]:
             raise DataError(f"`{place}`: `{name}` is empty")
-    share = is_score(row["metric"])
+    share = is_fraction(row["metric"])
     value = _number(place, "value", row["value"], share=share)
     spread = _number(place, "spread", row["spread"], share=share) if row.get("spread") else None
     wanted = {key: cell for key, cell in row.items() if key not in (*NEEDED, *ALSO) and cell}
@@ -131,9 +132,10 @@ def _number(place: str, column: str, text: str, *, share: bool) -> float:
     return value
 
 
-def is_score(metric: str) -> bool:
-    """Whether the metric is a fraction in [0, 1]; counts, times and what is not known are not."""
-    return metric.removeprefix("test/").partition("/")[0] in SCORES
+def is_fraction(metric: str) -> bool:
+    """Whether the metric lies in [0, 1]: scores, shares and p-values; counts and times do not."""
+    figure = metric.removeprefix("test/").partition("/")[0]
+    return figure in FRACTIONS or figure.startswith(TEST)
 
 
 def measured(run: ComparedRun, metric: str) -> list[float]:

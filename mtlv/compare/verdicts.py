@@ -54,7 +54,7 @@ def _of_t(pair: Tested) -> str:
         return _sentence(pair.values.t.reason)
     if pair.t_holm > ALPHA:
         return "The t-test shows no difference."
-    return f"{_better(pair)} by the t-test alone, which takes the differences as normal."
+    return f"{_better(pair)} by the t-test alone."
 
 
 def _of_documents(pair: Tested) -> str:
@@ -62,7 +62,7 @@ def _of_documents(pair: Tested) -> str:
         return ""
     if not pair.documents.macro.without_zero:
         return "Other test documents could turn the sign."
-    return "Other test documents of this kind would not turn the sign."
+    return "Other test documents would not turn the sign."
 
 
 def finding(tested: Sequence[Tested]) -> str:
@@ -109,7 +109,9 @@ def _t(tested: Sequence[Tested]) -> str:
     known = [pair.t_holm for pair in tested if pair.t_holm is not None]
     if not known:
         return ""
-    return f"The paired t-test finds {sum(p <= ALPHA for p in known)} of {_pairs(len(known))} different."
+    found = sum(p <= ALPHA for p in known)
+    text = f"The paired t-test, which takes the differences as normal, finds {found} of {_pairs(len(known))}"
+    return f"{text} different."
 
 
 def _documents(tested: Sequence[Tested]) -> str:

@@ -113,8 +113,9 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     p, method = _decided(moved, ranks, above)
     reason = ""
     if p is None:
-        least = f"its p cannot be below {smallest_p(moved.size):.3g}"
-        reason = f"{counted(moved.size, 'unequal pair')} cannot decide Wilcoxon's test, {least}"
+        pairs = counted(moved.size, "unequal pair" if equal else "pair")
+        verb = "is" if moved.size == 1 else "are"
+        reason = f"{pairs} {verb} too few for Wilcoxon, whose p cannot be below {smallest_p(moved.size):.3g}"
     left_out = f", {counted(equal, 'equal pair')} left out" if equal else ""
     return PairedTest(min(above, below), p, (above - below) / (above + below), method + left_out, reason)
 

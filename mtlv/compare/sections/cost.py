@@ -25,7 +25,7 @@ ALSO = {
 WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
 EDGE = 40  # pixels between the outermost dots and the frame
 LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
-MARKER, GAP = 12, 2  # pixels
+MARKER, GAP, STEP = 12, 2, 40  # pixels
 MOST_NAMED = 6  # runs that the finding names
 
 
@@ -114,11 +114,28 @@ def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dic
     down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
-    found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP))
+    steps = _steps(points)  # kept clear like dots: each is a dot with a label of no size
+    everything = np.concatenate([points, steps])
+    area = (0, 0, WIDTH, HEIGHT)
+    found = place(
+        Scene(everything, np.concatenate([sizes, np.ones(steps.shape)]), area, MARKER / 2, GAP)
+    ) or place(Scene(points, sizes, area, MARKER / 2, GAP))
     if found is None:
         return {}
-    moved = found.centres - points
+    moved = found.centres[: len(points)] - points
     return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved.round(1), strict=True)}
+
+
+def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pixels [S, 2] along the level parts of the front of `points` [N, 2], away from the dots."""
+    order = points[np.lexsort((points[:, 1], points[:, 0]))]
+    best = np.minimum.accumulate(order[:, 1])  # up is less
+    parts = [
+        np.stack([at, np.full(at.shape, level)], axis=1)
+        for left, right, level in zip(order[:-1, 0], order[1:, 0], best[:-1], strict=True)
+        for at in (np.arange(left + STEP, right - STEP / 2, STEP),)
+    ]
+    return np.concatenate([np.zeros((0, 2)), *parts])
 
 
 def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.compare.blocks import Column, Figure, Section, Table, Text
 from mtlv.compare.comparison import Comparison, Published, mean_and_sd
-from mtlv.compare.expected import is_score, measured
+from mtlv.compare.expected import is_fraction, measured
 from mtlv.compare.sections.parts import of_run, tip
 
 PUBLISHED, MEASURED = "published", "measured"
@@ -23,7 +23,7 @@ def build(comparison: Comparison) -> Section | None:
         "published",
         "Published numbers",
         "What a paper reports, and what was measured here.",
-        [Text(_in_words(rows), "finding"), *_figure(rows), *_tables(rows)],
+        [Text(_in_words(rows), "finding"), *_figures(rows), *_tables(rows)],
     )
 
 
@@ -64,12 +64,12 @@ def _in_words(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
-    """Scores apart from counts and times, which need no decimals."""
-    scores = [row for row in rows if is_score(row["metric"])]
-    others = [row for row in rows if not is_score(row["metric"])]
+    """Fractions apart from counts and times, which need fewer decimals."""
+    scores = [row for row in rows if is_fraction(row["metric"])]
+    others = [row for row in rows if not is_fraction(row["metric"])]
     tables = [
         ("published", "Published and measured scores", 4, scores),
-        ("published_other", "Published and measured counts, times and tests", 3, others),
+        ("published_other", "Published and measured counts and times", 1, others),
     ]
     caption = (
         "Each row is a number of the paper, its spread as the paper gives it. Measured is the mean of the "
@@ -93,31 +93,34 @@ def _columns(digits: int) -> list[Column]:
     ]
 
 
-def _figure(rows: Sequence[dict[str, Any]]) -> list[Figure]:
-    """Pairs of dots; nothing where no score was measured."""
-    shown = [row for row in rows if row["measured"] is not None and is_score(row["metric"])]
-    if not shown:
-        return []
-    points = [
-        row | _labels(row) | {"which": which, "value": row[which]}
-        for row in shown
-        for which in (PUBLISHED, MEASURED)
-    ]
+def _figures(rows: Sequence[dict[str, Any]]) -> list[Figure]:
+    """Pairs of dots, of all tasks together and of single ones; nothing where no score was measured."""
+    shown = [row | _labels(row) for row in rows if row["measured"] is not None and is_fraction(row["metric"])]
     caption = (
         "Each score of the paper that has a measured run: the published and the measured number, and the "
-        "distance between them. Every panel has an axis of its own."
+        "distance between them."
     )
-    return [Figure("published_dots", "Published against measured", caption, _spec(points), points, wide=True)]
+    figures = []
+    for id, title, of_tasks in (
+        ("published_dots", "Published against measured", False),
+        ("published_tasks", "Published against measured, task by task", True),
+    ):
+        points = [
+            row | {"which": which, "value": row[which]}
+            for row in shown
+            if ("/" in row["metric"]) == of_tasks
+            for which in (PUBLISHED, MEASURED)
+        ]
+        if points:
+            figures.append(Figure(id, title, caption, _spec(points), points, wide=True))
+    return figures
 
 
 def _labels(row: dict[str, Any]) -> dict[str, str]:
     """The panel, and what stands at the axis: the row's name, with the task where it does not say it."""
     figure, of_task, task = row["metric"].partition("/")
     said = not of_task or task in row["row"]
-    return {
-        "panel": f"{figure} of single tasks" if of_task else figure,
-        "label": row["row"] if said else f"{row['row']} · {task}",
-    }
+    return {"panel": figure, "label": row["row"] if said else f"{row['row']} · {task}"}
 
 
 def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -135,9 +138,8 @@ def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     tips += [tip("measured", "measured", ".4f"), tip("difference", "difference", "+.4f")]
     layers = [
         {
-            "mark": {"type": "rule", "strokeWidth": 2, "color": "#7F7F7F"},
-            "transform": [{"filter": f"datum.which == '{PUBLISHED}'"}],
-            "encoding": {"y": y, "x": x | {"field": PUBLISHED}, "x2": {"field": MEASURED}, "tooltip": tips},
+            "mark": {"type": "line", "strokeWidth": 2, "color": "#7F7F7F"},
+            "encoding": {"y": y, "x": x, "detail": {"field": "label"}, "tooltip": tips},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
@@ -145,8 +147,12 @@ def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         },
     ]
     return {
-        "facet": {"field": "panel", "type": "nominal", "sort": panels, "header": {"title": None}},
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "sort": panels,
+            "header": {"title": None, "labelAnchor": "start"},
+        },
         "columns": 2,
         "spec": {"width": 320, "height": {"step": 18}, "layer": layers},
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
     }

@@ -23,6 +23,7 @@ COLUMNS = (
     Column("other_name", "other", "text"),
     Column("n", "pairs", digits=0),
     Column("mean", "difference", signed=True),
+    Column("follows", "what follows", "text"),
     Column("interval", "95% interval", "text"),
     Column("wilcoxon_p", "Wilcoxon p", digits=4),
     Column("wilcoxon_holm", "after Holm", digits=4),
@@ -33,7 +34,6 @@ COLUMNS = (
     Column("d_z", "Cohen's d_z", digits=2, signed=True),
     Column("documents", "95% over documents", "text"),
     Column("documents_micro", "the same, micro F1", "text"),
-    Column("follows", "what follows", "text"),
 )
 
 
@@ -94,7 +94,7 @@ def _row(pair: Tested) -> dict[str, Any]:
         **_ends("interval", values.interval),
         "wilcoxon_p": values.wilcoxon.p,
         "wilcoxon_holm": pair.wilcoxon_holm,
-        "wilcoxon_method": values.wilcoxon.method,
+        "wilcoxon_method": None if values.wilcoxon.p is None else values.wilcoxon.method,
         "rank_biserial": values.wilcoxon.effect,
         "t_p": values.t.p,
         "t_holm": pair.t_holm,

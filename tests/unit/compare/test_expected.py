@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mtlv.compare.expected import is_score, measured, read_expected
+from mtlv.compare.expected import is_fraction, measured, read_expected
 from mtlv.errors import DataError
 
 HEAD = "row,metric,value,spread,note,architecture,encoder,dataset,grouping.features,grouping.k\n"
@@ -84,9 +84,10 @@ def test_all_wrong_lines_are_named_at_once(read, tmp_path):
 def test_counts_and_seconds_are_no_fractions(read):
     found = read(HEAD + "a,train_seconds,12600,,,stl,,,,\nb,support/Opacity,25,,,stl,,,,\n")
     assert [one.value for one in found] == [12600, 25]
-    assert is_score("f1/train_seconds")
-    assert is_score("test/f1_macro")
-    assert not is_score("time/train_seconds")
+    assert is_fraction("f1/train_seconds")
+    assert is_fraction("test/f1_macro")
+    assert is_fraction("p_wilcoxon/f1_macro")
+    assert not is_fraction("time/train_seconds")
 
 
 def test_a_wrong_header_is_refused(read, tmp_path):

@@ -96,12 +96,13 @@ def test_too_few_pairs_give_a_reason_and_no_p(n):
     found = wilcoxon(np.arange(1, n + 1))
     assert found.p is None
     assert found.reason == (
-        f"{n} unequal pairs cannot decide Wilcoxon's test, its p cannot be below {smallest_p(n):.3g}"
+        f"{n} pairs are too few for Wilcoxon, whose p cannot be below {smallest_p(n):.3g}"
     )
 
 
 def test_zeros_do_not_count_as_pairs():
     assert wilcoxon([1, 2, 3, 4, 5, 0, 0, 0]).p is None
+    assert wilcoxon([1, 0, 0, 0, 0, 0, 0, 0]).reason.startswith("1 unequal pair is too few")
     assert wilcoxon([1, 2, 3, 4, 5, 6, 0, 0]).p is not None
 
 

@@ -46,22 +46,19 @@ def test_what_was_not_measured_has_no_number(built):
     assert row["note"] == "not measured: no run fits"
 
 
-def test_counts_times_and_tests_stand_apart(built):
-    rows = block(built[1], "published_other").rows
-    assert [row["metric"] for row in rows] == ["train_seconds", "p_wilcoxon/f1_macro"]
-    assert rows[1]["note"] == "the run has no `p_wilcoxon/f1_macro`"
+def test_counts_and_times_stand_apart(built):
+    assert [row["metric"] for row in block(built[1], "published_other").rows] == ["train_seconds"]
+    row = block(built[1], "published").rows[-1]
+    assert (row["metric"], row["note"]) == ("p_wilcoxon/f1_macro", "the run has no `p_wilcoxon/f1_macro`")
 
 
-def test_the_figure_has_a_pair_of_dots_per_measured_score(built):
-    figure = block(built[1], "published_dots")
-    assert len(figure.rows) == 6
-    assert {row["label"] for row in figure.rows if "/" in row["metric"]} == {
-        "STL · Opacity",
-        "STL of Opacity",
-    }
-    drawn = svg(figure)
-    assert "f1 of single tasks" in drawn
-    assert "STL of Opacity" in drawn
+def test_figures_have_a_pair_of_dots_per_measured_score(built):
+    together, single = (block(built[1], id) for id in ("published_dots", "published_tasks"))
+    assert [(row["which"], row["value"]) for row in together.rows[:1]] == [("published", 0.9)]
+    assert (len(together.rows), len(single.rows)) == (2, 4)
+    assert {row["label"] for row in single.rows} == {"STL · Opacity", "STL of Opacity"}
+    assert "f1_macro" in svg(together)
+    assert "STL of Opacity" in svg(single)
 
 
 def test_the_finding_counts_and_gives_the_range(built):

@@ -80,9 +80,7 @@ def test_too_few_folds_give_no_wilcoxon_p_and_say_so(comparison_of):
     assert row["wilcoxon_p"] is None
     assert row["wilcoxon_holm"] is None
     assert row["t_p"] is not None
-    assert row["follows"].startswith(
-        "3 unequal pairs cannot decide Wilcoxon's test, its p cannot be below 0.25."
-    )
+    assert row["follows"].startswith("3 pairs are too few for Wilcoxon, whose p cannot be below 0.25.")
     assert "it needs at least 6 differences, there are 3 at most" in words(section)
 
 
