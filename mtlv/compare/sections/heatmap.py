@@ -54,7 +54,7 @@ def cell_width(comparison: Comparison) -> int:
 def run_columns(comparison: Comparison) -> dict[str, Any]:
     """An axis of runs above the cells, slanted so that long names fit."""
     axis = {
-        "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 320,
+        "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 420,
         "ticks": False, "domain": False, "labelOverlap": False,
     }  # fmt: skip
     return {"field": "name", "type": "nominal", "sort": run_names(comparison), "axis": axis}

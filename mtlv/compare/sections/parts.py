@@ -43,8 +43,15 @@ def task_names(comparison: Comparison) -> list[str]:
     return [task.name for task in comparison.tasks]
 
 
+# A run's name, a long one on two lines, broken at a joint near its middle.
+TWO_LINES = (
+    "length(datum.label) > 44 ? split(replace(datum.label, "
+    "regexp('^(.{' + floor(length(datum.label) / 2 - 8) + ',}?) · '), '$1 ·\\n'), '\\n') : datum.label"
+)
+
+
 def name_lines(letters: int) -> str:
-    """An expression for the name of a run, one of more than `letters` on several lines."""
+    """An expression for the name of a run, one of more than `letters` on as many lines as it needs."""
     least = max(8, letters - 16)
     return (
         f"length(datum.label) > {letters} ? "
@@ -56,8 +63,8 @@ def run_axis(**changes: Any) -> dict[str, Any]:
     """A vertical axis of run names, long ones on several lines."""
     return {
         "title": None,
-        "labelExpr": name_lines(44),
-        "labelLimit": 300,
+        "labelExpr": TWO_LINES,
+        "labelLimit": 320,
         "ticks": False,
         "domain": False,
     } | changes
