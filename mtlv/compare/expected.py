@@ -71,7 +71,7 @@ def _check_header(path: Path, header: Sequence[str], runs: Sequence[ComparedRun]
         raise DataError(
             f"`{path}` has no column {', '.join(f'`{name}`' for name in missing)}",
             got=", ".join(header),
-            then="see `mtlv compare --help` for the columns",
+            allowed=f"a header with {', '.join(NEEDED)}",
         )
     doubled = sorted({name for name in header if header.count(name) > 1})
     if doubled:

@@ -93,7 +93,7 @@ def test_counts_and_seconds_are_no_fractions(read):
 def test_a_wrong_header_is_refused(read, tmp_path):
     file = tmp_path / "expected.csv"
     assert refused(read, "row,value\na,1\n") == (
-        f"`{file}` has no column `metric` (got row, value); see `mtlv compare --help` for the columns."
+        f"`{file}` has no column `metric` (got row, value); allowed: a header with row, metric, value."
     )
     assert refused(read, "row,metric,value,architectur\n").endswith("did you mean `architecture`?")
     assert refused(read, "row,metric,value,note,note\n") == f"`{file}` has a column twice (got note)."
