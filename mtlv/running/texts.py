@@ -46,7 +46,8 @@ def from_file(path: Path, column: str | None = None) -> Texts:
     if path.suffix.lower() == ".txt":
         if column is not None:
             raise DataError(f"`{path.name}` has no columns", got=f"--column {column}", then="leave it out")
-        lines = [(n, line) for n, line in enumerate(read_text(path).splitlines(), 1) if line.strip()]
+        every = enumerate(read_text(path).split("\n"), 1)  # other signs that end lines may stand in a text
+        lines = [(n, line.rstrip("\r")) for n, line in every if line.strip()]
         if not lines:
             raise DataError(f"`{path.name}` holds no text", then="write a text on each line")
         return Texts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")

@@ -45,10 +45,10 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
     texts = {**model.texts, **_environment(), "MLmodel": _mlmodel(entity, run, model)}
     folder = local_folder(entity.artifact_location)
     if folder is not None:
-        _place(model.files, texts, folder, (os.link, shutil.copyfile))
+        place_files(model.files, texts, folder, (os.link, shutil.copyfile))
     else:
         with tempfile.TemporaryDirectory(prefix="mtlv-model-") as name, _patiently():
-            _place(model.files, texts, Path(name), (os.symlink, os.link, shutil.copyfile))
+            place_files(model.files, texts, Path(name), (os.symlink, os.link, shutil.copyfile))
             client.log_model_artifacts(entity.model_id, name)
     _log_metrics(client, run, entity, model)
     client.finalize_logged_model(entity.model_id, LoggedModelStatus.READY)
@@ -127,7 +127,7 @@ def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: Tra
         client.log_batch(model.metrics_run or run, metrics=points)
 
 
-def _place(
+def place_files(
     files: Mapping[str, Path], texts: Mapping[str, str], folder: Path, ways: tuple[Callable[..., Any], ...]
 ) -> None:
     """Put everything into `folder`, each file in the first of `ways` that works."""
