@@ -168,6 +168,7 @@ def _run(source: _Source, key: str, name: str) -> ComparedRun:
         status=member.status,
         data_digest=tags.get("mtlv.data_digest", ""),
         params=dict(member.params),
+        version=tags.get("mtlv.version", ""),
         children=children,
         plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
         groups=_groups(source),
