@@ -64,11 +64,11 @@ async function draw(figure) {
   const { block, plot } = figure;
   const rows = visibleOf(block).map((row) => ({ ...row })); // Vega writes into them
   plot.parentNode.classList.toggle("empty", rows.length === 0);
+  if (!rows.length) return; // scales of nothing have no sane axes
   if (figure.view) {
     await figure.view.data("rows", rows).runAsync();
     return;
   }
-  if (!rows.length) return; // scales of nothing have no sane axes: drawn once there is something
   const width = plot.clientWidth || page.widths.narrow;
   const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
   const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
@@ -95,6 +95,7 @@ function embedding(spec, config) {
     ast: true, // Vega's interpreter, so that the page needs no eval
     actions: false,
     config,
+    logLevel: 1, // errors: a run with one child has no band, which is no news
     // Set here, as Vega-Lite warns of it beside a height in steps, where it is right.
     patch: (vega) => (fluid(spec) ? { ...vega, autosize: { type: "fit-x", contains: "padding" } } : vega),
   };

@@ -18,7 +18,7 @@ function toolbar() {
     menu("Runs", page.runs, { set: "runs", id: (run) => run.key, mark: swatch, more: trackerLink }),
     chips,
     menu("Tasks", page.tasks, { set: "tasks", id: (task) => task.name, note: supportOf }),
-    el("label", { class: "baseline", for: "baseline" }, el("span", {}, "Baseline"), select),
+    el("div", { class: "baseline" }, el("label", { for: "baseline" }, "Baseline"), select),
     themeButton(),
   );
 }
