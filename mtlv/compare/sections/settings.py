@@ -24,7 +24,7 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [Text(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
     keys = sorted({key for row in rows for key in row})
-    differing = [key for key in keys if len({row.get(key) for row in rows}) > 1]
+    differing = [key for key in keys if _differs(key, rows)]
     blocks.append(Text(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))
@@ -40,6 +40,13 @@ def settings_of(run: ComparedRun) -> dict[str, str]:
         if not key.startswith(NOT_SETTINGS)
         and (run.grouping != NO_GROUPING or not key.startswith(OF_GROUPING))
     }
+
+
+def _differs(key: str, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether the runs that a setting concerns differ in it; a run without groups has no `grouping`."""
+    if key.startswith(OF_GROUPING):
+        rows = [row for row in rows if key in row]
+    return len({row.get(key) for row in rows}) > 1
 
 
 def _in_words(same: int, differing: Sequence[str]) -> str:

@@ -48,9 +48,11 @@ def test_what_follows_the_run_is_no_setting(comparison_of):
 
 
 def test_a_grouping_concerns_runs_with_groups_only(comparison_of):
-    comparison = with_params(comparison_of(runs=3), "r0", **{"grouping.k": "9"})
+    comparison = with_params(comparison_of(runs=4), "r0", **{"grouping.k": "9"})
     table = block(settings.build(comparison), "settings")
-    assert [row["setting.grouping.k"] for row in table.rows] == [None, None, "4"]
+    assert "setting.grouping.k" not in table.rows[0], "the two runs with groups have the same k"
+    table = block(settings.build(with_params(comparison, "r3", **{"grouping.k": "5"})), "settings")
+    assert [row["setting.grouping.k"] for row in table.rows] == [None, None, "4", "5"]
 
 
 def test_one_run_differs_from_nothing(comparison_of):
