@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 for folder in (Path(__file__).parent, ROOT / "server"):  # services.py, and what MLflow's image runs
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # `importlib` mode imports no sibling by itself
+
+from browser import browser, screenshots  # noqa: E402, F401
+
 SMALL = """\
 experiment: small
 data:

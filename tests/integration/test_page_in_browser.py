@@ -47,7 +47,7 @@ def open_page(browser) -> Iterator[Callable]:
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("console", lambda message: message.type == "error" and said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.goto(path.as_uri())
