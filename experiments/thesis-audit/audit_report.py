@@ -77,14 +77,19 @@ def spread(values: Sequence[float]) -> float | None:
 
 
 def verdict(line: Line, metric: str) -> str:
-    """Whether a difference is larger than what the seeds alone make of the honest twin."""
+    """Whether a difference is larger than what the seeds alone do.
+
+    That is the standard deviation of the honest twin, or that of the difference itself where it is larger.
+    """
     if not line.differences:
         return ""
-    noise, mean = spread(line.twin_values[metric]), float(np.mean(line.differences[metric]))
-    if mean == 0 and not any(line.differences[metric]):
+    if not any(line.differences[metric]):
         return "none"
+    known = [spread(values) for values in (line.twin_values[metric], line.differences[metric])]
+    noise = max((value for value in known if value is not None), default=None)
     if noise is None:
         return "one seed: not known"
+    mean = float(np.mean(line.differences[metric]))
     few = "" if min(len(line.seeds), len(line.twin_values[metric])) >= LEAST_SEEDS else ", few seeds"
     return ("above the seeds' spread" if abs(mean) > noise else "within the seeds' spread") + few
 
@@ -147,8 +152,11 @@ def _gap(line: Line, metric: str) -> str:
     said = verdict(line, metric)
     if said == "none":
         return "0"
-    marks = {"above": f"**{text}**", "within": f"{text} (≤ spread)"}
-    return marks.get(said.split()[0], f"{text} (one seed)")
+    if said.startswith("within"):
+        return f"{text} (≤ spread)"
+    if len(line.seeds) == 1:
+        return f"{text} (one seed)"
+    return f"{text} (few seeds)" if said.endswith("few seeds") else f"**{text}**"
 
 
 def draw(lines: Sequence[Line], path: Path, *, title: str) -> Path:
@@ -184,7 +192,7 @@ def _panel(ax: Any, pairs: Sequence[Line], metric: str) -> None:
     wrong = np.array([np.mean(line.values[metric]) for line in pairs])
     gaps = np.array([np.mean(line.differences[metric]) for line in pairs])
     right = wrong - gaps
-    noise = [spread(line.twin_values[metric]) or 0.0 for line in pairs]
+    noise = np.array([spread(line.twin_values[metric]) or 0.0 for line in pairs])
     ax.hlines(places, right, wrong, color=canvas.GREY, linewidth=1.2, zorder=1)
     ax.errorbar(
         right, places, xerr=noise, fmt="none", ecolor=canvas.BLUE, elinewidth=1, capsize=2.5, zorder=2
@@ -199,13 +207,13 @@ def _panel(ax: Any, pairs: Sequence[Line], metric: str) -> None:
         zorder=3,
     )
     ax.plot(wrong, places, "D", color=canvas.ORANGE, markersize=5, label="with the defect", zorder=4)
-    for place, a, b, gap in zip(places, right, wrong, gaps, strict=True):
+    for place, a, b, gap in zip(places, right + noise, wrong, gaps, strict=True):
         text = f"{100 * gap:+.1f}" if abs(gap) >= 5e-5 else "0"
         ax.annotate(text, (max(a, b), place), (9, 0), textcoords="offset points", va="center", fontsize=8)
     for place, _ in heads:
         ax.axhline(place - 0.5, color="#dadce0", linewidth=0.6)
-    low, high = min(right.min(), wrong.min()), max(right.max(), wrong.max())
-    ax.set_xlim(max(0, low - 0.04), high + 0.13 * (high - low) + 0.03)
+    low, high = min(right.min(), wrong.min()), max((right + noise).max(), wrong.max())
+    ax.set_xlim(max(0, low - 0.04), high + 0.13 * (high - low) + 0.02)
     ax.set_xlabel(
         f"{HEADINGS[metric]}, as the column says" if metric == "subset_accuracy" else HEADINGS[metric]
     )

@@ -32,16 +32,11 @@ class Work:
     row: Row
     seed: int
     child: Child
-    first_seed: int
 
     @property
-    def urgency(self) -> tuple[int, int, int]:
-        """All rows once, then more seeds of the cheap ones, then the extra rows, then the rest."""
-        cheap = len(self.child.jobs) == 1
-        first = self.seed == self.first_seed
-        waves = ((not self.row.extra and first), (not self.row.extra and cheap), first)
-        wave = next((number for number, holds in enumerate(waves) if holds), len(waves))
-        return wave, self.seed, len(self.child.jobs)
+    def urgency(self) -> tuple[int, bool, int]:
+        """Seed by seed; extra rows after the others, and of each kind the cheap ones first."""
+        return self.seed, self.row.extra, len(self.child.jobs)
 
 
 class Audit:
@@ -52,11 +47,7 @@ class Audit:
         self.fixed_vectors = fixed_vectors
         units.mkdir(parents=True, exist_ok=True)
         seeds = suite.members[0].settings.seeds
-        works = [
-            Work(row, seed, child_of(row, seed, suite, self.bench), seeds[0])
-            for row in rows()
-            for seed in seeds
-        ]
+        works = [Work(row, seed, child_of(row, seed, suite, self.bench)) for row in rows() for seed in seeds]
         self.works = sorted(works, key=lambda work: work.urgency)
 
     @cached_property
@@ -156,7 +147,11 @@ class Audit:
         out = {}
         for work in self.works:
             path = self.path(work, 0)
-            if work.row.member == "gmhl" and work.seed == work.first_seed and path.exists():
+            if (
+                work.row.member == "gmhl"
+                and work.seed == self.suite.members[0].settings.seeds[0]
+                and path.exists()
+            ):
                 unit = load(path)
                 out[work.row.id] = {"heads": unit.head_shift, "encoder": unit.encoder_shift}
         return out

@@ -238,8 +238,10 @@ def test_verdicts() -> None:
     assert said([0.5, 0.6, 0.7], [0.5, 0.6, 0.7]) == "none"
     assert said([0.55, 0.65, 0.75], [0.5, 0.6, 0.7]) == "within the seeds' spread"
     assert said([0.2, 0.3, 0.4], [0.5, 0.6, 0.7]) == "above the seeds' spread"
+    assert said([0.9, 0.4, 1.0], [0.5, 0.6, 0.7]) == "within the seeds' spread"  # 0.17 ± 0.32
     assert said([0.2, 0.3], [0.5, 0.6]) == "above the seeds' spread, few seeds"
     assert said([0.2], [0.5]) == "one seed: not known"
+    assert said([0.2], [0.5, 0.6, 0.7]) == "above the seeds' spread, few seeds"
 
 
 def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Path, capsys) -> None:
