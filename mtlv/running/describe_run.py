@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
@@ -10,6 +11,7 @@ from mtlv.compare.table import COLUMNS, Row, as_markdown, plain, shown
 from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import ChildResult, MemberResult, member_rows
 from mtlv.running.resolve import Resolved
+from mtlv.tracking import View
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 LONGEST = 7500  # characters; MLflow cuts at 8000 without a word
@@ -51,20 +53,19 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
 
 def _groups(method: str, features: str, groups: TaskGroups) -> str:
     how = "as given" if method == "given" else f"by `{method}` on `{features}`"
-    head = f"**{_many(len(groups.groups), 'group')}** {how} ({plain(groups.reason)}):\n"
+    head = f"**{_many(len(groups.groups), 'group')}** {how} ({plain(groups.reason).rstrip('.')}):\n"
     return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
 
 
 def describe_parent(result: MemberResult, files: Iterable[str]) -> str:
     """What a member was and what it found; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
-    count = len(result.outcomes)
-    spread = f" (mean ± standard deviation over {count} folds and seeds)" if count > 1 else ""
+    spread = _spread(result)
     macro, micro = (shown(row.cells[column.key], column) for column in COLUMNS[:2])
     found = f"**Test F1 macro {macro}, F1 micro {micro}**{spread}."
     tasks = _extremes({task: fmean(result.of_task(task, "f1")) for task in result.resolved.tasks})
     plan = describe_plan(result.resolved, generated=result.generated)
-    return _cut([f"{found} {tasks}", plan, as_markdown([row]), where(files)])
+    return _cut([f"{found} {tasks}", plan, _airy(as_markdown([row])), where(files)])
 
 
 def describe_child(result: ChildResult, files: Iterable[str]) -> str:
@@ -86,24 +87,23 @@ def describe_child(result: ChildResult, files: Iterable[str]) -> str:
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
     """What a suite's members came to, side by side."""
     best = [row.name for row in rows if row.cells["f1_macro"].best]
-    count = len(results[0].outcomes)
-    spread = f"; mean ± standard deviation over {count} folds and seeds" if count > 1 else ""
-    text = f"{_many(len(results), 'member')} of a suite on the test part{spread}. "
+    text = f"{_many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
     text += f"Highest F1 macro: **{', '.join(map(plain, best))}**."
-    table = _fitting(as_markdown(rows))
+    table = _fitting(_airy(as_markdown(rows)))
     more = "With statistics, curves and errors: `mtlv compare`."
     return _cut([text, table, where(files), more])
 
 
-def describe_experiment(data: str, tasks: int, views: Iterable[str]) -> str:
+def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
     """How to read the experiment's list of runs."""
+    shown_views = ", ".join(f"[{view.name}](view:{view.id})" for view in views)
     return "\n\n".join(
         [
             f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
             "- A row is a member of a suite: one architecture, encoder and setting. Its figures are means "
             "over its folds and seeds, which hang below it (**+**).\n"
             "- `comparison of ...` holds the table and the picture of a whole suite.\n"
-            f"- **Views** has ready charts: {', '.join(views)}.\n"
+            f"- Ready charts, also under **Views**: {shown_views}.\n"
             "- Select members and press **Compare** to lay their curves over each other.\n"
             "- With statistics: `mtlv compare --experiment NAME`.",
         ]
@@ -111,10 +111,10 @@ def describe_experiment(data: str, tasks: int, views: Iterable[str]) -> str:
 
 
 def where(files: Iterable[str]) -> str:
-    """Where to look: names, because a description cannot know the address that its page is served at."""
+    """Where to look."""
     known = set(files)
-    lines = [f"- `{name}`: {why}" for name, why in FILES.items() if name in known]
-    return "\n".join(["**Under Artifacts:**\n", *lines]) if lines else ""
+    lines = [f"- [{name}](artifact:{name}): {why}" for name, why in FILES.items() if name in known]
+    return "\n".join(["**Artifacts:**\n", *lines]) if lines else ""
 
 
 def _extremes(f1: Mapping[str, float]) -> str:
@@ -124,6 +124,24 @@ def _extremes(f1: Mapping[str, float]) -> str:
     easy, hard = order[:EXTREMES], order[-EXTREMES:]
     shown = [", ".join(f"{plain(task)} {f1[task]:.3f}" for task in tasks) for tasks in (easy, hard)]
     return f"Highest F1: {shown[0]}. Lowest: {shown[1]}."
+
+
+def _spread(result: MemberResult) -> str:
+    """What stands behind `±`; nothing for one child."""
+    folds = len({child.child.fold.index for child in result.children})
+    seeds = len({child.child.seed for child in result.children})
+    over = [_many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
+    return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
+
+
+def _airy(table: str) -> str:
+    """MLflow sets the columns of a table without a gap, so each cell brings its own."""
+    head, rule, *rows = table.splitlines()
+    return "\n".join([_gaps(head), rule, *map(_gaps, rows)])
+
+
+def _gaps(line: str) -> str:
+    return re.sub(r"(?<!\\) \|", "&emsp; |", line)
 
 
 def _names(names: Sequence[str]) -> str:

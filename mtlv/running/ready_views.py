@@ -1,4 +1,4 @@
-"""The views that a suite puts into MLflow's menu: Compare, Tasks, Heads and Elbow."""
+"""The views that a suite puts into MLflow's menu: Runs, Compare, Tasks, Heads and Elbow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST = 40  # charts, or lines in one chart, that can still be looked at
 
 def ready_views(members: Sequence[Resolved]) -> tuple[View, ...]:
     """Views of a suite's runs, made of its tasks and heads; known before anything is trained."""
-    views = [_compare(), _tasks(members), _heads(members)]
+    views = [_runs(), _compare(), _tasks(members), _heads(members)]
     if any(child.groups is not None for member in members for child in member.children):
         views.append(_elbow())
     return tuple(views)
@@ -52,6 +52,12 @@ def _view(name: str, kind: str, columns: Sequence[str], sections: dict, only: st
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
     """A chart for each key."""
     return tuple(Chart(kind, (key,)) for key in keys)  # type: ignore[arg-type]
+
+
+def _runs() -> View:
+    """Everything, with the columns that tell runs apart."""
+    columns = (*TOLD_APART, "params.fold", "params.seed", *RESULTS, "metrics.time/train_seconds")
+    return View("Runs", columns=columns)
 
 
 def _compare() -> View:

@@ -113,7 +113,7 @@ def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
     views = ready_views(resolved)
     corpora = dict.fromkeys(member.member.settings.data.name for member in resolved)
     tasks = len({task for member in resolved for task in member.tasks})
-    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, [view.name for view in views]), views)
+    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 
 
 def _where_to_look(suite: Suite, tracker: Tracker) -> tuple[str, ...]:

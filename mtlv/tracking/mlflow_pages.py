@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug
@@ -34,6 +36,20 @@ def served_release(uri: str) -> str:
 
     answer = http_request(get_default_host_creds(uri), "/version", "GET")
     return answer.text.strip() if answer.ok else ""
+
+
+def with_links(text: str, experiment: str, run: str = "") -> str:
+    """`text` with links of the page that it is shown on, wherever that page is served.
+
+    They begin with `#`, so they hold for every address; the workflow type keeps the page from changing into
+    its other mode.
+    """
+    runs, mode = f"#/experiments/{experiment}/runs", "?workflowType=machine_learning"
+    view = f"{runs}{mode}&compareRunsMode=CHART&viewStateShareKey="
+    text = re.sub(r"\]\(view:([\w-]+)\)", lambda found: f"]({view}{found[1]})", text)
+    return re.sub(
+        r"\]\(artifact:([^)\s]+)\)", lambda found: f"]({runs}/{run}/artifacts/{quote(found[1])}{mode})", text
+    )
 
 
 def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:

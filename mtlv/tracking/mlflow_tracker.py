@@ -13,7 +13,7 @@ from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
-from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release
+from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_views import reads_views, view_tags
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
@@ -101,12 +101,12 @@ class MlflowTracker:
             self._set_tags(run, check_tags(tags))
 
     def describe(self, run: str, text: str) -> None:
-        self.tags(run, {NOTE: text})
+        self.tags(run, {NOTE: with_links(text, self.experiment_id, run)})
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
         with self._guarded():
             shown = view_tags(tuple(views)) if reads_views(served_release(self.uri)) else {}
-            tags = {NOTE: text, **shown}
+            tags = {NOTE: with_links(text, self.experiment_id), **shown}
             for key, value in tags.items():
                 self._client.set_experiment_tag(self.experiment_id, key, value)
 

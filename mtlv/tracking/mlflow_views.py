@@ -19,7 +19,7 @@ PREFIX = "mlflow.sharedViewState."
 LONGEST = 20_000  # characters of an experiment's tag
 WHEN = 1_735_689_600_000  # 2025-01-01; a fixed time, so that writing a view again changes nothing
 RUNS = 20  # drawn in a chart
-BY_ITSELF = ("Model metrics", "System metrics")  # sections that the page wants last
+NAME = "attributes.`Run Name`"
 
 
 def view_tags(views: tuple[View, ...]) -> dict[str, str]:
@@ -57,18 +57,20 @@ def view_state(view: View) -> dict[str, object]:
         "modelVersionFilter": "All Runs",
         "datasetsFilter": [],
         "selectedColumns": [_column(name) for name in view.columns],
+        "columnOrder": [NAME, *map(_column, view.columns)],
+        "columnWidths": {NAME: 340},
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": charts,
         "compareRunSections": list(_sections(view, sections)),
-        "isAccordionReordered": True,  # else the page sorts the sections by name
+        "isAccordionReordered": bool(view.sections),  # else the page sorts the sections by name
         "hideEmptyCharts": True,
         "groupBy": None,
     }
 
 
 def _filter(view: View) -> str:
-    kind = f"tags.`mtlv.kind` = '{view.kind}'"
-    return f"{kind} and {view.only}" if view.only else kind
+    kind = f"tags.`mtlv.kind` = '{view.kind}'" if view.kind else ""
+    return " and ".join(filter(None, [kind, view.only]))
 
 
 def _column(name: str) -> str:

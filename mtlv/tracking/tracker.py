@@ -140,10 +140,16 @@ class Tracker(Protocol):
         """Set tags; a tag that is there gets the new value."""
 
     def describe(self, run: str, text: str) -> None:
-        """Say in Markdown what the run is; it replaces what was said before."""
+        """Say in Markdown what the run is, in place of what was said before.
+
+        `[words](artifact:NAME)` becomes a link to that artifact of the run.
+        """
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
-        """Say in Markdown what the experiment is, and offer views of its runs, by name."""
+        """Say in Markdown what the experiment is, and offer views of its runs, by name.
+
+        `[words](view:ID)` becomes a link to that view.
+        """
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:
         """Name the data that the run reads."""

@@ -30,7 +30,7 @@ class View:
 
     Args:
         name: shown, and with another name another view.
-        kind: runs of this kind (`suite member`, `fold`) are in it.
+        kind: runs of this kind (`suite member`, `fold`) are in it; all where it is empty.
         columns: of the table: `params.KEY`, `tags.KEY`, `metrics.KEY`.
         sections: charts by the title of their section, in this order.
         closed: sections that the page makes by itself, which stay closed below.
@@ -38,7 +38,7 @@ class View:
     """
 
     name: str
-    kind: str
+    kind: str = ""
     columns: tuple[str, ...] = ()
     sections: Mapping[str, tuple[Chart, ...]] = field(default_factory=dict)
     closed: tuple[str, ...] = ()
