@@ -1,0 +1,222 @@
+"""Wall time and memory of `mtlv compare`: python benchmarks/compare.py
+
+Makes two stores out of random scores (no model is trained): 4 architectures x 4 folds x 23 labels, and 500
+runs (125 members x 3 folds, and the members themselves) with 23 labels, by the package's own writing. Then
+times `mtlv compare` on each in a process of its own, the median of 3. Limits: 10 s; 60 s with 1 GB. Writes
+results/compare.json; exit code 1 where a median is above its limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+LABELS = [f"Label number {i}" for i in range(23)]
+RESULTS = Path(__file__).parent / "results" / "compare.json"
+REPEATS = 3
+CONFIG = """\
+experiment: compare
+seed: {seeds}
+data: {{name: table, path: table.csv, folds: {folds}, max_length: 16,
+  columns: {{labels: [{labels}]}}, descriptions: {{{descriptions}}}}}
+encoder: tiny
+grouping: {{k: 4, k_max: 8}}
+training: {{epochs: 3}}
+tracking: {{models: none, uri: 'sqlite:///{folder}/mlflow.db'}}
+matrix: {{architecture: [stl, mtl, gmhl, gmtl]{more}}}
+"""
+
+
+class RandomScores:
+    """Stands for the executor: every unit's scores are drawn at random, by its key."""
+
+    def __init__(self, bench, *_):
+        self.bench = bench
+
+    def run(self, job, *_):
+        from mtlv.plan import Scores, TaskScores
+        from mtlv.running.store import EpochRecord, UnitRecord
+
+        rng = np.random.default_rng(int(job.unit.key[:8], 16))
+        corpus = self.bench.corpus(job.settings.data)
+        parts = {}
+        for split in ("validation", "test"):
+            index = getattr(job.fold, split)
+            truth = {task: np.asarray(corpus.targets[task])[index] for task in job.unit.model.tasks}
+            tasks = {
+                task: TaskScores(
+                    np.clip(0.4 * values + 0.6 * rng.random(len(index)), 0, 1).astype(np.float32),
+                    values,
+                    np.ones(len(index), bool),
+                )
+                for task, values in truth.items()
+            }
+            parts[split] = Scores((job.unit.key,), split, tuple(corpus.ids[i] for i in index), tasks)
+        outputs = np.stack([t.outputs for t in parts["validation"].tasks.values()], axis=1)
+        heads = {head.name: 0.3 for head in job.unit.model.heads}
+        epochs = tuple(
+            EpochRecord(e, 1 / (e + 1), heads, 1e-5, 1.0, 100, 1_700_000_000_000 + e) for e in range(3)
+        )
+        curve = np.stack([outputs * (e + 1) / 3 for e in range(3)]).astype(np.float32)
+        return UnitRecord(job.unit.key, epochs, 2, 3.0, 4.0, 1000, 100.0, "none", curve=curve, **parts)
+
+
+def make_table(path):
+    """600 documents with 23 labels, the rarest in one of thirty."""
+    rng = np.random.default_rng(0)
+    rows = [",".join(["text", *LABELS])]
+    for n in range(600):
+        flags = rng.random(len(LABELS)) < np.geomspace(0.3, 0.033, len(LABELS))
+        rows.append(
+            ",".join(
+                [f"report {n} with {' '.join(map(str, flags.nonzero()[0]))}", *map(str, flags.astype(int))]
+            )
+        )
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def make_store(folder, *, folds, seeds, more=""):
+    """A store of a whole suite in `folder`."""
+    from mtlv.running import suite as running
+    from mtlv.running.observer import Observer
+    from mtlv.settings import load_suite
+
+    make_table(folder / "table.csv")
+    descriptions = ", ".join(f"{label}: A sentence on {label}" for label in LABELS)
+    text = CONFIG.format(
+        folder=folder,
+        folds=folds,
+        seeds=seeds,
+        labels=", ".join(LABELS),
+        descriptions=descriptions,
+        more=more,
+    )
+    (folder / "c.yml").write_text(text, encoding="utf-8")
+    before, running.LocalExecutor = running.LocalExecutor, RandomScores
+    os.chdir(folder)
+    try:
+        running.run_suite(load_suite(folder / "c.yml"), Observer())
+    finally:
+        running.LocalExecutor = before
+
+
+def clone(folder, *, members, folds):
+    """Further members out of the first `folds` folds of those that are there, figures a little shifted."""
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, Param, RunTag
+
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+    experiment = client.get_experiment_by_name("compare").experiment_id
+    runs = client.search_runs([experiment], max_results=1000)
+    parents = [run for run in runs if run.data.tags["mtlv.kind"] == "suite member"]
+    children = {
+        p.info.run_id: [r for r in runs if r.data.tags.get("mlflow.parentRunId") == p.info.run_id]
+        for p in parents
+    }
+    rng = np.random.default_rng(1)
+
+    def copy(run, number, parent=None):
+        tags = {
+            k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.") or k == "mlflow.source.name"
+        }
+        tags["mtlv.uid"] = f"{tags['mtlv.uid']}-{number}"
+        if parent is not None:
+            tags["mlflow.parentRunId"] = parent
+        made = client.create_run(experiment, tags=tags, run_name=f"{run.info.run_name} · {number}")
+        metrics = [Metric(k, float(v + 0.01 * rng.normal()), 1, 0) for k, v in run.data.metrics.items()]
+        params = [Param(k, v) for k, v in run.data.params.items()]
+        for start in range(0, max(len(metrics), len(params)), 100):
+            client.log_batch(
+                made.info.run_id,
+                metrics[start : start + 100],
+                params[start : start + 100],
+                [RunTag("x", "y")],
+            )
+        client.set_terminated(made.info.run_id)
+        source, target = (Path(r.info.artifact_uri.removeprefix("file://")) for r in (run, made))
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns("*.png", "report.html"), dirs_exist_ok=True
+        )
+        return made.info.run_id
+
+    for number in range(members - len(parents)):
+        parent = parents[number % len(parents)]
+        made = copy(parent, number)
+        for child in children[parent.info.run_id][:folds]:
+            copy(child, number, made)
+
+
+def measure(folder):
+    """Wall seconds of each repeat and the highest memory in MB."""
+    env = os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"}
+    argv = [
+        sys.executable,
+        "-m",
+        "mtlv.cli",
+        "compare",
+        "--experiment",
+        "compare",
+        "--no-log",
+        "--out",
+        "page",
+    ]
+    times = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        subprocess.run(argv, cwd=folder, env=env, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - begun)
+    page = (folder / "page" / "compare.html").stat().st_size / 1e6
+    return times, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, page
+
+
+def main():
+    cases = (("4 architectures x 4 folds x 23 labels", 10, None), ("500 runs x 23 labels", 60, 125))
+    out, slow = {}, False
+    for name, limit, members in cases:
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            make_store(folder, folds=4 if members is None else 3, seeds=0)
+            if members is not None:
+                clone(folder, members=members, folds=3)
+            times, memory, page = measure(folder)
+        slow |= median(times) > limit or memory > 1024
+        out[name] = {
+            "seconds": times,
+            "median_s": median(times),
+            "limit_s": limit,
+            "peak_mb": memory,
+            "page_mb": page,
+        }
+        print(
+            f"{name}: median {median(times):.1f} s of {times}, {memory:.0f} MB, page {page:.1f} MB",
+            flush=True,
+        )
+    import vl_convert
+
+    out["machine"] = {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "vl_convert": vl_convert.__version__,
+    }
+    RESULTS.write_text(json.dumps(out, indent=1) + "\n", encoding="utf-8")
+    return int(slow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
