@@ -52,8 +52,14 @@ def choose(reader: Reader, wanted: Wanted) -> Chosen:
     """Find the members' runs that `wanted` asks for.
 
     Raises:
-        TrackingError: an experiment, a run or a suite is not in the store, or a name means several runs.
+        TrackingError: an experiment, a run or a suite is not in the store, a name means several runs, or what
+            is asked for contradicts itself.
     """
+    if wanted.last is not None and (wanted.suites or wanted.names):
+        raise TrackingError(
+            "`--last` counts the newest runs of an experiment, and runs were named as well",
+            then="leave out one of the two",
+        )
     chosen = Chosen()
     experiments = dict(reader.experiments())
     for suite in wanted.suites:

@@ -133,7 +133,7 @@ def test_it_is_logged_once_with_its_page(inside, client, capsys):
 
 def test_texts_of_documents_can_be_left_out(inside):
     page = (inside / "page/compare.html").read_text(encoding="utf-8")
-    assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare", "--last", "9"]) == 0
+    assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare"]) == 0
     bare = (inside / "bare/compare.html").read_text(encoding="utf-8")
     from mtlv.running.workbench import Workbench
     from mtlv.settings import load_suite
@@ -164,6 +164,7 @@ def test_published_numbers_stand_beside_the_measured(inside):
         (["compare", "c.yml", "--baseline", "xyz"], "`--baseline`: none of the runs is `xyz`"),
         (["compare", "c.yml", "--expected", "none.csv"], "none.csv"),
         (["compare", "c.yml", "training.epochs=9"], "none of its 4 members"),
+        (["compare", "c.yml", "--last", "2"], "`--last` counts the newest runs"),
         (["compare", "--uri", "sqlite:///nowhere.db"], "no runs are here yet"),
         (["compare", "c.yml", "--out", "c.yml"], "`--out`"),
     ],
