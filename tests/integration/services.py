@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,19 +72,23 @@ def free_port() -> int:
 
 
 def programs() -> Path | None:
-    """Folder of PostgreSQL's programs, the newest where there are several; nothing where there are none."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if found:
-        return found[-1].parent
-    on_path = shutil.which("initdb")
-    return Path(on_path).resolve().parent if on_path else None
+    """Folder of the newest PostgreSQL's programs; nothing where there is none of version 15 or newer."""
+    found = {path.resolve() for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")}
+    found |= {Path(path).resolve() for path in (shutil.which("initdb"),) if path}
+    newest, folder = max(((_version(path), path.parent) for path in found), default=(0, None))
+    return folder if newest >= 15 else None  # psql reads variables of the environment from 15 on
+
+
+def _version(program: Path) -> int:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    return int(re.search(r"\d+", said)[0])
 
 
 def unprivileged() -> dict[str, Any]:
     """Arguments of `subprocess` that give root's rights away, which PostgreSQL asks for."""
     if os.getuid() != 0:
         return {}
-    return {"user": "nobody", "group": "nogroup", "extra_groups": []}
+    return {"user": 65534, "group": 65534, "extra_groups": []}  # nobody
 
 
 def until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
@@ -96,13 +101,15 @@ def until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process as Compose does: ask, wait, then kill."""
+    """End a process as Compose does: ask, wait, then kill it with all that it started."""
     process.terminate()
     try:
-        process.wait(20)
+        process.wait(30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass
@@ -184,7 +191,9 @@ class Site:
     def _begin(self, name: str, command: list[str], ready: Callable[[], bool], **options: Any) -> None:
         log = self.folder / f"{name}.log"
         with log.open("ab") as out:
-            self.running[name] = subprocess.Popen(command, stdout=out, stderr=out, **options)
+            self.running[name] = subprocess.Popen(
+                command, stdout=out, stderr=out, start_new_session=True, **options
+            )
         until(ready, self.running[name], log)
 
     def _start_database(self) -> None:
@@ -194,6 +203,7 @@ class Site:
             self._make_cluster(data)
         begin = [str(self.programs / "postgres"), "-D", str(data), "-c", f"listen_addresses={HOST}"]
         begin += ["-p", str(self.ports["database"]), "-c", "unix_socket_directories="]
+        begin += ["-c", "fsync=off"]  # a test needs no disk that survives a power cut
         health = [*self.services["database"]["healthcheck"]["test"][1:], f"--port={self.ports['database']}"]
 
         def ready() -> bool:
