@@ -27,16 +27,17 @@ GROUPED = ("gmtl-names", "gmtl-descriptions", "gmtl-random", "gmtl-codes")
 
 @dataclass(frozen=True)
 class Work:
-    """A row with one seed and its units."""
+    """A row with one seed and its units; `later` is false for the first seed."""
 
     row: Row
     seed: int
     child: Child
+    later: bool
 
     @property
-    def urgency(self) -> tuple[int, bool, int]:
-        """Seed by seed; extra rows after the others, and of each kind the cheap ones first."""
-        return self.seed, self.row.extra, len(self.child.jobs)
+    def urgency(self) -> tuple[bool, int, bool, int]:
+        """Seed by seed, extra rows after the others and their further seeds last; cheap rows first."""
+        return self.later and self.row.extra, self.seed, self.row.extra, len(self.child.jobs)
 
 
 class Audit:
@@ -47,7 +48,11 @@ class Audit:
         self.fixed_vectors = fixed_vectors
         units.mkdir(parents=True, exist_ok=True)
         seeds = suite.members[0].settings.seeds
-        works = [Work(row, seed, child_of(row, seed, suite, self.bench)) for row in rows() for seed in seeds]
+        works = [
+            Work(row, seed, child_of(row, seed, suite, self.bench), seed != seeds[0])
+            for row in rows()
+            for seed in seeds
+        ]
         self.works = sorted(works, key=lambda work: work.urgency)
 
     @cached_property
@@ -147,11 +152,7 @@ class Audit:
         out = {}
         for work in self.works:
             path = self.path(work, 0)
-            if (
-                work.row.member == "gmhl"
-                and work.seed == self.suite.members[0].settings.seeds[0]
-                and path.exists()
-            ):
+            if work.row.member == "gmhl" and not work.later and path.exists():
                 unit = load(path)
                 out[work.row.id] = {"heads": unit.head_shift, "encoder": unit.encoder_shift}
         return out
