@@ -12,7 +12,7 @@ from mtlv.errors import EncoderError
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
 
-CONFIG = "config.json"
+HERE = {"local_files_only": True, "trust_remote_code": False}
 
 
 def write_bare(encoder: Encoder, folder: Path) -> None:
@@ -24,7 +24,7 @@ def write_bare(encoder: Encoder, folder: Path) -> None:
 def read_bare(folder: Path) -> tuple[Any, Any]:
     """The Transformers base model that `folder` describes, its weights not yet of any use, and the tokenizer.
 
-    Nothing is fetched: a folder that names code or files elsewhere is refused by Transformers.
+    Nothing is fetched, and code that a folder brings or names is not run.
 
     Raises:
         EncoderError: the folder's files are not there or cannot be read.
@@ -34,9 +34,9 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
 
     logging.set_verbosity_error()
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        return AutoModel.from_config(config), tokenizer
+        config = AutoConfig.from_pretrained(folder, **HERE)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **HERE)
+        return AutoModel.from_config(config, trust_remote_code=False), tokenizer
     except Exception as error:  # readers of configs and vocabularies raise errors of their own
         said = str(error).strip().splitlines()
         raise EncoderError(

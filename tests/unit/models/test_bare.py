@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,18 @@ def test_a_cased_tokenizer_stays_cased(tmp_path: Path) -> None:
 def test_a_folder_without_an_encoder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoderError, match=r"encoder in .* cannot be read .*get the model again"):
         read_bare(tmp_path / "nothing")
+
+
+def test_code_that_a_folder_brings_is_not_run(tmp_path: Path) -> None:
+
+    encoder = load_encoder("tiny", texts=TEXTS)
+    write_bare(encoder, tmp_path)
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    path = tmp_path / "config.json"
+    names = {"AutoConfig": "own.Own", "AutoModel": "own.Own", "AutoTokenizer": ["own.Own", "own.Own"]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"auto_map": names}))
+    read_bare(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "own"}))
+    with pytest.raises(EncoderError, match=r"cannot be read"):
+        read_bare(tmp_path)
+    assert not (tmp_path / "ran").exists()
