@@ -14,6 +14,7 @@ from mtlv._version import __version__
 from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
+from mtlv.compare.drawing import Drawing, draw_all
 from mtlv.compare.page import finite, page_html
 from mtlv.compare.rows import visible
 
@@ -22,7 +23,6 @@ OF_RUN = (
     "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
     "params", "link", "plan", "elsewhere",
 )  # fmt: skip
-SCALE = 2  # pixels of a PNG per pixel of its SVG
 
 
 def write_files(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
@@ -36,7 +36,10 @@ def write_files(comparison: Comparison, sections: Sequence[Section], folder: Pat
     """
     vega.begin_bundle()
     blocks = [block for section in sections for block in section.blocks]
-    written = [path for block in blocks for path in _of_block(block, comparison, folder)]
+    drawings = [drawing for block in blocks if (drawing := _drawing(block, comparison, folder))]
+    written = [path for block in blocks for path in _tabulated(block, folder)]
+    draw_all(drawings)
+    written += [Path(path) for drawing in drawings for path in (drawing.svg, drawing.png)]
     numbers = _write(folder / "comparison.json", comparison_json(comparison, sections))
     page = _write(folder / "compare.html", page_html(comparison, sections))
     return [page, numbers, *written]
@@ -116,28 +119,24 @@ def _strict(value: Any) -> Any:
     return finite(value)
 
 
-def _of_block(block: Block, comparison: Comparison, folder: Path) -> Iterator[Path]:
+def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
     if isinstance(block, Table):
         yield _write(folder / "tables" / f"{block.id}.csv", csv_text(block.rows))
     if isinstance(block, Figure):
         yield _write(folder / "figures" / f"{block.id}.csv", csv_text(block.rows))
-        yield from _pictures(block, comparison, folder / "figures")
 
 
-def _pictures(figure: Figure, comparison: Comparison, folder: Path) -> Iterator[Path]:
-    """One drawing: the PNG is made from the SVG, which is faster than to draw twice."""
-    import vl_convert
-
+def _drawing(block: Block, comparison: Comparison, folder: Path) -> Drawing | None:
+    """What to draw of a figure; nothing where nothing shows when the page opens."""
+    if not isinstance(block, Figure):
+        return None
     tasks = {task.name for task in comparison.tasks}
-    rows = visible(figure, comparison.shown, tasks, comparison.baseline)
+    rows = visible(block, comparison.shown, tasks, comparison.baseline)
     if not rows:
-        return
-    spec = vega.as_file(figure, [{name: finite(value) for name, value in row.items()} for row in rows])
-    svg = vl_convert.vegalite_to_svg(spec, vl_version=vega.VERSION, allowed_base_urls=[])
-    yield _write(folder / f"{figure.id}.svg", svg)
-    picture = folder / f"{figure.id}.png"
-    picture.write_bytes(vl_convert.svg_to_png(svg, scale=SCALE))
-    yield picture
+        return None
+    spec = vega.as_file(block, [{name: finite(value) for name, value in row.items()} for row in rows])
+    stem = folder / "figures" / block.id
+    return Drawing(spec, f"{stem}.svg", f"{stem}.png")
 
 
 def _write(path: Path, text: str) -> Path:

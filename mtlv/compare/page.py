@@ -73,7 +73,10 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
             for section in sections
         ],
         "widths": {"narrow": vega.NARROW, "wide": vega.WIDE},
-        "themes": {"page": vega.theme(vega.OF_PAGE), "file": vega.theme(vega.LIGHT)},
+        "themes": {
+            "page": vega.theme(vega.OF_PAGE, vega.PAGE_FONT),
+            "file": vega.theme(vega.LIGHT, vega.FILE_FONT),
+        },
     }
 
 

@@ -13,19 +13,21 @@ from mtlv.compare.palette import RUNS
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
 NARROW, WIDE = 760, 1100  # pixels of a figure as a file where its specification says "container"
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
+PAGE_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
+# Two of the same widths, so that a picture looks alike everywhere; each more name makes drawing slower.
+FILE_FONT = '"Liberation Sans", Arial, sans-serif'
 LIGHT = {"ink": "#1f2328", "soft": "#59636e", "line": "#e3e7eb", "axis": "#aeb6bf", "paper": "#ffffff"}
 """For files and exports. The page has the same names as CSS variables, so its theme needs no drawing anew."""
 OF_PAGE = {name: f"var(--{name})" for name in LIGHT} | {"paper": "transparent"}
 _MAKE = "import sys, vl_convert as v; sys.stdout.buffer.write(v.javascript_bundle(vl_version={!r}).encode())"
 
 
-def theme(colours: Mapping[str, str]) -> dict[str, Any]:
+def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
     """Vega-Lite's `config` with colours of texts, lines and ground by their names in `LIGHT`."""
     ink, soft, line, axis = (colours[name] for name in ("ink", "soft", "line", "axis"))
     words = {"labelColor": soft, "labelFontSize": 12, "titleColor": ink, "titleFontSize": 12}
     return {
-        "font": FONT,
+        "font": font,
         "background": colours["paper"],
         "view": {"stroke": None},
         "aria": False,  # the whole figure is one image with its caption as text
@@ -43,7 +45,7 @@ def theme(colours: Mapping[str, str]) -> dict[str, Any]:
 
 def as_file(figure: Figure, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
     """A specification that stands alone: with its rows, its title, the light theme and a width in pixels."""
-    spec = dict(figure.spec) | {"config": theme(LIGHT), "padding": 16}
+    spec = dict(figure.spec) | {"config": theme(LIGHT, FILE_FONT), "padding": 16}
     spec["data"] = {"name": "rows", "values": rows}
     spec["title"] = {"text": figure.title}
     if spec.get("width") == "container":

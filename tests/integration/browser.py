@@ -1,6 +1,6 @@
 """A real browser for tests of pages: headless Chromium, driven by Playwright.
 
-`pytest_plugins` cannot stand here, so conftest.py hands the fixtures `browser`, `open_page` and `screenshots` on.
+conftest.py hands its fixtures on to all tests beside it.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ import pytest
 
 from mtlv.compare.blocks import Baseline, Figure
 from mtlv.compare.comparison import Comparison, mean_and_sd
-from mtlv.compare.page import page_data, page_html
+from mtlv.compare.page import embedded, page_data, page_html
 from mtlv.compare.rows import visible
 from mtlv.compare.sections import sections
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "compare"))
-from comparisons import a_comparison  # noqa: E402
+from comparisons import a_comparison
 
 DRAWN = "html[data-drawn=yes]"
 MARKUP = "<script>alert(1)</script>"  # a task of the made-up comparison
@@ -77,7 +77,9 @@ def number(text: str) -> float:
 def task_rows(page) -> list[tuple[str, str]]:
     """(run, task) of the rows of the table of tasks."""
     rows = page.locator("#table-tasks tbody tr")
-    return [(row.get_attribute("data-run"), row.locator("[data-key=task]").inner_text()) for row in rows.all()]
+    return [
+        (row.get_attribute("data-run"), row.locator("[data-key=task]").inner_text()) for row in rows.all()
+    ]
 
 
 def test_the_numbers_are_those_of_the_runs(open_page, page_file: Path, comparison: Comparison):
@@ -205,7 +207,10 @@ def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
     first.select_option("r3")
     second.select_option("r1")
     row = page.locator(".document tbody tr").first
-    document, task = page.locator(".document h4").first.inner_text().split()[0], row.locator("th").inner_text()
+    document, task = (
+        page.locator(".document h4").first.inner_text().split()[0],
+        row.locator("th").inner_text(),
+    )
     for cell, key in zip(row.locator(".value").all_inner_texts(), ("r3", "r1"), strict=True):
         scores = [child.test for child in comparison.run(key).children]
         values = [score.tasks[task].outputs[score.ids.index(document)] for score in scores]
@@ -246,7 +251,9 @@ def test_dark_by_choice_and_by_system(open_page, page_file: Path, screenshots: P
     page.emulate_media(color_scheme="light")
     assert page.evaluate(ground) == dark
     label = page.locator("#figure-curves_val_f1_macro svg .role-axis-label text").first
-    assert page.evaluate("(node) => getComputedStyle(node).fill", label.element_handle()) == "rgb(163, 173, 183)"
+    assert (
+        page.evaluate("(node) => getComputedStyle(node).fill", label.element_handle()) == "rgb(163, 173, 183)"
+    )
 
 
 def test_on_paper(open_page, page_file: Path, screenshots: Path):
@@ -270,16 +277,11 @@ def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshot
 @pytest.mark.parametrize("how", ["src", "srcdoc"])
 def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path, how: str):
     (tmp_path / "compare.html").write_text(page_file.read_text())
-    outer = "<!doctype html><title>outer</title><iframe sandbox='allow-scripts' style='width:1200px;height:800px'>"
-    source = "f.src = 'compare.html'" if how == "src" else "f.srcdoc = SOURCE"
-    script = f"<script>const f = document.querySelector('iframe'); {source}</script>"
-    if how == "srcdoc":
-        from mtlv.compare.page import embedded
-
-        script = script.replace("SOURCE", embedded(page_file.read_text()))
-    (tmp_path / "outer.html").write_text(f"{outer}</iframe>{script}<p data-drawn='yes'>")
+    source = "'compare.html'" if how == "src" else embedded(page_file.read_text())
     (tmp_path / "outer.html").write_text(
-        (tmp_path / "outer.html").read_text().replace("<title>", "<html data-drawn=yes><title>")
+        "<!doctype html><html data-drawn=yes><meta charset=utf-8>"
+        "<iframe sandbox='allow-scripts' style='width: 1200px; height: 800px'></iframe>"
+        f"<script>document.querySelector('iframe').{how} = {source}</script>"
     )
     page = open_page(tmp_path / "outer.html")
     inner = page.frame_locator("iframe")
@@ -332,7 +334,12 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
         for run in comparison.runs
         for at, task in enumerate(comparison.tasks)
     ]
-    rows += [{"run": "r0", "other": "r1", "f1": 0.5}, {"run": None, "f1": 1}, {"task": None}, {"run": "r2", "f1": None}]
+    rows += [
+        {"run": "r0", "other": "r1", "f1": 0.5},
+        {"run": None, "f1": 1},
+        {"task": None},
+        {"run": "r2", "f1": None},
+    ]
     script = files("mtlv.compare").joinpath("page", "rows.js").read_text()
     call = f"""([packed, rule, runs, tasks, baseline]) => {{ {script}
         return visible(unpacked(packed), rule, new Set(runs), new Set(tasks), baseline); }}"""
@@ -341,7 +348,12 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
         figure = Figure("f", "", "", {}, rows, baseline)
         section = type(sections(comparison)[0])("s", "", "", [figure])
         block = page_data(comparison, [section])["sections"][0]["blocks"][0]
-        for runs, tasks, key in (("r0 r1 r2 r3", 6, "r0"), ("r1 r3", 2, "r0"), ("r2", 0, "r3"), ("", 6, "r1")):
+        for runs, tasks, key in (
+            ("r0 r1 r2 r3", 6, "r0"),
+            ("r1 r3", 2, "r0"),
+            ("r2", 0, "r3"),
+            ("", 6, "r1"),
+        ):
             names = [task.name for task in comparison.tasks[:tasks]]
             found = page.evaluate(call, [block["packed"], block["baseline"], runs.split(), names, key])
             expected = visible(figure, runs.split(), names, key)

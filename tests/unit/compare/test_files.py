@@ -21,7 +21,9 @@ SPEC = {
 
 
 def blocks_of(comparison: Comparison) -> Section:
-    rows = [{"run": run.key, "name": run.name, "f1": run.values("test/f1_macro")[0]} for run in comparison.runs]
+    rows = [
+        {"run": run.key, "name": run.name, "f1": run.values("test/f1_macro")[0]} for run in comparison.runs
+    ]
     return Section(
         "one",
         "One",
@@ -32,7 +34,9 @@ def blocks_of(comparison: Comparison) -> Section:
             Figure("gain", "Gain", "", SPEC, rows, Baseline("f1", ())),
             Figure("broad", "Broad", "", SPEC, rows, wide=True),
             Figure("nothing", "Nothing", "", SPEC, [{"run": "r9", "name": "unknown"}]),
-            Disagreement("documents", "Documents", "", {("r0", "r1"): [DocumentRow("d", 0.5, [("t", 0, 1, True)])]}),
+            Disagreement(
+                "documents", "Documents", "", {("r0", "r1"): [DocumentRow("d", 0.5, [("t", 0, 1, True)])]}
+            ),
         ],
     )
 
@@ -72,7 +76,9 @@ def test_pictures_are_drawn(written: Path):
 def test_csv_has_every_row_with_all_digits(written: Path, comparison: Comparison):
     for path in ("tables/runs.csv", "figures/gain.csv"):
         rows = list(csv.DictReader(StringIO((written / path).read_text())))
-        assert [float(row["f1"]) for row in rows] == [run.values("test/f1_macro")[0] for run in comparison.runs]
+        assert [float(row["f1"]) for row in rows] == [
+            run.values("test/f1_macro")[0] for run in comparison.runs
+        ]
 
 
 def test_csv_quotes_what_has_to_be():
