@@ -26,6 +26,7 @@ SETTINGS = {
     "MLFLOW_ENABLE_PROXY_MULTIPART_UPLOAD": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 
 
@@ -50,6 +51,16 @@ def check_access(uri: str) -> None:
     if address.scheme(uri) in address.SERVERS:
         with guarded(uri):
             open_client(uri).search_experiments(max_results=1)
+
+
+def local_folder(location: str) -> Path | None:
+    """The folder that an artifact location names; None where it is elsewhere, as behind a server's proxy."""
+    from mlflow.utils.file_utils import local_file_uri_to_path
+    from mlflow.utils.uri import is_local_uri
+
+    if not is_local_uri(location, is_tracking_or_registry_uri=False):
+        return None
+    return Path(local_file_uri_to_path(location))
 
 
 def _reason(error: Exception) -> str:

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.tracking import address
 from mtlv.tracking.checks import check_metrics, check_name, check_params
-from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
 from mtlv.tracking.tracker import TrackedModel
 
 if TYPE_CHECKING:
@@ -83,15 +82,6 @@ def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
         with _patiently():
             found = download_artifacts(f"models:/{entity.model_id}", dst_path=str(into), tracking_uri=uri)
         return Path(found)
-
-
-def local_folder(location: str) -> Path | None:
-    """The folder that an artifact location names, None where it is not on this machine."""
-    if address.scheme(location) not in ("", "file"):
-        return None
-    from mlflow.utils.file_utils import local_file_uri_to_path
-
-    return Path(local_file_uri_to_path(location))
 
 
 def _show(client: MlflowClient, run: str, entity: LoggedModel) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrackingError
 from mtlv.tracking import address
-from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
 from mtlv.tracking.reader import StoredRun
 
 if TYPE_CHECKING:
@@ -100,11 +100,10 @@ class MlflowReader:
 
     def _file(self, run: StoredRun, name: str) -> Path | None:
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-        from mlflow.utils.file_utils import local_file_uri_to_path
 
-        if run.artifacts.startswith("file:") or "://" not in run.artifacts:
-            path = Path(local_file_uri_to_path(run.artifacts)) / name
-            return path if path.is_file() else None
+        place = local_folder(run.artifacts)
+        if place is not None:
+            return place / name if (place / name).is_file() else None
         folder = Path(self._fetched.name) / run.id
         folder.mkdir(exist_ok=True)
         try:
