@@ -10,7 +10,7 @@ from mtlv.compare.report import SYSTEMS
 from mtlv.compare.table import COLUMNS, Row, as_markdown, plain, shown
 from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import ChildResult, MemberResult, member_rows
-from mtlv.running.resolve import Resolved
+from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
@@ -36,13 +36,13 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
     system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
     what, _, how = system.partition(": ")
     shape = f"{_many(len(child.plan.models), 'model')} with {_many(len(list(child.plan.heads)), 'head')}"
-    folds, seeds = len({each.fold.index for each in resolved.children}), len(settings.seeds)
+    over = _over(resolved.children) or ["1 fold"]
     parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
         f"**{what[0].upper()}{what[1:]}** ({how}) of {_many(len(resolved.tasks), 'task')} of "
         f"`{settings.data.name}`{' (generated reports)' if generated else ''} "
-        f"with encoder `{settings.encoder.name}`: {shape} in each of {_many(folds, 'fold')} x "
-        f"{_many(seeds, 'seed')}; {_many(settings.training.epochs, 'epoch')}; documents: {parts}."
+        f"with encoder `{settings.encoder.name}`: {shape} in each of {' x '.join(over)}; "
+        f"{_many(settings.training.epochs, 'epoch')}; documents: {parts}."
     ]
     if child.groups is not None:
         lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
@@ -128,10 +128,14 @@ def _extremes(f1: Mapping[str, float]) -> str:
 
 def _spread(result: MemberResult) -> str:
     """What stands behind `±`; nothing for one child."""
-    folds = len({child.child.fold.index for child in result.children})
-    seeds = len({child.child.seed for child in result.children})
-    over = [_many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
+    over = _over(result.resolved.children)
     return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
+
+
+def _over(children: Sequence[Child]) -> list[str]:
+    """`4 folds`, `3 seeds`: what there are several of."""
+    folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
+    return [_many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
 
 
 def _airy(table: str) -> str:

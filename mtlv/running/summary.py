@@ -46,9 +46,11 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
 
 def _per_task_table(result: MemberResult) -> TableFile:
     """Means over the children of every task's figures on the test part."""
+    figures = ("f1", "f1_std", "precision", "recall", "average_precision", "support", "group")
     lines = [asdict(_task_line(result, task)) for task in result.resolved.tasks]
-    rows = [[round(v, 4) if isinstance(v, float) else v for v in line.values()] for line in lines]
-    return TableFile(PER_TASK, ("task", *list(lines[0])[1:]), rows)
+    values = [[line[name] for name in ("name", *figures)] for line in lines]
+    rows = [[round(v, 4) if isinstance(v, float) else v for v in row] for row in values]
+    return TableFile(PER_TASK, ("task", *figures), rows)
 
 
 def _group_pictures(result: MemberResult, folder: Path) -> list[Picture]:

@@ -46,9 +46,11 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
     """
     runs, mode = f"#/experiments/{experiment}/runs", "?workflowType=machine_learning"
     view = f"{runs}{mode}&compareRunsMode=CHART&viewStateShareKey="
-    text = re.sub(r"\]\(view:([\w-]+)\)", lambda found: f"]({view}{found[1]})", text)
+    text = re.sub(r"(?<!\\)\]\(view:([\w-]+)\)", lambda found: f"]({view}{found[1]})", text)
     return re.sub(
-        r"\]\(artifact:([^)\s]+)\)", lambda found: f"]({runs}/{run}/artifacts/{quote(found[1])}{mode})", text
+        r"(?<!\\)\]\(artifact:([^)\s]+)\)",
+        lambda found: f"]({runs}/{run}/artifacts/{quote(found[1])}{mode})",
+        text,
     )
 
 

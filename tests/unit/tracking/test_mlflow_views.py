@@ -1,0 +1,101 @@
+"""Views are the tags that MLflow's page reads: their envelope, their state, their limits."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+
+import pytest
+
+from mtlv.tracking import Chart, View
+from mtlv.tracking.mlflow_views import LONGEST, reads_views, view_state, view_tags
+
+VIEW = View(
+    "Heads",
+    "suite member",
+    ("tags.mtlv.architecture", "params.k", "metrics.test/f1_macro"),
+    {
+        "First": (
+            Chart("line", ("val.heads.f1_macro/a", "val.heads.f1_macro/b")),
+            Chart("bar", ("test/f1",)),
+        ),
+        "Second": (
+            Chart("scatter", ("params.k", "test/f1")),
+            Chart("image", ("pictures/elbow",)),
+            Chart("difference"),
+        ),
+    },
+    ("train", "val"),
+    "tags.`mtlv.grouping` != 'none'",
+)
+
+
+def unpacked(tag: str) -> dict:
+    """As the page does it: base64 after `deflate;`, then zlib."""
+    assert tag.startswith("deflate;")
+    return json.loads(zlib.decompress(base64.b64decode(tag.removeprefix("deflate;"))))
+
+
+def test_the_envelope_has_what_the_page_demands() -> None:
+    (key, text), *_ = view_tags((VIEW,)).items()
+    assert key == "mlflow.sharedViewState.mtlv-heads"
+    envelope = json.loads(text)
+    assert envelope["name"] == "Heads"
+    assert isinstance(envelope["createdAt"], int)
+    assert isinstance(envelope["updatedAt"], int)
+    assert unpacked(envelope["state"]) == view_state(VIEW)
+
+
+def test_writing_a_view_again_writes_the_same() -> None:
+    assert view_tags((VIEW,)) == view_tags((VIEW,))
+
+
+def test_the_state_of_a_view() -> None:
+    state = view_state(VIEW)
+    assert state["searchFilter"] == "tags.`mtlv.kind` = 'suite member' and tags.`mtlv.grouping` != 'none'"
+    assert state["selectedColumns"] == ["tags.`mtlv.architecture`", "params.`k`", "metrics.`test/f1_macro`"]
+    sections = state["compareRunSections"]
+    assert [(s["name"], s["display"]) for s in sections] == [
+        ("First", True),
+        ("Second", True),
+        ("train", False),
+        ("val", False),
+    ]
+    first, second = sections[0]["uuid"], sections[1]["uuid"]
+    charts = state["compareRunCharts"]
+    assert [(c["type"], c["metricSectionId"]) for c in charts] == [
+        ("LINE", first),
+        ("BAR", first),
+        ("SCATTER", second),
+        ("IMAGE", second),
+        ("DIFFERENCE", second),
+    ]
+    assert charts[0]["selectedMetricKeys"] == ["val.heads.f1_macro/a", "val.heads.f1_macro/b"]
+    assert charts[2]["xaxis"] == {"key": "k", "type": "PARAM"}
+    assert charts[2]["yaxis"] == {"key": "test/f1", "type": "METRIC"}
+    assert charts[3]["imageKeys"] == ["pictures/elbow"]
+    assert len({chart["uuid"] for chart in charts}) == len(charts)
+
+
+def test_a_view_of_all_runs_filters_none() -> None:
+    assert view_state(View("Runs"))["searchFilter"] == ""
+
+
+def test_a_view_that_no_tag_can_hold_is_left_out() -> None:
+    import random
+
+    rng = random.Random(0)
+    keys = tuple("".join(rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=60)) for _ in range(1000))
+    huge = View("Huge", sections={"All": (Chart("line", keys),)})
+    tags = view_tags((huge, VIEW))
+    assert list(tags) == ["mlflow.sharedViewState.mtlv-heads"]
+    assert all(len(text) <= LONGEST for text in tags.values())
+
+
+@pytest.mark.parametrize(
+    ("release", "read"),
+    [("3.17.2", True), ("3.15.0", True), ("4.0", True), ("3.9.1", False), ("2.22.0", False), ("", False)],
+)
+def test_only_releases_that_read_views_get_them(release: str, read: bool) -> None:
+    assert reads_views(release) is read
