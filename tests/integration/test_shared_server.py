@@ -6,10 +6,12 @@ import hashlib
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import bucket
 import pytest
 from make_env import filled
 from services import ROOT, Site, programs, settings_of, site
@@ -57,7 +59,8 @@ class Shared:
         local: an SQLite store with what `ada` wrote.
         said: what `mtlv` printed for each user.
         saved: what the experiment held when both were done.
-        files: the artifacts of its runs, by the runs' names.
+        files: the artifacts of the runs that the local store has too, by the runs' names.
+        stored: the bucket then.
     """
 
     site: Site
@@ -65,6 +68,7 @@ class Shared:
     said: dict[str, str]
     saved: dict[str, dict[str, Any]]
     files: dict[str, dict[str, str]]
+    stored: dict[str, bytes]
 
     def unchanged(self) -> bool:
         """Whether the server holds now what it held then, and gives out the files of a child."""
@@ -81,27 +85,35 @@ def shared(mtlv, tmp_path_factory) -> Iterator[Shared]:
     with tempfile.TemporaryDirectory(prefix="mtlv-server-") as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL runs as another user, who has to pass through
-        with site(folder, settings) as here:
-            alone = tmp_path_factory.mktemp("alone")
-            reference = begin(mtlv, alone, "sqlite:///mlflow.db")
+        alone = tmp_path_factory.mktemp("alone")
+        with site(folder, settings) as here, begun(mtlv, alone) as reference:
             here.start("database", "objects")
             assert here.run("bucket").returncode == 0
             here.start("mlflow")
             add_users(here)
             login(patch, "ada")
-            identity = MlflowTracker(here.address, EXPERIMENT).experiment_id
-            share(here, identity)
+            share(here, MlflowTracker(here.address, EXPERIMENT).experiment_id)
             said = run_both(mtlv, here, tmp_path_factory)
             assert finish(reference)
-            saved = contents(here.address)
-            artifacts = {name: files(run["id"], here.address) for name, run in saved.items()}
-            yield Shared(here, f"sqlite:///{alone}/mlflow.db", said, saved, artifacts)
+            yield read_back(here, f"sqlite:///{alone}/mlflow.db", said, patch)
 
 
-def begin(mtlv: Any, folder: Path, uri: str, *changes: str, **environment: str) -> subprocess.Popen[str]:
-    """`mtlv run` of the suite in `folder`."""
+def read_back(here: Site, local: str, said: dict[str, str], patch: pytest.MonkeyPatch) -> Shared:
+    for name, value in here.environment("bucket").items():
+        if name.startswith(("AWS_", "MLFLOW_S3_")):
+            patch.setenv(name, value)
+    saved = contents(here.address)
+    artifacts = {name: files(saved[name]["id"], here.address) for name in contents(local)}
+    return Shared(here, local, said, saved, artifacts, objects())
+
+
+@contextmanager
+def begun(
+    mtlv: Any, folder: Path, uri: str = "sqlite:///mlflow.db", *changes: str, **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    """`mtlv run` of the suite in `folder`; ended with the block, should it still run."""
     (folder / "c.yml").write_text(SUITE, encoding="utf-8")
-    return subprocess.Popen(
+    running = subprocess.Popen(
         [*mtlv.start, "run", "c.yml", f"tracking.uri={uri}", *changes],
         cwd=folder,
         env=mtlv.env | environment,
@@ -109,6 +121,11 @@ def begin(mtlv: Any, folder: Path, uri: str, *changes: str, **environment: str) 
         stderr=subprocess.STDOUT,
         text=True,
     )
+    try:
+        yield running
+    finally:
+        running.kill()
+        running.communicate()
 
 
 def finish(running: subprocess.Popen[str]) -> str:
@@ -148,15 +165,14 @@ def share(here: Site, experiment: str) -> None:
 
 def run_both(mtlv: Any, here: Site, folders: pytest.TempPathFactory) -> dict[str, str]:
     """Run the suite as both users at once, each with a seed of their own."""
-    started = [
-        begin(mtlv, folders.mktemp(user), here.address, f"seed={seed}", **credentials(user))
-        for seed, user in enumerate(PASSWORDS)
-    ]
-    try:
-        return {user: finish(running) for user, running in zip(PASSWORDS, started, strict=True)}
-    finally:
-        for running in started:
-            running.kill()
+    with ExitStack() as stack:
+        started = {
+            user: stack.enter_context(
+                begun(mtlv, folders.mktemp(user), here.address, f"seed={seed}", **credentials(user))
+            )
+            for seed, user in enumerate(PASSWORDS)
+        }
+        return {user: finish(running) for user, running in started.items()}
 
 
 def contents(uri: str) -> dict[str, dict[str, Any]]:
@@ -198,6 +214,14 @@ def files(run: str, uri: str) -> dict[str, str]:
         }
 
 
+def objects() -> dict[str, bytes]:
+    """What is in the bucket, past MLflow."""
+    store = bucket.client()
+    pages = store.get_paginator("list_objects_v2").paginate(Bucket=bucket.BUCKET)
+    keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+    return {key: store.get_object(Bucket=bucket.BUCKET, Key=key)["Body"].read() for key in keys}
+
+
 def measured(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Metrics without clock times and what follows from them."""
     return {key: points for key, points in metrics.items() if not key.startswith(("time/", "cost/"))}
@@ -229,11 +253,10 @@ def test_the_server_holds_what_a_local_store_holds(shared):
     assert any(file.endswith(".parquet") for file in kept)
 
 
-def test_artifacts_are_in_the_bucket_and_not_on_the_servers_disk(shared, bucket):
-    stored = bucket()
+def test_artifacts_are_in_the_bucket_and_not_on_the_servers_disk(shared):
     names = {file for run in shared.files.values() for file in run}
     assert len(names) > 10
-    assert all(any(key.endswith(f"/artifacts/{name}") for key in stored) for name in names)
+    assert all(any(key.endswith(f"/artifacts/{name}") for key in shared.stored) for name in names)
     assert [path for path in shared.site.scratch.rglob("*") if path.is_file()] == []
 
 
@@ -243,28 +266,12 @@ def test_clients_reach_artifacts_through_the_server_alone(shared):
     assert "X-Amz-Signature" not in asked  # an address that lets its bearer in, made for a client
 
 
-@pytest.fixture
-def bucket(shared, monkeypatch):
-    """Gives the objects of the bucket: key and content."""
-    for name, value in shared.site.environment("bucket").items():
-        monkeypatch.setenv(name, value)
-    from bucket import BUCKET, client
-
-    def objects() -> dict[str, bytes]:
-        store = client()
-        pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
-        keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
-        return {key: store.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys}
-
-    return objects
-
-
-def test_no_secret_is_written_anywhere(shared, bucket):
+def test_no_secret_is_written_anywhere(shared):
     secrets = [value for name, value in shared.site.settings.items() if name.startswith("MTLV_")]
     secrets += PASSWORDS.values()
     logs = "".join(path.read_text(errors="replace") for path in shared.site.folder.glob("*.log"))
     written = repr(shared.saved) + repr(shared.files) + repr(shared.said) + logs
-    artifacts = bucket().values()
+    artifacts = shared.stored.values()
     assert len(secrets) == 8
     for secret in secrets:
         assert secret not in written
@@ -293,21 +300,20 @@ def test_who_may_do_what(shared, monkeypatch):
 
 def test_a_wrong_password_ends_a_run_before_it_trains(shared, mtlv, tmp_path):
     wrong = credentials("ada") | {"MLFLOW_TRACKING_PASSWORD": PASSWORDS["bob"]}
-    running = begin(mtlv, tmp_path, shared.site.address, **wrong)
-    said = running.communicate(timeout=300)[0]
+    with begun(mtlv, tmp_path, shared.site.address, **wrong) as running:
+        said = running.communicate(timeout=300)[0]
     assert running.returncode == 2
     assert "does not know `ada` with the password it got; correct MLFLOW_TRACKING_USERNAME" in said
     assert "Traceback" not in said
     assert not any(password in said for password in PASSWORDS.values())
 
 
-def test_a_backup_a_restart_and_a_restore_lose_nothing(shared, bucket, monkeypatch):
+def test_a_backup_a_restart_and_a_restore_lose_nothing(shared, monkeypatch):
     login(monkeypatch, "ada")
     here = shared.site
     here.stop("mlflow")
     dumps = {name: here.postgres(*DUMP.format(name).split()) for name in DATABASES}
-    objects = bucket()
-    archive = here.run("bucket", "save").stdout
+    before, archive = objects(), here.run("bucket", "save").stdout
     here.stop("database")
     here.start("database", "mlflow")
     assert shared.unchanged()
@@ -319,11 +325,11 @@ def test_a_backup_a_restart_and_a_restore_lose_nothing(shared, bucket, monkeypat
     here.make_databases()
     here.start("objects")
     assert here.run("bucket").returncode == 0
-    assert bucket() == {}
+    assert objects() == {}
     for name, dump in dumps.items():
         here.postgres(*RESTORE.format(name).split(), input=dump)
     assert here.run("bucket", "load", input=archive).returncode == 0
-    assert bucket() == objects
+    assert objects() == before
     here.start("mlflow")
     assert shared.unchanged()
     MlflowTracker(here.address, EXPERIMENT)  # who may write is restored too
