@@ -77,11 +77,11 @@ def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
         folder = local_folder(entity.artifact_location)
         if folder is not None:
             return folder
-        from mlflow.artifacts import download_artifacts
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
         with _patiently():
-            found = download_artifacts(f"models:/{entity.model_id}", dst_path=str(into), tracking_uri=uri)
-        return Path(found)
+            repository = get_artifact_repository(entity.artifact_location, tracking_uri=uri)
+            return Path(repository.download_artifacts("", dst_path=str(into)))
 
 
 def _show(client: MlflowClient, run: str, entity: LoggedModel) -> None:
