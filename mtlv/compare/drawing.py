@@ -15,7 +15,7 @@ from typing import Any
 from mtlv.compare.vega import VERSION
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
-PIXELS = 3_000_000
+PIXELS = 2_000_000
 FEW = 4  # figures that are drawn faster than another process starts
 MOST = 4  # processes: each needs a quarter of a gigabyte
 ROOT = Path(__file__).resolve().parents[2]

@@ -47,5 +47,5 @@ def test_work_is_shared_evenly(tmp_path: Path):
 
 def test_large_pictures_have_fewer_pixels():
     assert drawing._scale('<svg class="marks" width="760" height="400" viewBox="0 0 1 1">') == 2
-    assert drawing._scale('<svg width="1500" height="1500">') == pytest.approx((3e6 / 1500**2) ** 0.5)
+    assert drawing._scale('<svg width="1500" height="1500">') == pytest.approx((2e6 / 1500**2) ** 0.5)
     assert drawing._scale('<svg width="9000" height="9000">') == 1
