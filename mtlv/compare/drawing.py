@@ -1,4 +1,4 @@
-"""Figures as SVG and PNG: drawn by Vega in this process, and in others beside it where there are cores."""
+"""Figures as SVG and PNG: drawn by Vega in processes beside this one, which goes on with other work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtlv.compare.vega import VERSION
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000
 FEW = 4  # figures that are drawn faster than another process starts
-MOST = 4  # processes: each needs a quarter of a gigabyte
+MOST = 3  # processes: each needs up to 0.4 GB
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -35,16 +35,26 @@ class Drawing:
         return 400 + len(self.spec["data"]["values"])
 
 
-def draw_all(drawings: Sequence[Drawing]) -> None:
-    """Draw all; what another process could not is drawn here, so that what is wrong is raised here."""
-    shares = _shares(drawings, 1 if len(drawings) < FEW else min(MOST, _cores()))
-    others = [(_begin(share), share) for share in shares[1:]]
-    for drawing in shares[0]:
-        draw(drawing)
-    for process, share in others:
-        if process.wait() != 0:
-            for drawing in share:
-                draw(drawing)
+@dataclass(frozen=True)
+class Begun:
+    """Figures being drawn: shares with the process that draws each, none where it is to be done here."""
+
+    shares: Sequence[tuple[Sequence[Drawing], subprocess.Popen[str] | None]]
+
+    def finish(self) -> None:
+        """Wait for all; what another process could not is drawn here, where what is wrong is raised."""
+        for share, process in self.shares:
+            if process is None or process.wait() != 0:
+                for drawing in share:
+                    draw(drawing)
+
+
+def begin(drawings: Sequence[Drawing]) -> Begun:
+    """Draw in as many processes as there are cores, and in this one on `finish` where that is one."""
+    count = min(MOST, _cores())
+    if len(drawings) < FEW or count == 1:
+        return Begun([(drawings, None)])
+    return Begun([(share, _begin(share)) for share in _shares(drawings, count)])
 
 
 def draw(drawing: Drawing) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -14,8 +14,8 @@ from mtlv._version import __version__
 from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
-from mtlv.compare.drawing import Drawing, draw_all
-from mtlv.compare.page import finite, page_html
+from mtlv.compare.drawing import Drawing, begin
+from mtlv.compare.page import columns_of, finite, page_html
 from mtlv.compare.rows import visible
 
 FORMAT = 1  # of comparison.json; higher when a field changes its meaning
@@ -37,12 +37,14 @@ def write_files(comparison: Comparison, sections: Sequence[Section], folder: Pat
     vega.begin_bundle()
     blocks = [block for section in sections for block in section.blocks]
     drawings = [drawing for block in blocks if (drawing := _drawing(block, comparison, folder))]
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    begun = begin(drawings)
     written = [path for block in blocks for path in _tabulated(block, folder)]
-    draw_all(drawings)
-    written += [Path(path) for drawing in drawings for path in (drawing.svg, drawing.png)]
-    numbers = _write(folder / "comparison.json", comparison_json(comparison, sections))
-    page = _write(folder / "compare.html", page_html(comparison, sections))
-    return [page, numbers, *written]
+    numbers = _write(folder / "comparison.json", json_lines(comparison, sections))
+    page = _write(folder / "compare.html", [page_html(comparison, sections)])
+    begun.finish()
+    pictures = [Path(path) for drawing in drawings for path in (drawing.svg, drawing.png)]
+    return [page, numbers, *written, *pictures]
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -55,17 +57,17 @@ def csv_text(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def comparison_json(comparison: Comparison, sections: Sequence[Section]) -> str:
-    """All numbers as strict JSON; null where one is not known.
+def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
+    """All numbers as strict JSON, piece by piece; null where one is not known.
 
     Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
     `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and
     `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test figures by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
-    `text` (text, tone), `table` and `figure` (id, title, caption, baseline, rows), `disagreement` (id, title,
-    caption, pairs).
+    `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
+    its rows), `disagreement` (id, title, caption, pairs).
     """
-    data = {
+    head = {
         "format": FORMAT,
         "mtlv": __version__,
         "title": comparison.title,
@@ -73,12 +75,30 @@ def comparison_json(comparison: Comparison, sections: Sequence[Section]) -> str:
         "baseline": comparison.baseline,
         "shown": comparison.shown,
         "warnings": comparison.warnings,
-        "runs": [_run(run) for run in comparison.runs],
-        "tasks": [asdict(task) for task in comparison.tasks],
-        "published": [asdict(number) for number in comparison.published],
-        "sections": [_section(section) for section in sections],
     }
-    return json.dumps(_strict(data), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    yield "{\n"
+    for name, value in head.items():
+        yield f'"{name}": {_json(value)},\n'
+    yield from _list("runs", map(_run, comparison.runs))
+    yield ",\n"
+    yield from _list("tasks", map(asdict, comparison.tasks))
+    yield ",\n"
+    yield from _list("published", map(asdict, comparison.published))
+    yield ",\n"
+    yield from _list("sections", map(_section, sections))
+    yield "\n}\n"
+
+
+def _list(name: str, items: Iterable[Any]) -> Iterator[str]:
+    """A named list with a line for each item."""
+    yield f'"{name}": ['
+    for at, item in enumerate(items):
+        yield ("\n" if at == 0 else ",\n") + _json(item)
+    yield "]"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -103,7 +123,8 @@ def _block(block: Block) -> dict[str, Any]:
     data |= {"id": block.id, "title": block.title, "caption": block.caption}
     if isinstance(block, Disagreement):
         return data | {"pairs": [_pair(pair, documents) for pair, documents in block.pairs.items()]}
-    return data | {"baseline": asdict(block.baseline) if block.baseline else None, "rows": list(block.rows)}
+    baseline = asdict(block.baseline) if block.baseline else None
+    return data | {"baseline": baseline, "columns": columns_of(block.rows)}
 
 
 def _pair(pair: tuple[str, str], documents: Sequence[DocumentRow]) -> dict[str, Any]:
@@ -121,9 +142,9 @@ def _strict(value: Any) -> Any:
 
 def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
     if isinstance(block, Table):
-        yield _write(folder / "tables" / f"{block.id}.csv", csv_text(block.rows))
+        yield _write(folder / "tables" / f"{block.id}.csv", [csv_text(block.rows)])
     if isinstance(block, Figure):
-        yield _write(folder / "figures" / f"{block.id}.csv", csv_text(block.rows))
+        yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])
 
 
 def _drawing(block: Block, comparison: Comparison, folder: Path) -> Drawing | None:
@@ -139,7 +160,8 @@ def _drawing(block: Block, comparison: Comparison, folder: Path) -> Drawing | No
     return Drawing(spec, f"{stem}.svg", f"{stem}.png")
 
 
-def _write(path: Path, text: str) -> Path:
+def _write(path: Path, pieces: Iterable[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
     return path

@@ -90,11 +90,14 @@ def embedded(data: Any) -> str:
 
 def packed(rows: Sequence[Row]) -> dict[str, Any]:
     """Rows by columns, and texts that come again and again as places in a list: a third of the size."""
+    columns = {field: _column(values) for field, values in columns_of(rows).items()}
+    return {"count": len(rows), "columns": columns}
+
+
+def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """The values of each field, one for each row; None where a row has none."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
-    return {
-        "count": len(rows),
-        "columns": {field: _column([row.get(field) for row in rows]) for field in fields},
-    }
+    return {field: [row.get(field) for row in rows] for field in fields}
 
 
 def finite(value: Any) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.compare import drawing
-from mtlv.compare.drawing import Drawing, draw_all
+from mtlv.compare.drawing import Drawing, begin
 
 
 def a_drawing(folder: Path, name: str, values: int = 3, width: int = 100) -> Drawing:
@@ -23,7 +23,7 @@ def test_several_processes_draw_the_same_as_one(tmp_path: Path, monkeypatch: pyt
     for folder, cores in (("one", 1), ("two", 2)):
         (tmp_path / folder).mkdir()
         monkeypatch.setattr(drawing, "_cores", lambda cores=cores: cores)
-        draw_all([a_drawing(tmp_path / folder, f"f{at}") for at in range(4)])
+        begin([a_drawing(tmp_path / folder, f"f{at}") for at in range(4)]).finish()
     for at in range(4):
         for kind in ("svg", "png"):
             name = f"f{at}.{kind}"
@@ -33,7 +33,7 @@ def test_several_processes_draw_the_same_as_one(tmp_path: Path, monkeypatch: pyt
 def test_what_another_process_could_not_draw_is_drawn_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(drawing, "_cores", lambda: 2)
     monkeypatch.setattr(drawing.sys, "executable", "/bin/false")
-    draw_all([a_drawing(tmp_path, f"f{at}") for at in range(4)])
+    begin([a_drawing(tmp_path, f"f{at}") for at in range(4)]).finish()
     assert len(list(tmp_path.glob("*.png"))) == 4
 
 
@@ -47,5 +47,5 @@ def test_work_is_shared_evenly(tmp_path: Path):
 
 def test_large_pictures_have_fewer_pixels():
     assert drawing._scale('<svg class="marks" width="760" height="400" viewBox="0 0 1 1">') == 2
-    assert drawing._scale('<svg width="1500" height="1500">') == pytest.approx((2e6 / 1500**2) ** 0.5)
+    assert drawing._scale('<svg width="1200" height="1200">') == pytest.approx((2e6 / 1200**2) ** 0.5)
     assert drawing._scale('<svg width="9000" height="9000">') == 1

@@ -98,6 +98,8 @@ def test_json_is_strict_and_has_all_numbers(written: Path, comparison: Compariso
         for child, of_child in zip(run.children, read["children"], strict=True):
             assert of_child["metrics"] == dict(child.metrics)
             assert of_child["tasks"] == {name: dict(figures) for name, figures in child.tasks.items()}
+    gain = data["sections"][0]["blocks"][2]
+    assert gain["columns"]["f1"] == [run.values("test/f1_macro")[0] for run in comparison.runs]
     kinds = [block["kind"] for block in data["sections"][0]["blocks"]]
     assert kinds == ["text", "table", "figure", "figure", "figure", "disagreement"]
 
