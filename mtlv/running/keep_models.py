@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mtlv.running.observer import Observer
     from mtlv.running.outcome import Outcome
     from mtlv.running.resolve import Child, Resolved
+    from mtlv.running.served import Description
     from mtlv.running.store import Store
     from mtlv.running.workbench import Workbench
     from mtlv.tracking import Tracker
@@ -47,7 +48,7 @@ class ModelKeeper:
         settings = resolved.member.settings
         self._runs[resolved.uid, child.fold.index, child.seed] = run
         if settings.tracking.models == "all":
-            self._keep(run, resolved, child, found)
+            self._keep(run, resolved, child, found, "")
 
     def parent(self, run: str, resolved: Resolved, outcomes: Sequence[Outcome]) -> None:
         """Keep the best child's model with the member's run: best on validation, the first of equals."""
@@ -55,9 +56,10 @@ class ModelKeeper:
             return
         values = [validation_f1(found, resolved.tasks) for found in outcomes]
         best = values.index(max(values))
-        self._keep(run, resolved, resolved.children[best], outcomes[best])
+        why = f"Of {len(values)} folds and seeds it has the best macro F1 on validation, {max(values):.3f}. "
+        self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
 
-    def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome) -> None:
+    def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome, why: str) -> None:
         settings = resolved.member.settings
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
@@ -77,6 +79,7 @@ class ModelKeeper:
         tasks = self.bench.corpus(settings.data).tasks
         description = describe(child, found, tasks, files.tokenizer, resolved)
         model = lay_out(description, child, files, there)
+        model = replace(model, description=_words(run, description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
 
     def _with_figures(
@@ -100,6 +103,19 @@ class ModelKeeper:
         if text not in self._told:
             self._told.add(text)
             self.observer.note(text)
+
+
+def _words(run: str, description: Description, why: str) -> str:
+    """What a model's page says."""
+    count = len(description.networks)
+    networks = "one network" if count == 1 else f"{count} networks as one model"
+    return (
+        f"`{description.origin}`: {networks}. {why}It takes texts and gives each task's probability and "
+        "decision at the threshold fitted on validation.\n\n"
+        f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{run}/model")\n'
+        'model.predict(["some text"])\n```\n\n'
+        f'or `mtlv predict {run} "some text"`'
+    )
 
 
 def validation_f1(found: Outcome, tasks: Sequence[str]) -> float:

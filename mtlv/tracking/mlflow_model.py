@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.tracking.checks import check_metrics, check_name, check_params
+from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
 from mtlv.tracking.tracker import TrackedModel
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "model"
 """What a run's model is called: `runs:/RUN/model`."""
+SOURCE = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
 REQUIREMENTS = "requirements.txt"
 PATIENCE = 600  # seconds for a server to take a file of weights; it answers when the file is stored
 
@@ -36,8 +37,13 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
     if entity is not None and entity.status == LoggedModelStatus.READY:
         return
     if entity is None:
-        settings = check_params(model.settings)
-        entity = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=settings)
+        entity = client.create_logged_model(
+            experiment,
+            name=NAME,
+            source_run_id=run,
+            params=check_params(model.settings),
+            tags=SOURCE | check_tags({"mlflow.note.content": model.description}),
+        )
         _show(client, run, entity)
     elif not _is_shown(client, run, entity):
         _show(client, run, entity)

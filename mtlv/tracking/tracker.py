@@ -69,6 +69,7 @@ class TrackedModel:
         content: which folder in it the code is given.
         outputs: type (`double`, `boolean`) of each column that it gives, by name.
         params: what a caller may set, with the value it has unasked.
+        description: what it is, in Markdown.
         settings: shown with it.
         metrics: its figures, as a run has them already.
         metrics_run: id of that run; None means the model's own.
@@ -81,6 +82,7 @@ class TrackedModel:
     content: str
     outputs: Mapping[str, str]
     params: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
     settings: Mapping[str, Param] = field(default_factory=dict)
     metrics: Sequence[Metric] = ()
     metrics_run: str | None = None

@@ -167,6 +167,7 @@ def test_a_member_has_the_model_of_its_best_fold_on_validation(trained: Trained)
         keys = {Path(file).stem for file in model.files if file.endswith(".safetensors")}
         assert keys == {record.key for record in best.records}
         assert model.settings["fold"] == values.index(max(values))
+        assert f"the best macro F1 on validation, {max(values):.3f}" in model.description
 
 
 def test_a_model_shows_the_test_figures_that_its_run_has(trained: Trained) -> None:

@@ -27,6 +27,7 @@ class Client:
     uploaded: dict[str, bytes] = field(default_factory=dict)
     metrics: list[tuple[str, object]] = field(default_factory=list)
     patience: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
 
     def _entity(self):
         return SimpleNamespace(model_id="m-1", status=self.status, artifact_location=self.location)
@@ -35,8 +36,9 @@ class Client:
         assert filter_string == "name = 'model' AND source_run_id = 'r'"
         return [self._entity()] if self.status else []
 
-    def create_logged_model(self, experiment, *, name, source_run_id, params):
+    def create_logged_model(self, experiment, *, name, source_run_id, params, tags):
         self.calls.append("create")
+        self.tags = tags
         self.status = "PENDING"
         return self._entity()
 
@@ -71,6 +73,7 @@ def model(tmp_path: Path) -> TrackedModel:
         content="served",
         outputs={"a, 肺/b probability": "double", "a, 肺/b decided": "boolean"},
         params={"columns": "both"},
+        description="what it is",
         metrics=[Metric("test/f1_macro", 0.5, 0, 7)],
         metrics_run="child",
         dataset=("openi test", "d1"),
@@ -149,6 +152,7 @@ def test_the_folder_is_what_mlflow_reads(model: TrackedModel, tmp_path: Path) ->
 def test_figures_go_to_the_run_that_has_them(model: TrackedModel, tmp_path: Path) -> None:
     client = Client(str(tmp_path / "art"))
     keep_model(client, "1", "r", model)  # type: ignore[arg-type]
+    assert client.tags["mlflow.note.content"] == "what it is"
     ((run, point),) = client.metrics
     assert run == "child"
     assert (point.key, point.value, point.timestamp, point.model_id) == ("test/f1_macro", 0.5, 7, "m-1")
