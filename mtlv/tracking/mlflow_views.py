@@ -58,7 +58,7 @@ def view_state(view: View) -> dict[str, object]:
         "datasetsFilter": [],
         "selectedColumns": [_column(name) for name in view.columns],
         "columnOrder": [NAME, *map(_column, view.columns)],
-        "columnWidths": {NAME: 340},
+        "columnWidths": {NAME: 340} | {_column(name): _width(name) for name in view.columns},
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": charts,
         "compareRunSections": list(_sections(view, sections)),
@@ -77,6 +77,11 @@ def _column(name: str) -> str:
     """`params.k` as the page writes it."""
     kind, _, key = name.partition(".")
     return f"{kind}.`{key}`"
+
+
+def _width(name: str) -> int:
+    """Pixels for a column's title."""
+    return min(180, 40 + 8 * len(name.partition(".")[2]))
 
 
 def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]:

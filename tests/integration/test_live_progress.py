@@ -1,0 +1,41 @@
+"""A running suite is in the store and in `mtlv status`; stopped and taken up again, nothing stands twice."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+
+EPOCHS = "training.epochs=30"
+
+
+def rows(folder, query):
+    with sqlite3.connect(folder / "mlflow.db", timeout=20) as database:
+        return database.execute(query).fetchall()
+
+
+def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(small, mtlv):
+    assert "no suite of `c.yml` has run" in mtlv.run(small, "status", "c.yml").stdout
+    process = mtlv.begin(small, "run", "c.yml", EPOCHS)
+    assert process.stderr is not None
+    try:
+        assert any("epoch 2/" in line for line in process.stderr), "it ended before it trained"
+        keys = "'train/loss', 'val/f1_macro', 'val.tasks.f1/Congestion'"
+        told = rows(small, f"SELECT key, COUNT(*) FROM metrics WHERE key IN ({keys}) GROUP BY key")
+        assert len(told) == 3
+        assert all(count >= 2 for _, count in told), "an epoch is told when it ends"
+        status = mtlv.run(small, "status")
+        assert status.returncode == 0
+        assert f"running here (process {process.pid})" in status.stdout
+        assert "1 unit: 0 done, 1 running, 0 waiting, 0 failed" in status.stdout
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(120) == 130
+    finally:
+        process.kill()
+        process.stderr.close()
+    assert "c.yml): stopped after " in mtlv.run(small, "status", "c.yml").stdout
+    done = mtlv.run(small, "run", "c.yml", EPOCHS)
+    assert done.returncode == 0, done.stderr
+    assert "c.yml): done after " in mtlv.run(small, "status", "c.yml").stdout
+    double = "SELECT key FROM metrics GROUP BY run_uuid, key, step HAVING COUNT(*) > 1"
+    assert rows(small, double) == []
