@@ -290,3 +290,20 @@ def test_columns() -> None:
     assert as_columns(found, "probabilities")["c"].tolist() == [0.9, 0.1]
     with pytest.raises(DataError, match=r"`columns` \(got x\); allowed: both, probabilities, decisions"):
         as_columns(found, "x")
+
+
+def test_bf16_is_computed_only_where_the_device_does(
+    trained: Trained, place: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    folder = place(trained.model("mtl"))
+    path = folder / "served.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"precision": "bf16"}))
+    plan, texts = ServedPlan.load(folder, device="cpu"), list(trained.texts.values())[:4]
+    told = []
+    for native in (False, True):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
+        told.append(plan.predict(texts).probabilities)
+    assert not np.array_equal(*told)
+    np.testing.assert_allclose(*told, atol=0.05)
