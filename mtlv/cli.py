@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Suite
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too, behind other words
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -144,7 +146,7 @@ def _compare(args: argparse.Namespace) -> int:
     from mtlv.running import comparing
     from mtlv.settings import load_overrides, load_suite
 
-    overrides = [text for text in args.targets if "=" in text and not _is_config(text)]
+    overrides = [text for text in args.targets if OVERRIDE.match(text) and not _is_config(text)]
     targets = [text for text in args.targets if text not in overrides]
     suites = tuple(load_suite(name, overrides) for name in targets if _is_config(name))
     names = tuple(name for name in targets if not _is_config(name))

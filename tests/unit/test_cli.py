@@ -289,3 +289,16 @@ def test_a_terminal_without_utf_8_gets_escapes() -> None:
     done = subprocess.run(command, capture_output=True, env=env, cwd=ROOT)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+
+
+def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
+    config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mtlv.running import comparing
+
+    stand_in = Fake(error=DataError("enough"))
+    monkeypatch.setattr(comparing, "compare_store", stand_in)
+    assert main(["compare", config, "training.epochs=3", "gmtl · k=3 · label_name · minilm"]) == 2
+    wanted = stand_in.got[1].wanted
+    assert wanted.names == ("gmtl · k=3 · label_name · minilm",)
+    assert wanted.suites[0].members[0].settings.training.epochs == 3
