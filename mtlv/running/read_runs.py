@@ -19,6 +19,7 @@ KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # above so many members their folds are asked for together
 WITHOUT_FILE = ("train/loss", "val/f1_macro")  # curves of a run that is still going
+OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has them at its end, a fold before
 NEEDED = "test/f1_macro"  # what a fold has that has ended
 
 
@@ -99,22 +100,22 @@ def read_runs(reader: Reader, members: Sequence[StoredRun], *, with_scores: int)
             then="wait until one is done (`mtlv status`)",
         )
     files = _Files(reader)
-    files.fetch(members, "tasks.json", "plan.json", "grouping/groups.json", "grouping/elbow.json")
+    files.fetch(members, *OF_MEMBER, "grouping/elbow.json")
+    going = [children[run.id][0] for run in members if files.json(run, "tasks.json") is None]
+    files.fetch(going, *OF_MEMBER)
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
     first = [fold for run in members[:with_scores] for fold in children[run.id]]
     files.fetch(first, "scores/validation.parquet", "scores/test.parquet")
     names = _unique_names(members)
-    runs = tuple(
-        _run(_Source(reader, files, member, children[member.id]), f"r{i}", names[i])
-        for i, member in enumerate(members)
-    )
+    sources = [_Source(reader, files, member, children[member.id]) for member in members]
+    runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
     warnings += [
         f"`{run.name}` is {run.status.lower()}: more folds may follow"
         for run in runs
         if run.status != "FINISHED"
     ]
-    return Found(runs, _tasks(files, members), tuple(warnings))
+    return Found(runs, _tasks(sources), tuple(warnings))
 
 
 def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
@@ -151,12 +152,17 @@ class _Source:
     member: StoredRun
     folds: Sequence[StoredRun]
 
+    def json(self, name: str) -> Any:
+        """The member's file; while it has not ended, and so has none, its first fold's, which is the same."""
+        found = self.files.json(self.member, name)
+        return self.files.json(self.folds[0], name) if found is None else found
+
 
 def _run(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
-    content = source.files.json(member, "tasks.json") or {}
+    content = source.json("tasks.json") or {}
     children = tuple(_child(source, fold, content) for fold in source.folds)
-    plan = source.files.json(member, "plan.json") or []
+    plan = source.json("plan.json") or []
     return ComparedRun(
         key=key,
         run_id=member.id,
@@ -221,7 +227,7 @@ def _curves(
 
 
 def _groups(source: _Source) -> Groups | None:
-    found = source.files.json(source.member, "grouping/groups.json")
+    found = source.json("grouping/groups.json")
     if found is None:
         return None
     elbow = source.files.json(source.member, "grouping/elbow.json") or {}
@@ -244,11 +250,11 @@ def _differ(source: _Source) -> bool:
     return len(kinds) > 1
 
 
-def _tasks(files: _Files, members: Sequence[StoredRun]) -> tuple[TaskInfo, ...]:
+def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
     """Tasks of all members, the most frequent first; support and size as the first that has a task says."""
     out: dict[str, TaskInfo] = {}
-    for member in members:
-        content = files.json(member, "tasks.json") or {}
+    for source in sources:
+        content = source.json("tasks.json") or {}
         for each in content.get("tasks", {}).values():
             info = TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)))
             out.setdefault(info.name, info)

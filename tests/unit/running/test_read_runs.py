@@ -1,0 +1,71 @@
+"""Members read back from a store, also while they run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtlv.compare.pairs import comparable
+from mtlv.running.read_runs import read_runs
+from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
+
+TASKS: dict[str, Any] = {
+    "documents": 40,
+    "tasks": {"heart": {"name": "heart", "support": 9}, "a_b": {"name": "a/b", "support": 3}},
+    "heads": {},
+}
+PLAN = [{"heads": [{"tasks": ["heart", "a/b"]}]}]
+
+
+class Shelf:
+    """Two members of one fold each; `files` are the artifacts by run and name."""
+
+    def __init__(self, folder: Path, files: Mapping[str, Sequence[str]], status: str) -> None:
+        self.folder, self.held = folder, files
+        self.members = [self._run("m0", MEMBER, "FINISHED"), self._run("m1", MEMBER, status)]
+        self.folds = {f"m{n}": [self._run(f"f{n}", FOLD, "FINISHED")] for n in (0, 1)}
+
+    def _run(self, number: str, kind: str, status: str) -> StoredRun:
+        metrics = {"test/f1_macro": 0.5, "test.tasks.f1/heart": 0.6, "test.tasks.f1/a_b": 0.4}
+        tags = {"mtlv.kind": kind, "mtlv.data_digest": "same", "mlflow.parentRunId": number.replace("f", "m")}
+        return StoredRun(number, "1", number, status, 0, "", tags=tags, metrics=metrics)
+
+    def runs(self, experiments: Sequence[str], tags: Mapping[str, str]) -> list[StoredRun]:
+        return self.folds[tags["mlflow.parentRunId"]]
+
+    def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
+        return [(0, 0.1)]
+
+    def page(self, run: StoredRun) -> None:
+        return None
+
+    def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+        return [self._file(run, name) if name in self.held.get(run.id, ()) else None for run, name in wanted]
+
+    def _file(self, run: StoredRun, name: str) -> Path:
+        path = self.folder / f"{run.id}-{name}"
+        path.write_text(json.dumps({"tasks.json": TASKS, "plan.json": PLAN}[name]))
+        return path
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "FAILED"])
+def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Path, status: str) -> None:
+    both = ("tasks.json", "plan.json")
+    shelf = Shelf(tmp_path, {"m0": both, "f0": both, "f1": both}, status)
+    found = read_runs(shelf, shelf.members, with_scores=0)  # type: ignore[arg-type]
+    ended, going = found.runs
+    assert going.plan == ended.plan == ((("heart", "a/b"),),)
+    assert going.children[0].tasks == {"heart": {"f1": 0.6}, "a/b": {"f1": 0.4}}
+    assert comparable(ended, going)
+    assert any("more folds may follow" in text for text in found.warnings)
+
+
+def test_a_member_without_any_list_of_tasks_is_read(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, {"m0": ("tasks.json", "plan.json")}, "FINISHED")
+    found = read_runs(shelf, shelf.members, with_scores=0)  # type: ignore[arg-type]
+    assert found.runs[1].plan == ()
+    assert found.runs[1].values("test/f1_macro") == [0.5]
