@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +15,7 @@ from mtlv.compare.pooled import DocumentMeans, by_document
 DOCUMENTS = 8  # shown for a pair
 SCORES = 6  # tasks of a document that are shown besides its positive ones
 MISSING = "The texts of some documents are not at hand; `mtlv compare --data PATH` names the corpus."
+OTHER_DATA = "Texts are of the baseline's data; documents of runs on other data are shown without theirs."
 
 
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
@@ -33,15 +34,28 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
     }
     if not pairs:
         return []
-    shown = {document.id for documents in pairs.values() for document in documents}
-    texts = {i: comparison.texts[i] for i in sorted(shown) if i in comparison.texts}
-    missing = "" if len(texts) == len(shown) else MISSING
+    texts, missing = _texts(comparison, pairs)
     caption = (
         f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of the "
         "distance between their probabilities, averaged over folds and seeds. Shown are the tasks that "
         "differ most and all that apply."
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
+
+
+def _texts(
+    comparison: Comparison, pairs: Mapping[tuple[str, str], Sequence[DocumentRow]]
+) -> tuple[dict[str, str], str]:
+    """Texts by document, and why some are missing. An id of another corpus may stand for another document."""
+    digest = comparison.run(comparison.baseline).data_digest
+    own: set[str] = set()
+    others: set[str] = set()
+    for (key, _), documents in pairs.items():
+        (own if comparison.run(key).data_digest == digest else others).update(each.id for each in documents)
+    texts = {i: comparison.texts[i] for i in sorted(own - others) if i in comparison.texts}
+    if others and texts:
+        return texts, OTHER_DATA
+    return texts, "" if len(texts) == len(own | others) else MISSING
 
 
 def _documents(names: Sequence[str], one: DocumentMeans, other: DocumentMeans) -> list[DocumentRow]:

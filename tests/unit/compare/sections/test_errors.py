@@ -138,6 +138,20 @@ def test_texts_of_the_documents_come_along(comparison):
     assert "`mtlv compare --data PATH`" in without.missing
 
 
+def test_a_text_of_the_baselines_corpus_never_stands_for_another_corpus(comparison_of):
+    comparison = comparison_of(runs=4)
+    foreign = tuple(replace(run, data_digest="ffff") for run in comparison.runs[2:])  # the same ids
+    mixed = block(
+        errors.build(replace(comparison, runs=(*comparison.runs[:2], *foreign))), "errors_documents"
+    )
+    others = {row.id for row in mixed.pairs["r2", "r3"]}
+    assert others
+    assert not others & mixed.texts.keys()
+    assert set(mixed.texts) == {row.id for row in mixed.pairs["r0", "r1"]} - others
+    if mixed.texts:
+        assert "baseline's data" in mixed.missing
+
+
 def test_runs_of_other_data_are_not_set_against_each_other(comparison):
     other = replace(comparison.runs[2], data_digest="ffff")
     section = errors.build(replace(comparison, runs=(*comparison.runs[:2], other)))
