@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from mtlv import __version__
 from mtlv.compare.suite_figure import draw_suite
 from mtlv.compare.table import as_csv, as_markdown
 from mtlv.running.describe_run import describe_comparison
-from mtlv.running.member_result import MemberResult, member_rows
+from mtlv.running.member_result import MemberResult, member_rows, spread_of
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec, Tracker
 
@@ -59,7 +59,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             Path(folder) / "comparison.png",
             title=f"Test F1 on {results[0].title.split(' on ', 1)[1]}",
             micro=[fmean(f.metrics.plan.f1_micro for f in result.outcomes) for result in results],
-            macro_spread=None if len(macro[0]) < 2 else [stdev(values) for values in macro],
+            macro_spread=None if max(map(len, macro)) < 2 else [spread_of(values) or 0.0 for values in macro],
         )
         tracker.artifact(run, path)
     return True

@@ -243,3 +243,12 @@ def test_a_broken_unit_is_named(table: Callable, suite: Callable, tmp_path: Path
     path.write_text("{")
     with pytest.raises(TrackingError, match=r"cannot be read .*delete that folder, and it is trained again"):
         run_suite(made, Observer(), MemoryTracker())
+
+
+def test_members_with_different_numbers_of_seeds_are_drawn_together(table: Callable, suite: Callable) -> None:
+    members = "runs=[{architecture: stl, seed: [0, 1]}, {architecture: mtl, seed: 0}]"
+    tracker = MemoryTracker()
+    run_suite(suite(table("t"), members, "training.epochs=1"), Observer(), tracker)
+    (run,) = (run for run in tracker.runs.values() if run.spec.kind == "comparison")
+    assert run.status == "FINISHED"
+    assert "comparison.png" in run.files
