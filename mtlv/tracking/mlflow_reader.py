@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE = 500  # runs per request: a run holds hundreds of metrics
 HANDS = 8  # artifacts fetched at once from a server
+MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")  # ids may hold 404
 
 
 class MlflowReader:
@@ -39,7 +41,7 @@ class MlflowReader:
         if file is not None and not file.exists():
             raise TrackingError(
                 f"no runs are here yet: the tracking store `{self.uri}` is not there",
-                then="start `mtlv run CONFIG` first, call this in the folder it ran in, or name a store by `--uri`",
+                then="start `mtlv run CONFIG` first, call this in the folder it ran in, or name one by `--uri`",
             )
         address.check_answers(self.uri)
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
@@ -141,5 +143,4 @@ def _quoted(value: str) -> str:
 
 
 def _is_missing(error: Any) -> bool:
-    text = str(error)
-    return any(word in text for word in ("404", "No such file", "does not exist", "NoSuchKey", "Not Found"))
+    return MISSING.search(str(error)) is not None
