@@ -86,6 +86,9 @@ def find_run(reader: Reader, place: Place) -> StoredRun:
 
 def _by_beginning(reader: Reader, text: str, within: Sequence[str]) -> StoredRun:
     members = reader.runs(within, {KIND: MEMBER})
+    same = [run for run in members if run.name == text]  # with a quote, which no store can be asked for
+    if same:
+        return same[0]
     if PART_OF_ID.fullmatch(text):
         every = [*members, *reader.runs(within, {KIND: FOLD})]
         begins = [run for run in every if run.id.startswith(text)]

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -202,6 +202,10 @@ def _same(one: SuiteState, two: SuiteState) -> bool:
 
 
 def _forget_old(folder: Path) -> None:
-    ended: Iterable[Path] = sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in list(ended)[KEPT:]:
-        path.unlink(missing_ok=True)
+    """Another suite may tidy up at the same time, and the folder may be read-only: neither ends a suite."""
+    try:
+        ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in ended[KEPT:]:
+            path.unlink(missing_ok=True)
+    except OSError:
+        pass

@@ -178,6 +178,16 @@ def test_old_files_are_forgotten_and_broken_ones_passed_over(tmp_path: Path) -> 
     assert states[0].config == f"/somewhere/{KEPT + 4}.yml"
 
 
+def test_a_file_that_another_suite_tidies_away_ends_no_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    (folder / "gone.json").symlink_to(folder / "nowhere")  # listed, but not there when it is looked at
+    with Progress(tmp_path, suite()) as watcher:
+        assert watcher.path.is_file()
+
+
 def test_a_large_suite_is_told_by_members(tmp_path: Path) -> None:
     state = SuiteState("big", str(CONFIG), units=[*units(50, "stl"), *units(50, "mtl")])
     with Progress(tmp_path, state) as watcher:
