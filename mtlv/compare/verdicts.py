@@ -80,6 +80,11 @@ def _too_few(tested: Sequence[Tested]) -> str:
     n = max(pair.values.n for pair in tested)
     if n == 1:
         return "Each run has one fold and one seed, so no test over training runs is possible."
+    if n >= fewest_pairs():
+        return (
+            "Wilcoxon's test cannot decide on any pair of runs: they are equal on so many folds and seeds "
+            f"that fewer than {fewest_pairs()} differences are left."
+        )
     return (
         f"Wilcoxon's test cannot decide on any pair of runs: it needs at least {fewest_pairs()} differences, "
         f"there are {n} at most, and the smallest p that {n} can give is {smallest_p(n):.3g}."

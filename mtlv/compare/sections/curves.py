@@ -151,10 +151,12 @@ def _panel_rows(run: ComparedRun, what: Multiples, panels: Mapping[str, Panel]) 
 
 def _heads(comparison: Comparison) -> dict[str, Panel]:
     """Panels by head: the largest first, then by how frequent their most frequent task is."""
-    place = {task.name: at for at, task in enumerate(comparison.tasks)}
+    place, last = {task.name: at for at, task in enumerate(comparison.tasks)}, len(comparison.tasks)
     heads = {head for run in comparison.runs for model in run.plan for head in model}
-    in_order = {head: tuple(sorted(head, key=place.__getitem__)) for head in heads}
-    ordered = sorted(set(in_order.values()), key=lambda head: (-len(head), [place[task] for task in head]))
+    in_order = {head: tuple(sorted(head, key=lambda task: place.get(task, last))) for head in heads}
+    ordered = sorted(
+        set(in_order.values()), key=lambda head: (-len(head), [place.get(t, last) for t in head])
+    )
     seen: Counter[str] = Counter()
     panels = {}
     for at, head in enumerate(ordered):

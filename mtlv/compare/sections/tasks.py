@@ -208,7 +208,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
         columns.insert(4, Column("delta", "gain in F1", signed=True))
     caption = (
         "Means over a run's folds and seeds on the test set, F1 with its standard deviation; support is the "
-        "mean number of positive test documents, the gain is over the baseline run."
+        "number of positive test documents of one fold, the gain is over the baseline run."
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])

@@ -76,6 +76,12 @@ def test_a_head_of_another_fold_keeps_its_own_name(comparison_of: Make) -> None:
     assert "Unknown and 2 more 123456" in {row["head"] for row in rows}
 
 
+def test_a_plan_without_the_list_of_its_tasks_is_drawn(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=2)
+    lost = replace(comparison.runs[1], plan=((("unlisted b", "unlisted a"),),))
+    assert build(replace(comparison, runs=(comparison.runs[0], lost))) is not None
+
+
 def test_task_panels_follow_the_filter_and_the_most_frequent_come_first(comparison_of: Make) -> None:
     comparison = comparison_of(runs=2, children=1, tasks=30)
     figure = block(build(comparison), "curves_task_f1")

@@ -84,6 +84,15 @@ def test_too_few_folds_give_no_wilcoxon_p_and_say_so(comparison_of):
     assert "it needs at least 6 differences, there are 3 at most" in words(section)
 
 
+def test_many_equal_folds_are_not_called_too_few(comparison_of):
+    run = comparison_of(runs=1, children=8).runs[0]
+    section = significance.build(
+        replace(comparison_of(runs=1, children=8), runs=(run, replace(run, key="r1", name="twin")))
+    )
+    assert "equal on so many folds and seeds that fewer than 6 differences are left" in words(section)
+    assert "there are 8 at most" not in words(section)
+
+
 def test_one_split_has_no_test_but_its_documents(comparison_of):
     section = significance.build(comparison_of(runs=2, children=1))
     (row,) = block(section, "significance").rows
