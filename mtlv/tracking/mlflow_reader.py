@@ -41,7 +41,7 @@ class MlflowReader:
         if file is not None and not file.exists():
             raise TrackingError(
                 f"no runs are here yet: the tracking store `{self.uri}` is not there",
-                then="start `mtlv run CONFIG` first, call this in the folder it ran in, or name one by `--uri`",
+                then="start `mtlv run CONFIG` first, call this where it ran, or name a store by `--uri`",
             )
         address.check_answers(self.uri)
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
