@@ -137,10 +137,9 @@ def dependence(tested: Sequence[Tested]) -> str:
     texts = []
     if len(folds) > 1:
         fixed = all(pair.run.params.get(SCHEME) == FIXED_TEST for pair in tested)
-        shared = "one test set and most of their training documents" if fixed else "most training documents"
         texts.append(
-            f"The folds share {shared}, so their differences depend on each other, while both tests take "
-            "them as independent: the p-values are too small (Nadeau and Bengio, 2003)."
+            f"{_shared(len(folds), fixed=fixed)}, so their differences depend on each other, while both "
+            "tests take them as independent: the p-values are too small (Nadeau and Bengio, 2003)."
         )
     elif len(seeds) > 1:
         texts.append(
@@ -154,3 +153,10 @@ def dependence(tested: Sequence[Tested]) -> str:
             "set, not the noise of training."
         )
     return " ".join(texts)
+
+
+def _shared(folds: int, *, fixed: bool) -> str:
+    """What the folds have in common; the training documents of two have nothing in common."""
+    if folds > 2:
+        return f"The folds share {'one test set and ' if fixed else ''}many of their training documents"
+    return "The folds share one test set" if fixed else "Each fold trains on what the other is tested on"
