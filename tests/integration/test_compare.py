@@ -67,7 +67,8 @@ def numbers(folder):
 
 def rows_of(numbers, block_id):
     blocks = [block for section in numbers["sections"] for block in section["blocks"]]
-    return next(block["rows"] for block in blocks if block.get("id") == block_id)
+    columns = next(block["columns"] for block in blocks if block.get("id") == block_id)
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def test_every_metric_of_every_fold_is_the_stores(numbers, client):

@@ -7,7 +7,7 @@ from typing import Any
 from mtlv.compare.blocks import Figure
 from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.palette import run_colour
-from mtlv.compare.sections.parts import first_panels, known, of_run, run_header, tip
+from mtlv.compare.sections.parts import first_panels, known, of_run, run_header, tip, whole_ticks
 
 WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # of an elbow, in pixels, and how many stand in a line
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
@@ -57,11 +57,15 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
     return CHOSEN if k == chosen else ""
 
 
+def _most(comparison: Comparison) -> int:
+    return max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
+
+
 def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
     x: dict[str, Any] = {"field": "k", "type": "quantitative", "title": "number of groups k"}
     x |= {
-        "axis": {"tickMinStep": 1, "format": "d", "grid": False, "tickCount": 8},
+        "axis": {"values": whole_ticks(1, _most(comparison), 9), "format": "d", "grid": False},
         "scale": {"nice": False, "padding": 8},
     }
     y = {

@@ -157,3 +157,8 @@ def enumerated(names: Sequence[str], most: int = 12) -> str:
     """The first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def whole_ticks(first: int, last: int, most: int) -> list[int]:
+    """At most `most` + 1 whole numbers from `first` to `last` for an axis; Vega would put halves between."""
+    return list(range(first, last + 1, max(1, -(-(last - first) // most))))

@@ -14,6 +14,7 @@ from looking import drawn
 from mtlv.compare.comparison import Comparison
 from mtlv.compare.sections import parts
 from mtlv.compare.sections.curves import build
+from mtlv.compare.sections.parts import whole_ticks
 
 Make = Callable[..., Comparison]
 
@@ -119,3 +120,9 @@ def test_without_curves_there_is_no_section(comparison_of: Make) -> None:
         for run in comparison.runs
     )
     assert build(replace(comparison, runs=runs)) is None
+
+
+def test_axes_of_epochs_have_whole_numbers_only():
+    assert whole_ticks(0, 2, 10) == [0, 1, 2]
+    assert whole_ticks(0, 99, 10) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
+    assert whole_ticks(1, 1, 9) == [1]
