@@ -46,7 +46,7 @@ def build(comparison: Comparison) -> Section | None:
     caution = dependence(tested)
     if caution:
         blocks.append(Text(caution))
-    blocks += [_forest(comparison, tested), _table(tested)]
+    blocks += [_forest(comparison, tested), _table(comparison, tested)]
     return Section(
         "significance",
         "Significance",
@@ -56,12 +56,14 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _table(tested: Sequence[Tested]) -> Table:
+def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
     counted = sum(pair.wilcoxon_holm is not None for pair in tested)
     counted_t = sum(pair.t_holm is not None for pair in tested)
+    some = len(comparison.runs) > len(comparison.shown)
+    which = " Here are the pairs of runs that are on when the page opens, and all others with the baseline."
     return Table(
         "significance",
-        "Every pair of runs",
+        "Pairs of runs" if some else "Every pair of runs",
         f"Each row compares two runs with the same data on {_counts(tested)}. Wilcoxon's signed-rank test "
         "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction runs "
         f"over the {counted} Wilcoxon and the {counted_t} t-tests of this table, hidden rows included. No p "
@@ -69,7 +71,8 @@ def _table(tested: Sequence[Tested]) -> Table:
         f"interval of the mean difference is a percentile bootstrap of {RESAMPLES:,} resamples over folds "
         "and seeds; with fewer than about ten pairs it is too narrow. The effect r goes from -1 (other "
         "always better) to +1, d_z is the mean in standard deviations. Over documents: "
-        f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens.",
+        f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens."
+        + (which if some else ""),
         COLUMNS,
         [_row(pair) for pair in tested],
     )

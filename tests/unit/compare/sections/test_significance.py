@@ -84,6 +84,13 @@ def test_too_few_folds_give_no_wilcoxon_p_and_say_so(comparison_of):
     assert "it needs at least 6 differences, there are 3 at most" in words(section)
 
 
+@pytest.mark.parametrize(("runs", "title"), [(12, "Every pair of runs"), (13, "Pairs of runs")])
+def test_it_does_not_claim_every_pair_where_runs_are_many(comparison_of, runs, title):
+    table = block(significance.build(comparison_of(runs=runs, children=2, tasks=3)), "significance")
+    assert table.title == title
+    assert ("all others with the baseline" in table.caption) == (runs > 12)
+
+
 def test_many_equal_folds_are_not_called_too_few(comparison_of):
     run = comparison_of(runs=1, children=8).runs[0]
     section = significance.build(
