@@ -151,6 +151,11 @@ def _compare(args: argparse.Namespace) -> int:
     suites = tuple(load_suite(name, overrides) for name in targets if _is_config(name))
     names = tuple(name for name in targets if not _is_config(name))
     first = suites[0] if suites else load_overrides(overrides)
+    stores = {suite.members[0].settings.tracking.uri for suite in suites}
+    if len(stores) > 1 and args.uri is None:
+        raise ConfigError(
+            ["the configs have different `tracking.uri`: name the store of them all by `--uri`"]
+        )
     ask = comparing.Ask(
         comparing.Wanted(suites, names, args.experiment, args.last),
         baseline=args.baseline,

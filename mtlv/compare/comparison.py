@@ -167,8 +167,13 @@ class Comparison:
     @property
     def shown(self) -> tuple[str, ...]:
         """Keys of the runs that are switched on when the page opens; the baseline is always one."""
-        first = [run.key for run in self.runs[:SHOWN_AT_FIRST]]
-        return tuple(first if self.baseline in first else [*first[:-1], self.baseline])
+        return shown_at_first(self.runs, self.baseline)
+
+
+def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...]:
+    """Keys of the first runs and of the baseline."""
+    first = [run.key for run in runs[:SHOWN_AT_FIRST]]
+    return tuple(first if baseline in first else [*first[:-1], baseline])
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:

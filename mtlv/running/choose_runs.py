@@ -119,6 +119,10 @@ def _named(reader: Reader, name: str, within: Sequence[str], members: list[Store
 
 def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
     same = [run for run in members if run.name == name]
+    if len({run.experiment for run in same}) > 1:
+        raise TrackingError(
+            f"runs of several experiments are called `{name}`", then="name one of them: `--experiment NAME`"
+        )
     if same:
         return same[0]  # the newest
     begins = [run for run in members if run.id.startswith(name)] if len(name) >= SHORTEST_ID else []

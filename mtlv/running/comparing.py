@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison
-from mtlv.compare.table import Member, as_text
+from mtlv.compare import vega
+from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison, shown_at_first
+from mtlv.compare.table import Member, as_text, plain
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest
 from mtlv.plan import ascii_slug
 from mtlv.running.choose_runs import Chosen, Wanted, choose
-from mtlv.running.read_runs import Found, read_runs, sized
+from mtlv.running.read_runs import Found, read_runs, sized, with_scores
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec
 from mtlv.tracking.reader import COMPARISON, Reader, StoredRun
@@ -111,7 +112,8 @@ def compare(reader: Reader, ask: Ask, tracker: Any = None) -> Compared:
         DataError: the file of published numbers is wrong.
     """
     chosen = choose(reader, ask.wanted)
-    found = sized(read_runs(reader, chosen.runs, with_scores=SHOWN_AT_FIRST))
+    vega.begin_bundle()  # beside the reading: it takes a second, in a process of its own
+    found = read_runs(reader, chosen.runs)
     comparison, notes = _comparison(reader, ask, chosen, found)
     folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
     files = _write(comparison, folder)
@@ -125,6 +127,8 @@ def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> tuple
     from mtlv.compare.expected import read_expected
 
     baseline = _baseline(found.runs, ask.baseline)
+    found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
+    baseline = next(run for run in found.runs if run.key == baseline.key)
     texts = _read_texts(reader, chosen.runs, baseline, ask.data) if ask.texts else _Texts()
     experiment = _experiment_of(reader, chosen.runs)
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
@@ -186,6 +190,8 @@ def _read_texts(reader: Reader, runs: list[StoredRun], baseline: ComparedRun, pa
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         return _Texts(note=f"documents are shown without their texts: {said} Name the corpus by `--data`.")
     wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
+    if not wanted:
+        return _Texts(note=f"documents are not shown: `{baseline.name}` has no scores in the store")
     texts = {i: text for i, text in zip(corpus.ids, corpus.texts, strict=True) if i in wanted}
     if len(texts) < len(wanted):
         return _Texts(note="documents are shown without their texts: the corpus at hand is not the runs' own")
@@ -209,19 +215,21 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
     ids = [run.run_id for run in comparison.runs]
     uid = content_key(["compare", ids, comparison.baseline, comparison.title])
     name = f"compare · {comparison.title}"
-    run = tracker.open_run(RunSpec(uid, name, COMPARISON, description=_note(comparison)))
+    run = tracker.open_run(RunSpec(uid, name, COMPARISON))
     try:
         for path in files:
             inner = path.relative_to(folder).parent.as_posix()
             tracker.artifact(run, path, "" if inner == "." else inner)
-    except BaseException:
-        tracker.close(run, "FAILED")
+        tracker.describe(run, _note(comparison))
+    except BaseException as error:
+        tracker.close(run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         raise
     tracker.close(run)
     return run
 
 
 def _note(comparison: Comparison) -> str:
-    names = [f"- {run.name}" for run in comparison.runs[:50]]
+    names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
     more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
-    return "\n".join([f"Open `{PAGE}` among the artifacts. Side by side:", "", *names, *more])
+    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Side by side:"
+    return "\n".join([first, "", *names, *more])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from mtlv.plan import Scores
 from mtlv.running.store import read_scores
 from mtlv.tracking.reader import FOLD, Reader, StoredRun
 
+VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # above so many members their folds are asked for together
@@ -25,11 +26,12 @@ NEEDED = "test/f1_macro"  # what a fold has that has ended
 
 @dataclass(frozen=True)
 class Found:
-    """Runs as read, their tasks, and what a reader has to know."""
+    """Runs as read, their tasks, what a reader has to know, and their folds as stored, by id."""
 
     runs: tuple[ComparedRun, ...]
     tasks: tuple[TaskInfo, ...]
     warnings: tuple[str, ...] = ()
+    folds: Mapping[str, StoredRun] = field(default_factory=dict, repr=False)
 
 
 @dataclass
@@ -76,13 +78,12 @@ def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
     )
 
 
-def read_runs(reader: Reader, members: Sequence[StoredRun], *, with_scores: int) -> Found:
-    """Read members and their folds.
+def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
+    """Read members and their folds, without their scores.
 
     Args:
         reader: of the store.
         members: their own runs, in order.
-        with_scores: raw scores are read of so many members; they are large, and only a few can be shown.
 
     Raises:
         TrackingError: the store cannot be read, or none of the members has a finished fold.
@@ -105,8 +106,6 @@ def read_runs(reader: Reader, members: Sequence[StoredRun], *, with_scores: int)
     files.fetch(going, *OF_MEMBER)
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
-    first = [fold for run in members[:with_scores] for fold in children[run.id]]
-    files.fetch(first, "scores/validation.parquet", "scores/test.parquet")
     names = _unique_names(members)
     sources = [_Source(reader, files, member, children[member.id]) for member in members]
     runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
@@ -115,7 +114,28 @@ def read_runs(reader: Reader, members: Sequence[StoredRun], *, with_scores: int)
         for run in runs
         if run.status != "FINISHED"
     ]
-    return Found(runs, _tasks(sources), tuple(warnings))
+    return Found(runs, _tasks(sources), tuple(warnings), {fold.id: fold for fold in folds})
+
+
+def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
+    """Add the raw scores of some runs, by their keys: they are large, and only of a few can they be shown.
+
+    Raises:
+        TrackingError: the store or a file of scores cannot be read.
+    """
+    files = _Files(reader)
+    wanted = [child for run in found.runs if run.key in keys for child in run.children]
+    files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
+
+    def complete(child: Child) -> Child:
+        fold = found.folds[child.run_id]
+        return replace(child, validation=files.scores(fold, VALIDATION), test=files.scores(fold, TEST))
+
+    runs = (
+        replace(run, children=tuple(map(complete, run.children))) if run.key in keys else run
+        for run in found.runs
+    )
+    return replace(found, runs=tuple(runs))
 
 
 def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
@@ -194,8 +214,6 @@ def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Chil
         metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
         tasks=_task_figures(fold.metrics, names),
         curves=_curves(source, fold, names, heads),
-        validation=source.files.scores(fold, "scores/validation.parquet"),
-        test=source.files.scores(fold, "scores/test.parquet"),
     )
 
 

@@ -18,13 +18,16 @@ SERVERS = ("http", "https")
 SERVER_PORTS = {"http": 80, "https": 443}
 PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
+VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
 WAIT = 10  # seconds for a database server to answer
+SECRET = r"(?i)([?&;](?:user|password|passwd|pwd|token|access_token|secret|odbc_connect)=)[^&;\s'\"]+"
 LOCK_WAIT = 20  # seconds for another writer of the SQLite file
 
 
 def masked(text: object) -> str:
-    """`text` with the user and password of every address as `***`."""
-    return re.sub(r"(://)[^\s'\"/][^\s'\"]*@", r"\1***@", str(text))
+    """`text` with the user and password of every address as `***`, also where they stand in its query."""
+    text = re.sub(r"(://)[^\s'\"/][^\s'\"]*@", r"\1***@", str(text))
+    return re.sub(SECRET, r"\1***", text)
 
 
 def scheme(uri: str) -> str:
@@ -141,8 +144,8 @@ def unreachable(uri: str, error: object) -> TrackingError:
     )
 
 
-def page_url(uri: str | None, experiment_id: str) -> str:
-    """Address of the experiment's list of runs in MLflow's page.
+def page_url(uri: str | None, experiment_id: str, view: str = "") -> str:
+    """Address of the experiment's list of runs in MLflow's page, as its ready view `view` where one is named.
 
     For a store without a server it is where `mtlv ui` opens it. The workflow type is named because a fresh
     browser would land on an empty page of traces.
@@ -152,9 +155,12 @@ def page_url(uri: str | None, experiment_id: str) -> str:
         parts = urlsplit(uri)
         host = parts.netloc.rpartition("@")[2]
         base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
-    return f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+    page = f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+    return f"{page}{VIEW}{view}" if view else page
 
 
 def compare_url(page: str) -> str:
-    """Address of the view that lays the runs of `page_url` side by side as charts."""
-    return f"{page}&compareRunsMode=CHART&viewStateShareKey=mtlv-compare"
+    """Address of the runs of `page_url` side by side as charts, the ready ones where it is a ready view."""
+    begin, ready, _ = page.partition(VIEW)
+    charts = f"{begin}&compareRunsMode=CHART"
+    return f"{charts}{VIEW}mtlv-compare" if ready else charts

@@ -43,7 +43,8 @@ class MlflowReader:
                 f"no runs are here yet: the tracking store `{self.uri}` is not there",
                 then="start `mtlv run CONFIG` first, call this where it ran, or name a store by `--uri`",
             )
-        address.check_answers(self.uri)
+        if file is None:
+            address.check_answers(self.uri)  # of a file it would ask whether it can be written
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
         with self._guarded():
             self._client = open_client(self.uri)

@@ -91,6 +91,10 @@ def test_several_experiments_want_a_name():
     assert "empty" not in str(error.value)
     assert ids(Wanted(last=1), shelf) == [other.id]
     assert ids(Wanted(names=("gmtl",)), shelf) == [other.id]
+    twin = Shelf(A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "first": "1"})
+    with pytest.raises(TrackingError, match="several experiments are called `stl`"):
+        choose(twin, Wanted(names=("stl",)))
+    assert ids(Wanted(names=("stl",), experiment="first"), twin) == [A.id]
     with pytest.raises(TrackingError, match="no run `gmtl`"):
         choose(shelf, Wanted(names=("gmtl",), experiment="first"))
 

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mtlv.compare.pairs import comparable
-from mtlv.running.read_runs import read_runs
+from mtlv.plan import Scores, TaskScores
+from mtlv.running.read_runs import read_runs, with_scores
+from mtlv.running.store import write_scores
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
 
 TASKS: dict[str, Any] = {
@@ -56,7 +59,7 @@ class Shelf:
 def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Path, status: str) -> None:
     both = ("tasks.json", "plan.json")
     shelf = Shelf(tmp_path, {"m0": both, "f0": both, "f1": both}, status)
-    found = read_runs(shelf, shelf.members, with_scores=0)  # type: ignore[arg-type]
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
     ended, going = found.runs
     assert going.plan == ended.plan == ((("heart", "a/b"),),)
     assert going.children[0].tasks == {"heart": {"f1": 0.6}, "a/b": {"f1": 0.4}}
@@ -66,6 +69,26 @@ def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Pa
 
 def test_a_member_without_any_list_of_tasks_is_read(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, {"m0": ("tasks.json", "plan.json")}, "FINISHED")
-    found = read_runs(shelf, shelf.members, with_scores=0)  # type: ignore[arg-type]
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
     assert found.runs[1].plan == ()
     assert found.runs[1].values("test/f1_macro") == [0.5]
+
+
+def test_scores_are_read_of_the_asked_for_runs_only(tmp_path: Path) -> None:
+    scores = Scores(("u",), "test", ("d",), {"heart": TaskScores(np.ones(1), np.ones(1), np.ones(1, bool))})
+
+    class Scored(Shelf):
+        def _file(self, run: StoredRun, name: str) -> Path:
+            if not name.startswith("scores/"):
+                return super()._file(run, name)
+            path = self.folder / f"{run.id}.parquet"
+            write_scores(scores, path)
+            return path
+
+    both = ("scores/validation.parquet", "scores/test.parquet")
+    shelf = Scored(tmp_path, {"f0": both, "f1": both}, "FINISHED")
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+    assert [run.children[0].test for run in found.runs] == [None, None]
+    first, second = with_scores(shelf, found, ("r1",)).runs  # type: ignore[arg-type]
+    assert first.children[0].test is None
+    assert second.children[0].test.ids == second.children[0].validation.ids == ("d",)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from mtlv.errors import TrackingError
-from mtlv.tracking.address import check_address, masked, page_url, sqlite_file
+from mtlv.tracking.address import check_address, compare_url, masked, page_url, sqlite_file
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,9 @@ def test_sqlite_file(tmp_path, monkeypatch):
 def test_passwords_are_masked_everywhere():
     text = "connect to http://me:p@ss/word@host:5000 or postgresql+psycopg2://u:x@db/y failed"
     assert masked(text) == "connect to http://***@host:5000 or postgresql+psycopg2://***@db/y failed"
+    query = "postgresql://db/y?user=me&password=s3cret&sslmode=require"
+    assert masked(query) == "postgresql://db/y?user=***&password=***&sslmode=require"
+    assert "s3cret" not in masked("mssql+pyodbc:///?odbc_connect=DRIVER%3DX%3BPWD%3Ds3cret")
     assert masked("sqlite:////home/me@work/mlflow.db") == "sqlite:////home/me@work/mlflow.db"
 
 
@@ -71,3 +74,10 @@ def test_page_url():
     assert page_url(None, "3") == "http://127.0.0.1:5000" + tail
     assert page_url("sqlite:///mlflow.db", "3") == "http://127.0.0.1:5000" + tail
     assert page_url("https://me:pw@host:8443/mlflow/", "3") == "https://host:8443/mlflow" + tail
+    assert page_url(None, "3", "mtlv-runs").endswith(tail + "&viewStateShareKey=mtlv-runs")
+
+
+def test_a_page_without_ready_views_links_to_none():
+    charts = page_url(None, "3") + "&compareRunsMode=CHART"
+    assert compare_url(page_url(None, "3")) == charts
+    assert compare_url(page_url(None, "3", "mtlv-runs")) == charts + "&viewStateShareKey=mtlv-compare"
