@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from mtlv.compare.report import SYSTEMS
@@ -57,7 +57,7 @@ def _groups(method: str, features: str, groups: TaskGroups) -> str:
     return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
 
 
-def describe_parent(result: MemberResult, files: Iterable[str]) -> str:
+def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     """What a member was and what it found; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
     spread = _spread(result)
@@ -65,7 +65,10 @@ def describe_parent(result: MemberResult, files: Iterable[str]) -> str:
     found = f"**Test F1 macro {macro}, F1 micro {micro}**{spread}."
     tasks = _extremes({task: fmean(result.of_task(task, "f1")) for task in result.resolved.tasks})
     plan = describe_plan(result.resolved, generated=result.generated)
-    return _cut([f"{found} {tasks}", plan, _airy(as_markdown([row])), where(files)])
+    # MLflow folds all but the first lines away.
+    report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
+    first = " ".join(filter(None, [found, tasks, report]))
+    return _cut([first, plan, _airy(as_markdown([row])), where(files)])
 
 
 def describe_child(result: ChildResult, files: Iterable[str]) -> str:
@@ -96,14 +99,16 @@ def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], fi
 
 def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
     """How to read the experiment's list of runs."""
-    shown_views = ", ".join(f"[{view.name}](view:{view.id})" for view in views)
+    shown_views = ", ".join(
+        f"[{view.name}]({'view' if view.sections else 'table'}:{view.id})" for view in views
+    )
     return "\n\n".join(
         [
             f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
             "- A row is a member of a suite: one architecture, encoder and setting. Its figures are means "
             "over its folds and seeds, which hang below it (**+**).\n"
             "- `comparison of ...` holds the table and the picture of a whole suite.\n"
-            f"- Ready charts, also under **Views**: {shown_views}.\n"
+            f"- Ready columns and charts, also under **Views**: {shown_views}.\n"
             "- Select members and press **Compare** to lay their curves over each other.\n"
             "- With statistics: `mtlv compare --experiment NAME`.",
         ]

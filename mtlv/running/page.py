@@ -47,7 +47,8 @@ def link(uri: str | None, experiment: str | None, *, port: int) -> str:
         return page_url(base, "").split("/#/")[0] + "/#/experiments?workflowType=machine_learning"
     from mtlv.tracking.mlflow_tracker import MlflowTracker
 
-    return page_url(base, MlflowTracker(uri, experiment).experiment_id)
+    tracker = MlflowTracker(uri, experiment)
+    return page_url(base, tracker.experiment_id, tracker.view_of_runs)
 
 
 def side_by_side(url: str) -> str:

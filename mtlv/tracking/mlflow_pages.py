@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug
-from mtlv.tracking.address import SERVERS, scheme
+from mtlv.tracking.address import SERVERS, VIEW, scheme
 from mtlv.tracking.tracker import DataPart, TableFile
 
 if TYPE_CHECKING:
@@ -45,8 +45,12 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
     its other mode.
     """
     runs, mode = f"#/experiments/{experiment}/runs", "?workflowType=machine_learning"
-    view = f"{runs}{mode}&compareRunsMode=CHART&viewStateShareKey="
-    text = re.sub(r"(?<!\\)\]\(view:([\w-]+)\)", lambda found: f"]({view}{found[1]})", text)
+    how = {"view": "&compareRunsMode=CHART", "table": ""}
+    text = re.sub(
+        r"(?<!\\)\]\((view|table):([\w-]+)\)",
+        lambda found: f"]({runs}{mode}{how[found[1]]}{VIEW}{found[2]})",
+        text,
+    )
     return re.sub(
         r"(?<!\\)\]\(artifact:([^)\s]+)\)",
         lambda found: f"]({runs}/{run}/artifacts/{quote(found[1])}{mode})",

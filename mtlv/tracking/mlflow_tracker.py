@@ -14,7 +14,7 @@ from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
-from mtlv.tracking.mlflow_views import reads_views, view_tags
+from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BATCH = 1000  # metrics per request, MLflow's limit
 PARAMS = 100  # params per request, MLflow's limit
 TAGS = 100
+ALL_RUNS = "mtlv-runs"
 NOTE = "mlflow.note.content"  # the description on the page of a run or an experiment
 
 
@@ -52,7 +53,14 @@ class MlflowTracker:
     @property
     def page(self) -> str:
         """Address of the experiment in MLflow's page."""
-        return address.page_url(self.uri, self.experiment_id)
+        return address.page_url(self.uri, self.experiment_id, self.view_of_runs)
+
+    @property
+    def view_of_runs(self) -> str:
+        """The experiment's ready view of all runs; nothing where it has none."""
+        with self._guarded():
+            tags = self._client.get_experiment(self.experiment_id).tags
+        return ALL_RUNS if f"{PREFIX}{ALL_RUNS}" in tags else ""
 
     def open_run(self, spec: RunSpec) -> str:
         uid = check_key(spec.uid, "run")

@@ -150,7 +150,7 @@ class Tracker(Protocol):
     def describe_all(self, text: str, views: Sequence[View]) -> None:
         """Say in Markdown what the experiment is, and offer views of its runs, by name.
 
-        `[words](view:ID)` becomes a link to that view.
+        `[words](view:ID)` becomes a link to the charts of that view, `[words](table:ID)` to its table.
         """
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:

@@ -98,15 +98,19 @@ def test_descriptions_of_runs_and_of_the_experiment(tracker, client):
     text = client.get_run(run).data.tags["mlflow.note.content"]
     base = f"#/experiments/{tracker.experiment_id}/runs/{run}/artifacts"
     assert f"[it]({base}/elbow.png?workflowType=machine_learning)" in text
-    view = View("Heads", "fold", sections={"A": (Chart("bar", ("x",)),)})
+    assert tracker.view_of_runs == ""
+    assert "viewStateShareKey" not in tracker.page
+    views = [View("Heads", "fold", sections={"A": (Chart("bar", ("x",)),)}), View("Runs")]
     for _ in range(2):
-        tracker.describe_all("[Heads](view:mtlv-heads)", [view])
+        tracker.describe_all("[Heads](view:mtlv-heads) [Runs](table:mtlv-runs)", views)
     tags = client.get_experiment(tracker.experiment_id).tags
     link = f"#/experiments/{tracker.experiment_id}/runs?workflowType=machine_learning"
     assert tags["mlflow.note.content"] == (
         f"[Heads]({link}&compareRunsMode=CHART&viewStateShareKey=mtlv-heads)"
+        f" [Runs]({link}&viewStateShareKey=mtlv-runs)"
     )
     assert json.loads(tags["mlflow.sharedViewState.mtlv-heads"])["name"] == "Heads"
+    assert tracker.page.endswith(f"{link}&viewStateShareKey=mtlv-runs")
 
 
 def test_links_leave_other_text_alone():
