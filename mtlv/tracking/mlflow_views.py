@@ -87,7 +87,17 @@ def _width(name: str) -> int:
 def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]:
     for name, identity in ids.items():
         shown = name in view.sections
-        yield {"uuid": identity, "name": name, "display": shown, "isReordered": shown, "deleted": False}
+        kept = {"uuid": identity, "name": name, "display": shown, "isReordered": shown, "deleted": False}
+        yield {**kept, **_room(view.sections.get(name, ()))}
+
+
+def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
+    """Charts beside each other and their height in pixels, where MLflow's 3 and 360 cut texts off."""
+    if any(chart.kind == "difference" for chart in charts):
+        return {"columns": 1, "cardHeight": 600}
+    if any(chart.kind == "image" or (chart.kind == "line" and len(chart.keys) > 1) for chart in charts):
+        return {"columns": 2, "cardHeight": 480}
+    return {}
 
 
 def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
