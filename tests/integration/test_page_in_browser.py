@@ -19,6 +19,11 @@ from mtlv.compare.sections import sections
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "compare"))
 from comparisons import a_comparison
 
+expect = pytest.importorskip(
+    "playwright.sync_api", reason="Playwright is not installed (extra `test`)"
+).expect
+expect.set_options(timeout=60_000)  # milliseconds: machines that test are busy
+
 DRAWN = "html[data-drawn=yes]"
 MARKUP = "<script>alert(1)</script>"  # a task of the made-up comparison
 WARNING = "Read <b>this</b> first."
@@ -97,7 +102,7 @@ def test_the_numbers_are_those_of_the_runs(open_page, page_file: Path, compariso
 def test_every_section_and_figure_is_drawn(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
     expected = sections(comparison)
-    assert page.locator("main > section").count() == len(expected)
+    expect(page.locator("main > section")).to_have_count(len(expected))
     assert page.locator(".contents a").all_inner_texts() == [section.title for section in expected]
     drawn = [block for section in expected for block in section.blocks if isinstance(block, Figure)]
     assert page.locator("figure").count() == len(drawn) > 10
@@ -124,17 +129,17 @@ def test_a_run_that_is_off_leaves_rows_and_marks(open_page, page_file: Path, com
     page = open_page(page_file)
     name = comparison.runs[2].name
     legend = page.locator("#figure-curves_val_f1_macro svg")
-    assert name in legend.text_content()
+    expect(legend).to_contain_text(name)
     page.get_by_role("button", name=name, exact=True).click()
     settled(page)
-    assert page.locator("tr[data-run=r2]").count() == 0
-    assert page.locator("#table-overview tbody tr").count() == 3
-    assert name not in legend.text_content()
+    expect(page.locator("tr[data-run=r2]")).to_have_count(0)
+    expect(page.locator("#table-overview tbody tr")).to_have_count(3)
+    expect(legend).not_to_contain_text(name)
     assert page.locator(".chip[data-run=r2]").get_attribute("aria-pressed") == "false"
     page.keyboard.press("Space")  # the focus stayed on the switch
     settled(page)
-    assert page.locator("#table-overview tbody tr").count() == 4
-    assert name in legend.text_content()
+    expect(page.locator("#table-overview tbody tr")).to_have_count(4)
+    expect(legend).to_contain_text(name)
 
 
 def test_all_and_no_runs(open_page, page_file: Path):
@@ -142,13 +147,13 @@ def test_all_and_no_runs(open_page, page_file: Path):
     page.locator("[data-menu=runs]").click()
     page.get_by_role("button", name="None", exact=True).click()
     settled(page)
-    assert page.locator("tr[data-run]").count() == 0
-    assert page.locator("#table-overview").get_by_text("Nothing to show").is_visible()
+    expect(page.locator("tr[data-run]")).to_have_count(0)
+    expect(page.locator("#table-overview").get_by_text("Nothing to show")).to_be_visible()
     assert page.locator("#figure-curves_val_f1_macro svg").is_hidden()
     page.get_by_role("button", name="All", exact=True).click()
     settled(page)
-    assert page.locator("#table-overview tbody tr").count() == 4
-    assert page.locator("#figure-curves_val_f1_macro svg").is_visible()
+    expect(page.locator("#table-overview tbody tr")).to_have_count(4)
+    expect(page.locator("#figure-curves_val_f1_macro svg")).to_be_visible()
     page.keyboard.press("Escape")
     assert page.locator("#panel-runs").is_hidden()
 
@@ -193,11 +198,11 @@ def test_hovering_shows_values(open_page, page_file: Path, comparison: Compariso
 
 def test_markup_in_names_shows_as_text(open_page, page_file: Path):
     page = open_page(page_file)  # a dialog would be reported
-    assert page.locator("#table-tasks").get_by_text(MARKUP).count() == 4
+    expect(page.locator("#table-tasks").get_by_text(MARKUP)).to_have_count(4)
     assert page.locator(".warnings li").all_inner_texts() == [WARNING]
-    assert page.locator("header b").count() == 0
+    expect(page.locator("header b")).to_have_count(0)
     page.locator("[data-menu=tasks]").click()
-    assert page.locator("#panel-tasks").get_by_text(MARKUP).is_visible()
+    expect(page.locator("#panel-tasks").get_by_text(MARKUP)).to_be_visible()
     assert "<b>no</b>" in page.locator(".document .text").first.inner_text()
 
 
@@ -216,14 +221,14 @@ def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
         values = [score.tasks[task].outputs[score.ids.index(document)] for score in scores]
         assert float(cell) == pytest.approx(sum(values) / len(values), abs=0.006)
     second.select_option("r3")
-    assert page.get_by_text("Choose two different runs").is_visible()
+    expect(page.get_by_text("Choose two different runs")).to_be_visible()
 
 
 def test_the_numbers_of_a_figure_without_a_mouse(open_page, page_file: Path):
     page = open_page(page_file)
     page.locator("#figure-tasks_f1 summary").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#figure-tasks_f1 details tbody tr").count() == 24  # runs x tasks
+    expect(page.locator("#figure-tasks_f1 details tbody tr")).to_have_count(24)  # runs x tasks
 
 
 def test_everything_is_reached_by_the_tab_key(open_page, page_file: Path):
@@ -231,7 +236,7 @@ def test_everything_is_reached_by_the_tab_key(open_page, page_file: Path):
     page.keyboard.press("Tab")
     assert page.locator(":focus").inner_text() == "Skip to the contents"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    page.wait_for_function("document.activeElement.id === 'main'")
     unreachable = page.evaluate(
         """[...document.querySelectorAll("button, select, input, summary, a")]
         .filter((node) => node.tabIndex < 0).length"""
@@ -286,13 +291,13 @@ def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path,
     page = open_page(tmp_path / "outer.html")
     inner = page.frame_locator("iframe")
     inner.locator(DRAWN).wait_for(state="attached", timeout=60_000)
-    assert inner.locator("#table-overview tbody tr").count() == 4
+    expect(inner.locator("#table-overview tbody tr")).to_have_count(4)
     inner.locator(".chip").first.click()
-    assert inner.locator("#table-overview tbody tr").count() == 3
+    expect(inner.locator("#table-overview tbody tr")).to_have_count(3)
     inner.get_by_role("link", name="Tasks").click()
     page.wait_for_timeout(800)
     assert inner.locator("#title-tasks").bounding_box()["y"] < 400
-    assert inner.get_by_role("button", name="PNG").count() == 0  # a sandbox refuses downloads
+    expect(inner.get_by_role("button", name="PNG")).to_have_count(0)  # a sandbox refuses downloads
 
 
 def test_files_can_be_saved(open_page, page_file: Path, tmp_path: Path):
@@ -318,13 +323,13 @@ def test_many_runs_are_searched(open_page, tmp_path: Path):
     path = tmp_path / "compare.html"
     path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
     page = open_page(path)
-    assert page.locator(".chip").count() == 12
+    expect(page.locator(".chip")).to_have_count(12)
     page.locator("[data-menu=runs]").click()
     page.get_by_label("Search runs").fill("lr=1")
     page.get_by_role("button", name="Only those found").click()
     settled(page)
     assert page.locator(".chip").all_inner_texts() == [run.name for run in comparison.runs[12:]]
-    assert page.locator("#table-overview tbody tr").count() == 2
+    expect(page.locator("#table-overview tbody tr")).to_have_count(2)
 
 
 def test_page_and_files_have_one_rule(browser, comparison: Comparison):
