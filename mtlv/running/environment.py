@@ -21,7 +21,7 @@ def machine() -> dict[str, object]:
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
-@cache  # every run of a suite has it, and reading all packages takes a third of a second
+@cache  # every run of a suite has it, and reading all packages takes a fifth of a second
 def environment_text() -> str:
     """Every installed package with its version, a line each, after Python and the machine."""
     packages = {
