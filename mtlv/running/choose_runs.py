@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
 from mtlv.running.resolve import settings_key
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, Reader, StoredRun
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, Reader, StoredRun, experiment_id
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
@@ -38,9 +38,11 @@ class Wanted:
 
 @dataclass
 class Chosen:
-    """Members' runs in the order asked for, each once, and what a reader has to know of the choice."""
+    """Members' runs in the order asked for, each once, what a reader has to know of the choice, and the name
+    of the first run's experiment."""
 
     runs: list[StoredRun] = field(default_factory=list)
+    experiment: str = ""
     warnings: list[str] = field(default_factory=list)
 
     def add(self, runs: Iterable[StoredRun]) -> None:
@@ -67,12 +69,14 @@ def choose(reader: Reader, wanted: Wanted) -> Chosen:
     if wanted.names:
         within = [*experiments.values()]
         if wanted.experiment is not None:
-            within = [_experiment(wanted.experiment, experiments)]
+            within = [experiment_id(wanted.experiment, experiments)]
         members: list[StoredRun] = []
         for name in wanted.names:
             chosen.add([_named(reader, name, within, members)])
     if not wanted.suites and not wanted.names:
         chosen.add(_all_of(reader, wanted, experiments))
+    names = {number: name for name, number in experiments.items()}
+    chosen.experiment = names.get(chosen.runs[0].experiment, "mtlv")  # unless it was deleted meanwhile
     return chosen
 
 
@@ -95,16 +99,6 @@ def _add_suite(chosen: Chosen, reader: Reader, suite: Suite, experiments: dict[s
         )
     chosen.warnings += [f"`{name}` of {suite.path} has not been run and is not shown" for name in missing]
     chosen.add(found)
-
-
-def _experiment(name: str, experiments: dict[str, str]) -> str:
-    if name not in experiments:
-        raise TrackingError(
-            f"there is no experiment `{name}` in the store",
-            allowed=", ".join(f"`{known}`" for known in experiments) or "none: the store is empty",
-            then=nearest(name, experiments),
-        )
-    return experiments[name]
 
 
 def _named(reader: Reader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
@@ -153,7 +147,7 @@ def _member(reader: Reader, run: StoredRun) -> StoredRun:
 def _all_of(reader: Reader, wanted: Wanted, experiments: dict[str, str]) -> list[StoredRun]:
     """All members of an experiment, the oldest first."""
     if wanted.experiment is not None:
-        place = [_experiment(wanted.experiment, experiments)]
+        place = [experiment_id(wanted.experiment, experiments)]
     else:
         place = [*experiments.values()]
         used = [name for name, number in experiments.items() if reader.runs([number], {KIND: MEMBER}, most=1)]

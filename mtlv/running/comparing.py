@@ -119,7 +119,7 @@ def compare(reader: Reader, ask: Ask, tracker: Any = None) -> Compared:
     files = _write(comparison, folder)
     run_id = None
     if ask.log and tracker is not None:
-        run_id = _log(tracker(_experiment_of(reader, chosen.runs)), comparison, files, folder)
+        run_id = _log(tracker(chosen.experiment), comparison, files, folder)
     return Compared(comparison, folder / PAGE, tuple(files), tuple(notes), run_id)
 
 
@@ -130,10 +130,9 @@ def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> tuple
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
     baseline = next(run for run in found.runs if run.key == baseline.key)
     texts = _read_texts(reader, chosen.runs, baseline, ask.data) if ask.texts else _Texts()
-    experiment = _experiment_of(reader, chosen.runs)
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
     comparison = Comparison(
-        title=ask.title or f"{experiment}: {count}",
+        title=ask.title or f"{chosen.experiment}: {count}",
         runs=found.runs,
         tasks=found.tasks,
         baseline=baseline.key,
@@ -143,11 +142,6 @@ def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> tuple
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     return comparison, [texts.note] if texts.note else []
-
-
-def _experiment_of(reader: Reader, runs: list[StoredRun]) -> str:
-    names = {number: name for name, number in reader.experiments().items()}
-    return names.get(runs[0].experiment, "mtlv")
 
 
 def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:

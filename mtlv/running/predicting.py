@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrackingError, nearest
 from mtlv.running.texts import Texts
 from mtlv.tracking import DEFAULT_URI
-from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
+from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id
 
 if TYPE_CHECKING:
     from mtlv.running.answers import Answers
@@ -70,13 +70,9 @@ def find_run(reader: Reader, place: Place) -> StoredRun:
         TrackingError: there is none, or the beginning of an id fits several.
     """
     experiments = dict(reader.experiments())
-    if place.experiment is not None and place.experiment not in experiments:
-        raise TrackingError(
-            f"there is no experiment `{place.experiment}` in the store",
-            allowed=", ".join(f"`{name}`" for name in experiments) or "none: the store is empty",
-            then=nearest(place.experiment, experiments),
-        )
-    within = [experiments[place.experiment]] if place.experiment else list(experiments.values())
+    within = list(experiments.values())
+    if place.experiment is not None:
+        within = [experiment_id(place.experiment, experiments)]
     run = reader.run(place.run) if FULL_ID.fullmatch(place.run) else None
     if run is not None and run.experiment in within:
         return run

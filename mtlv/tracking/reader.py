@@ -7,8 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from mtlv.errors import TrackingError, nearest
+
 MEMBER, FOLD, COMPARISON = "suite member", "fold", "comparison"
 """Kinds of runs, as the tag `mtlv.kind` has them."""
+
+
+def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
+    """Id of the experiment `name`, of those that `Reader.experiments` gave.
+
+    Raises:
+        TrackingError: there is none.
+    """
+    if name not in experiments:
+        raise TrackingError(
+            f"there is no experiment `{name}` in the store",
+            allowed=", ".join(f"`{known}`" for known in experiments) or "none: the store is empty",
+            then=nearest(name, experiments),
+        )
+    return experiments[name]
 
 
 @dataclass(frozen=True)
