@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,28 +53,28 @@ def grouped(run: ComparedRun) -> bool:
 
 def numbering(comparison: Comparison) -> Numbering:
     """Number the groups of the first grouped run in order; a group of another has that of the most alike."""
-    known: list[tuple[int, frozenset[str]]] = []
+    known: dict[int, frozenset[str]] = {}
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     for run in comparison.runs:
         if grouped(run):
-            numbers[run.key] = _matched(heads(run), known or list(enumerate(map(frozenset, heads(run)), 1)))
-            known = known or [(number, frozenset(head)) for head, number in numbers[run.key].items()]
+            numbers[run.key] = _matched(heads(run), known)
+            known = {number: frozenset(head) for head, number in numbers[run.key].items()} | known
     return Numbering(numbers)
 
 
-def _matched(partition: Partition, known: Sequence[tuple[int, frozenset[str]]]) -> dict[tuple[str, ...], int]:
+def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
     """Greedy: the pair with the largest Jaccard index first; groups that are left get new numbers."""
     pairs = [
         (-len(tasks & set(head)) / len(tasks | set(head)), number, at)
         for at, head in enumerate(partition)
-        for number, tasks in known
+        for number, tasks in known.items()
         if tasks & set(head)
     ]
     found: dict[int, int] = {}
     for _, number, at in sorted(pairs):
         if at not in found and number not in found.values():
             found[at] = number
-    new = max(number for number, _ in known)
+    new = max(known, default=0)
     for at in range(len(partition)):
         if at not in found:
             new += 1

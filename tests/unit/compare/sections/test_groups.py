@@ -187,3 +187,18 @@ def test_groups_that_differ_between_folds_are_told(comparison_of: Make) -> None:
 def test_runs_without_groups_show_their_plans_only(comparison_of: Make) -> None:
     section = build(comparison_of(runs=2))
     assert [each.id for each in section.blocks] == ["groups_together"]
+
+
+def test_groups_that_are_left_share_a_number_only_where_they_are_alike(
+    comparison_of: Callable[..., Comparison],
+) -> None:
+    def planned(run, *heads):
+        return replace(run, plan=(tuple(tuple(head) for head in heads),))
+
+    comparison = comparison_of(runs=4)
+    plans = (("ab", "cd"), ("a", "b", "cd"), ("ab", "c", "d"), ("a", "b", "cd"))
+    runs = tuple(planned(run, *heads) for run, heads in zip(comparison.runs, plans, strict=True))
+    numbers = numbering(replace(comparison, runs=runs)).numbers
+    assert numbers["r1"] == {("a",): 1, ("b",): 3, ("c", "d"): 2}
+    assert numbers["r2"][("d",)] not in numbers["r1"].values(), "unlike groups have different numbers"
+    assert numbers["r3"] == numbers["r1"], "alike ones the same"
