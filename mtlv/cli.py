@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import signal
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read has gone, such as `head`. Nothing may be written at exit any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    finally:
+        gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second
 
 
 def _say(*lines: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from mtlv.compare.blocks import Disagreement, DocumentRow
+from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Section
 from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.pairs import comparable, tasks_of
 from mtlv.compare.pooled import DocumentMeans, by_document
@@ -41,6 +42,18 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
         "differ most and all that apply."
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
+
+
+def with_texts(section: Section, comparison: Comparison) -> Section:
+    """The section with the documents' texts, which may be read after all else is made."""
+    return replace(section, blocks=[_told(block, comparison) for block in section.blocks])
+
+
+def _told(block: Block, comparison: Comparison) -> Block:
+    if not isinstance(block, Disagreement):
+        return block
+    texts, missing = _texts(comparison, block.pairs)
+    return replace(block, texts=texts, missing=missing)
 
 
 def _texts(

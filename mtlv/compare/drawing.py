@@ -4,66 +4,90 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from mtlv.compare.vega import VERSION
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000
-FEW = 4  # figures that are drawn faster than another process starts
 MOST = 3  # processes: each needs up to 0.4 GB
 ROOT = Path(__file__).resolve().parents[2]
+ONLY_BUNDLED = Path(__file__).with_name("bundled_fonts.conf")
+"""vl-convert opens a system's font file dozens of times for each text, which is half of the time of a figure.
+Its own Liberation Sans lies in memory, and makes a picture the same everywhere."""
+BEYOND = re.compile(r"[^\u0000-\u017f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f–—‘’“”…→←≈≤≥−√∞Δ]")
+"""Letters that the bundled font does not have: for figures with any the system's fonts are added."""
+FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")  # of Linux
+FIRST = {"mark": "bar", "data": {"values": [{"x": "a"}]}, "encoding": {"x": {"field": "x"}}}
+"""Drawn by each process before it is asked for anything: the first picture takes a second, whatever it is."""
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A figure to draw: a Vega-Lite specification with its rows, and the paths of its SVG and PNG."""
+class Picture(NamedTuple):
+    """A figure as files."""
 
-    spec: Mapping[str, Any]
     svg: str
-    png: str
-
-    @property
-    def effort(self) -> int:
-        """About how long it takes, in rows."""
-        return 400 + len(self.spec["data"]["values"])
+    png: bytes
 
 
-@dataclass(frozen=True)
-class Begun:
-    """Figures being drawn: shares with the process that draws each, none where it is to be done here."""
+class DrawingPool:
+    """Processes that draw.
 
-    shares: Sequence[tuple[Sequence[Drawing], subprocess.Popen[str] | None]]
+    Begin it early: they start and warm up while runs are read. Close it, or use it in a `with` statement.
 
-    def finish(self) -> None:
-        """Wait for all; what another process could not is drawn here, where what is wrong is raised."""
-        for share, process in self.shares:
-            if process is None or process.wait() != 0:
-                for drawing in share:
-                    draw(drawing)
+    Args:
+        processes: how many; None leaves one core to this process.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        count = max(1, min(MOST, _cores() - 1 if processes is None else processes))
+        self._free = deque(_begin() for _ in range(count))
+        self._hands = ThreadPoolExecutor(count)
+
+    def draw(self, specs: Sequence[Mapping[str, Any]]) -> list[Future[Picture]]:
+        """Begin to draw Vega-Lite specifications that hold their rows; results in the order of `specs`."""
+        longest_first = sorted(range(len(specs)), key=lambda at: -_effort(specs[at]))
+        begun = {at: self._hands.submit(self._draw, specs[at]) for at in longest_first}
+        return [begun[at] for at in range(len(specs))]
+
+    def close(self) -> None:
+        """End the processes; what was not begun yet is not drawn."""
+        self._hands.shutdown(cancel_futures=True)
+        while self._free:
+            _end(self._free.pop())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _draw(self, spec: Mapping[str, Any]) -> Picture:
+        """By a free process, or here where it could not: whatever is wrong is then raised here."""
+        process = self._free.popleft() if self._free else None
+        found = None if process is None else _ask(process, spec)
+        if process is not None:
+            self._free.append(process) if found is not None else _end(process)
+        return draw(spec) if found is None else found
 
 
-def begin(drawings: Sequence[Drawing]) -> Begun:
-    """Draw in as many processes as there are cores, and in this one on `finish` where that is one."""
-    count = min(MOST, _cores())
-    if len(drawings) < FEW or count == 1:
-        return Begun([(drawings, None)])
-    return Begun([(share, _begin(share)) for share in _shares(drawings, count)])
-
-
-def draw(drawing: Drawing) -> None:
-    """Write both pictures. The PNG is made from the SVG: Vega, the slow part, runs once."""
+def draw(spec: Mapping[str, Any]) -> Picture:
+    """Both pictures. The PNG is made from the SVG: Vega, the slow part, runs once."""
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(dict(drawing.spec), vl_version=VERSION, allowed_base_urls=[])
-    Path(drawing.svg).write_text(svg, encoding="utf-8")
-    Path(drawing.png).write_bytes(vl_convert.svg_to_png(svg, scale=_scale(svg)))
+    svg = vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION, allowed_base_urls=[])
+    return Picture(svg, vl_convert.svg_to_png(svg, scale=_scale(svg)))
 
 
 def _scale(svg: str) -> float:
@@ -73,38 +97,69 @@ def _scale(svg: str) -> float:
     return min(SCALE, max(1.0, (PIXELS / size) ** 0.5))
 
 
-def _shares(drawings: Sequence[Drawing], count: int) -> list[list[Drawing]]:
-    """About as much work in each: the longest first, each to whom has least."""
-    shares: list[list[Drawing]] = [[] for _ in range(count)]
-    for drawing in sorted(drawings, key=lambda one: -one.effort):
-        min(shares, key=lambda share: sum(one.effort for one in share)).append(drawing)
-    return shares
+def _effort(spec: Mapping[str, Any]) -> int:
+    """About how long a figure takes, in rows; the panels of a facet take as long as many rows."""
+    return len(spec["data"]["values"]) + 2000 * ("facet" in spec)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _begin(share: Sequence[Drawing]) -> subprocess.Popen[str]:
-    """Another process with this file as its program, which reads its share as JSON."""
+def _begin() -> subprocess.Popen[bytes]:
+    """Another process with this file as its program."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-m", "mtlv.compare.drawing"],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": path},
-        text=True,
-        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": path, "FONTCONFIG_FILE": str(ONLY_BUNDLED)},
     )
+
+
+def _ask(process: subprocess.Popen[bytes], spec: Mapping[str, Any]) -> Picture | None:
+    """What another process drew; nothing where it failed or ended."""
     assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        with process.stdin as stdin:
-            json.dump([vars(drawing) for drawing in share], stdin)  # asdict would copy every row
-    except BrokenPipeError:
-        pass  # it ended early; its exit status says so
-    return process
+        pickle.dump(spec, process.stdin)
+        process.stdin.flush()
+        return Picture(*pickle.load(process.stdout))
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def _serve(asked: BinaryIO, answers: BinaryIO) -> None:
+    """Draw one specification after another until no more come."""
+    draw(FIRST)
+    while True:
+        try:
+            spec = pickle.load(asked)
+        except EOFError:
+            return
+        if BEYOND.search(json.dumps(spec, ensure_ascii=False)):
+            _add_system_fonts()
+        pickle.dump(tuple(draw(spec)), answers)
+        answers.flush()
+
+
+@cache
+def _add_system_fonts() -> None:
+    import vl_convert
+
+    for folder in FONT_FOLDERS:
+        path = Path(folder).expanduser()
+        if path.is_dir():
+            vl_convert.register_font_directory(str(path))
 
 
 if __name__ == "__main__":
-    for one in json.loads(sys.stdin.buffer.read().decode()):
-        draw(Drawing(**one))
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as own:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed does not come between
+        _serve(sys.stdin.buffer, own)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -14,7 +15,7 @@ from mtlv._version import __version__
 from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
-from mtlv.compare.drawing import Drawing, begin
+from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.page import columns_of, finite, page_html
 from mtlv.compare.rows import visible
 
@@ -25,26 +26,38 @@ OF_RUN = (
 )  # fmt: skip
 
 
-def write_files(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
+def begin_pictures(comparison: Comparison, section: Section, pool: DrawingPool) -> dict[str, Future[Picture]]:
+    """Begin to draw a section's figures as they show when the page opens; empty ones have no picture.
+
+    Returns:
+        Pictures to come, by their figures' ids.
+    """
+    figures = [block for block in section.blocks if isinstance(block, Figure)]
+    rows = {figure.id: _rows_shown(figure, comparison) for figure in figures}
+    drawn = [figure for figure in figures if rows[figure.id]]
+    pictures = pool.draw([vega.as_file(figure, rows[figure.id]) for figure in drawn])
+    return {figure.id: picture for figure, picture in zip(drawn, pictures, strict=True)}
+
+
+def write_files(
+    comparison: Comparison,
+    sections: Sequence[Section],
+    pictures: Mapping[str, Future[Picture]],
+    folder: Path,
+) -> list[Path]:
     """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
 
-    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens; a figure of
-    which nothing shows then has no picture.
+    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens.
 
     Returns:
         What was written, the page first.
     """
-    vega.begin_bundle()
     blocks = [block for section in sections for block in section.blocks]
-    drawings = [drawing for block in blocks if (drawing := _drawing(block, comparison, folder))]
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    begun = begin(drawings)
-    written = [path for block in blocks for path in _tabulated(block, folder)]
-    numbers = _write(folder / "comparison.json", json_lines(comparison, sections))
     page = _write(folder / "compare.html", [page_html(comparison, sections)])
-    begun.finish()
-    pictures = [Path(path) for drawing in drawings for path in (drawing.svg, drawing.png)]
-    return [page, numbers, *written, *pictures]
+    numbers = _write(folder / "comparison.json", json_lines(comparison, sections))
+    written = [path for block in blocks for path in _tabulated(block, folder)]
+    drawn = [path for id, picture in pictures.items() for path in _drawn(id, picture.result(), folder)]
+    return [page, numbers, *written, *drawn]
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -147,17 +160,17 @@ def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
         yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])
 
 
-def _drawing(block: Block, comparison: Comparison, folder: Path) -> Drawing | None:
-    """What to draw of a figure; nothing where nothing shows when the page opens."""
-    if not isinstance(block, Figure):
-        return None
+def _drawn(id: str, picture: Picture, folder: Path) -> Iterator[Path]:
+    png = folder / "figures" / f"{id}.png"
+    yield _write(png.with_suffix(".svg"), [picture.svg])
+    png.write_bytes(picture.png)
+    yield png
+
+
+def _rows_shown(figure: Figure, comparison: Comparison) -> list[dict[str, Any]]:
     tasks = {task.name for task in comparison.tasks}
-    rows = visible(block, comparison.shown, tasks, comparison.baseline)
-    if not rows:
-        return None
-    spec = vega.as_file(block, [{name: finite(value) for name, value in row.items()} for row in rows])
-    stem = folder / "figures" / block.id
-    return Drawing(spec, f"{stem}.svg", f"{stem}.png")
+    rows = visible(figure, comparison.shown, tasks, comparison.baseline)
+    return [{name: finite(value) for name, value in row.items()} for row in rows]
 
 
 def _write(path: Path, pieces: Iterable[str]) -> Path:

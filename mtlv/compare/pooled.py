@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +63,13 @@ def by_document(run: ComparedRun, names: Sequence[str]) -> DocumentMeans | None:
     ids, place = np.unique(np.array(scores.ids), return_inverse=True)
     outputs, targets = scores.matrix(names)
     known = np.stack([scores.tasks[name].mask for name in names], axis=1)
-    shape = (ids.size, len(names))
-    sums, count, positive = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    np.add.at(sums, place, np.where(known, outputs, 0.0))
-    np.add.at(count, place, known)
-    np.add.at(positive, place, (targets == 1) & known)
-    means = np.divide(sums, count, out=np.full(shape, np.nan), where=count > 0)
+    sums = _sums(place, np.where(known, outputs, 0.0))
+    count = _sums(place, known)
+    positive = _sums(place, (targets == 1) & known)
+    means = np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
     return DocumentMeans(tuple(ids.tolist()), means, positive > 0)
+
+
+def _sums(place: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums of the rows of `values` [M, T] that have the same place [M]; `np.add.at` takes ten times as long."""
+    return np.stack([np.bincount(place, weights=column) for column in values.T], axis=1)

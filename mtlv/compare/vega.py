@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from mtlv.compare.blocks import Figure, Row
@@ -45,13 +49,33 @@ def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
 
 def as_file(figure: Figure, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
     """A specification that stands alone: with its rows, its title, the light theme and a width in pixels."""
-    spec = dict(figure.spec) | {"config": theme(LIGHT, FILE_FONT), "padding": 16}
+    spec = _without_pointer(figure.spec) | {"config": theme(LIGHT, FILE_FONT), "padding": 16}
     spec["data"] = {"name": "rows", "values": rows}
     spec["title"] = {"text": figure.title}
     if spec.get("width") == "container":
         spec["width"] = WIDE if figure.wide else NARROW
         spec.setdefault("autosize", {"type": "fit-x", "contains": "padding"})  # legends included
     return spec
+
+
+def _without_pointer(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Without layers that nobody sees: marks that only give the pointer something to hit."""
+    out = dict(spec)
+    if "spec" in out:
+        out["spec"] = _without_pointer(out["spec"])
+    if "layer" in out:
+        out["layer"] = [layer for layer in out["layer"] if not _unseen(layer)]
+    return out
+
+
+def _unseen(layer: Mapping[str, Any]) -> bool:
+    mark = layer.get("mark")
+    return isinstance(mark, Mapping) and mark.get("opacity") == 0
+
+
+def bundle_file() -> Path:
+    """Where the bundle is kept once it has been made: `~/.cache/mtlv/vega-VERSIONS.js`."""
+    return Path.home() / ".cache" / "mtlv" / f"vega-{VERSION}-{version('vl-convert-python')}.js"
 
 
 @cache
@@ -62,13 +86,27 @@ def _bundling() -> subprocess.Popen[bytes]:
 
 
 def begin_bundle() -> None:
-    """Start to make the bundle in a process of its own: a second or more in which other work goes on."""
-    _bundling()
+    """Where it is not kept, start to make the bundle: seconds, in a process of its own beside other work."""
+    if not bundle_file().is_file():
+        _bundling()
 
 
 @cache
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed with all that they need, as one script (about 0.9 MB)."""
+    file = bundle_file()
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8")
+    made = _made()
+    with suppress(OSError):  # where it cannot be kept it is made again next time
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.{os.getpid()}")
+        part.write_text(made, encoding="utf-8")
+        part.replace(file)
+    return made
+
+
+def _made() -> str:
     made, _ = _bundling().communicate()
     if made:
         return made.decode()

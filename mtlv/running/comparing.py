@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from mtlv.compare import vega
+from mtlv.compare.blocks import Section
 from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison, shown_at_first
+from mtlv.compare.disagree import with_texts
+from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.table import Member, as_text, plain
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest
 from mtlv.plan import ascii_slug
@@ -93,55 +97,64 @@ def compare_store(uri: str | None, ask: Ask) -> Compared:
     Raises:
         MtlvError: as `compare`, or the store cannot be reached.
     """
-    from mtlv.tracking.mlflow_reader import MlflowReader
-    from mtlv.tracking.mlflow_tracker import MlflowTracker
+    vega.begin_bundle()
+    with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
+        from mtlv.tracking.mlflow_reader import MlflowReader
+        from mtlv.tracking.mlflow_tracker import MlflowTracker
 
-    return compare(MlflowReader(uri), ask, lambda experiment: MlflowTracker(uri, experiment))
+        return compare(MlflowReader(uri), ask, lambda experiment: MlflowTracker(uri, experiment), pool)
 
 
-def compare(reader: Reader, ask: Ask, tracker: Any = None) -> Compared:
-    """Lay runs side by side.
+def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compared:
+    """Lay runs side by side. The long parts overlap: the pool draws figures while texts are read here.
 
     Args:
         reader: of the store.
         ask: what is asked for.
-        tracker: makes the tracker of an experiment by its name; None logs nothing.
+        tracker: makes the tracker of an experiment by its name.
+        pool: draws.
 
     Raises:
         TrackingError: runs cannot be found or read, or the result cannot be written.
-        DataError: the file of published numbers is wrong.
+        DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
     """
+    from mtlv.compare.files import begin_pictures
+    from mtlv.compare.sections import each_section
+
     chosen = choose(reader, ask.wanted)
-    vega.begin_bundle()  # beside the reading: it takes a second, in a process of its own
-    found = read_runs(reader, chosen.runs)
-    comparison, notes = _comparison(reader, ask, chosen, found)
+    comparison = _comparison(reader, ask, chosen, read_runs(reader, chosen.runs))
+    parts: list[Section] = []
+    pictures: dict[str, Future[Picture]] = {}
+    for part in each_section(comparison):
+        parts.append(part)
+        pictures |= begin_pictures(comparison, part, pool)
+    texts = _read_texts(reader, chosen.runs, comparison, ask.data) if ask.texts else _Texts()
+    comparison = replace(comparison, texts=texts.texts)
     folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
-    files = _write(comparison, folder)
+    files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
     run_id = None
-    if ask.log and tracker is not None:
+    if ask.log:
         run_id = _log(tracker(chosen.experiment), comparison, files, folder)
-    return Compared(comparison, folder / PAGE, tuple(files), tuple(notes), run_id)
+    notes = (texts.note,) if texts.note else ()
+    return Compared(comparison, folder / PAGE, tuple(files), notes, run_id)
 
 
-def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> tuple[Comparison, list[str]]:
+def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> Comparison:
+    """All but the documents' texts."""
     from mtlv.compare.expected import read_expected
 
     baseline = _baseline(found.runs, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
-    baseline = next(run for run in found.runs if run.key == baseline.key)
-    texts = _read_texts(reader, chosen.runs, baseline, ask.data) if ask.texts else _Texts()
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
-    comparison = Comparison(
+    return Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
         runs=found.runs,
         tasks=found.tasks,
         baseline=baseline.key,
-        texts=texts.texts,
         warnings=(*chosen.warnings, *found.warnings),
         published=() if ask.expected is None else read_expected(ask.expected, found.runs),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
-    return comparison, [texts.note] if texts.note else []
 
 
 def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
@@ -163,12 +176,13 @@ def _single(model: tuple[tuple[str, ...], ...]) -> bool:
     return sum(len(head) for head in model) == 1
 
 
-def _read_texts(reader: Reader, runs: list[StoredRun], baseline: ComparedRun, path: str | None) -> _Texts:
+def _read_texts(reader: Reader, runs: list[StoredRun], comparison: Comparison, path: str | None) -> _Texts:
     """Texts of the baseline's test documents, by its own `config.yml`; none if the corpus is not at hand."""
     from mtlv.data import catalog
     from mtlv.running.corpora import options_of
     from mtlv.settings.schema import Data
 
+    baseline = comparison.run(comparison.baseline)
     stored = next(run for run in runs if run.id == baseline.run_id)
     file = reader.files([(stored, "config.yml")])[0]
     try:
@@ -192,13 +206,14 @@ def _read_texts(reader: Reader, runs: list[StoredRun], baseline: ComparedRun, pa
     return _Texts(texts)
 
 
-def _write(comparison: Comparison, folder: Path) -> list[Path]:
+def _write(
+    comparison: Comparison, parts: Sequence[Section], pictures: Mapping[str, Future[Picture]], folder: Path
+) -> list[Path]:
     from mtlv.compare.files import write_files
-    from mtlv.compare.sections import sections
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return write_files(comparison, sections(comparison), folder)
+        return write_files(comparison, parts, pictures, folder)
     except OSError as error:
         raise TrackingError(
             f"`--out`: {folder} cannot be written", got=error.strerror, then="choose another folder"

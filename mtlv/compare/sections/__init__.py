@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 
 from mtlv.compare.blocks import Section
@@ -21,7 +22,14 @@ ORDER = (
 """From what a reader asks first to what only some ask; each names a module with `build(comparison)`."""
 
 
+def each_section(comparison: Comparison) -> Iterator[Section]:
+    """All parts that have something to show, one after the other: the work is done as they are asked for."""
+    for name in ORDER:
+        section = import_module(f"{__name__}.{name}").build(comparison)
+        if section is not None:
+            yield section
+
+
 def sections(comparison: Comparison) -> tuple[Section, ...]:
     """All parts that have something to show."""
-    built = (import_module(f"{__name__}.{name}").build(comparison) for name in ORDER)
-    return tuple(section for section in built if section is not None)
+    return tuple(each_section(comparison))

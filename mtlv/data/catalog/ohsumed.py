@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mtlv.data.rows import decode
 from mtlv.data.source import Card, Corpus, DataOptions, Label, targets_of
@@ -159,12 +159,12 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     labels: dict[str, set[str]] = {}
     parts: dict[str, str] = {}
     for place, data in _files(path):
-        part, code, id_ = place.parts[-3:]
+        part, code, id_ = _parts(place)
         if code not in codes:
             raise DataError(f"`{place}` is in no known category", got=code, allowed="C01 to C23")
-        text = " ".join(decode(data, str(place)).split())
+        text = " ".join(decode(data, place).split())
         if parts.setdefault(id_, _PARTS[part]) != _PARTS[part] or texts.setdefault(id_, text) != text:
-            raise DataError(f"document `{id_}` is in both parts or has two contents", got=str(place))
+            raise DataError(f"document `{id_}` is in both parts or has two contents", got=place)
         labels.setdefault(id_, set()).add(codes[code])
     if not texts:
         raise DataError(
@@ -181,7 +181,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     )
 
 
-def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     """(path that ends in part/category/id, content) of each document file, in any order."""
     if path.is_file():
         yield from _packed(path)
@@ -191,27 +191,33 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
     archives = sorted(path.glob("*first-20000-docs*.tar.gz"))
     if root is not None:
         for file in sorted(root.glob("*/*/*")):
-            place = PurePosixPath(file.relative_to(root).as_posix())
+            place = file.relative_to(root).as_posix()
             if _is_document(place) and file.is_file():
                 yield place, file.read_bytes()
     elif archives:
         yield from _packed(archives[0])
 
 
-def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
     try:
         with tarfile.open(path, "r|*") as archive:
             for member in archive:
-                place = PurePosixPath(member.name)
-                file = archive.extractfile(member) if member.isfile() and _is_document(place) else None
+                wanted = member.isfile() and _is_document(member.name)
+                file = archive.extractfile(member) if wanted else None
                 if file is not None:
-                    yield place, file.read()
+                    yield member.name, file.read()
     except (tarfile.TarError, OSError, EOFError) as error:
         raise DataError(
             f"`{path}` cannot be read as an archive", got=str(error), then="get it again"
         ) from error
 
 
-def _is_document(place: PurePosixPath) -> bool:
+def _parts(place: str) -> list[str]:
+    """The last three names of a path: part, category and id of a document."""
+    return place.split("/")[-3:]
+
+
+def _is_document(place: str) -> bool:
     """Whether a path ends in part/category/id; hidden files that file managers leave are none."""
-    return len(place.parts) >= 3 and place.parts[-3] in _PARTS and not place.name.startswith(".")
+    parts = _parts(place)
+    return len(parts) == 3 and parts[0] in _PARTS and not parts[2].startswith(".")

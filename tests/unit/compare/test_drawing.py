@@ -1,48 +1,84 @@
 from __future__ import annotations
 
-from pathlib import Path
+import pickle
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
 
 import pytest
 
 from mtlv.compare import drawing
-from mtlv.compare.drawing import Drawing, begin
+from mtlv.compare.drawing import DrawingPool
 
 
-def a_drawing(folder: Path, name: str, values: int = 3, width: int = 100) -> Drawing:
-    spec = {
+def a_spec(name: str, values: int = 3, width: int = 100) -> dict[str, Any]:
+    return {
         "mark": "bar",
         "width": width,
         "height": width,
+        "config": {"font": '"Liberation Sans", Arial, sans-serif'},
         "data": {"name": "rows", "values": [{"x": f"{name}{at}", "y": at} for at in range(values)]},
         "encoding": {"x": {"field": "x"}, "y": {"field": "y", "type": "quantitative"}},
     }
-    return Drawing(spec, str(folder / f"{name}.svg"), str(folder / f"{name}.png"))
 
 
-def test_several_processes_draw_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for folder, cores in (("one", 1), ("two", 2)):
-        (tmp_path / folder).mkdir()
-        monkeypatch.setattr(drawing, "_cores", lambda cores=cores: cores)
-        begin([a_drawing(tmp_path / folder, f"f{at}") for at in range(4)]).finish()
-    for at in range(4):
-        for kind in ("svg", "png"):
-            name = f"f{at}.{kind}"
-            assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+@pytest.fixture(scope="module")
+def pool() -> Iterator[DrawingPool]:
+    with DrawingPool(2) as pool:
+        yield pool
 
 
-def test_what_another_process_could_not_draw_is_drawn_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(drawing, "_cores", lambda: 2)
+def test_pictures_come_in_the_order_in_which_they_were_asked_for(pool: DrawingPool):
+    specs = [a_spec(f"f{at}", values=values) for at, values in enumerate((2, 40, 3, 20))]
+    pictures = [begun.result() for begun in pool.draw(specs)]
+    for at, picture in enumerate(pictures):
+        assert f">f{at}0</text>" in picture.svg
+        assert picture.png.startswith(b"\x89PNG")
+
+
+def test_several_processes_draw_the_same_as_one(pool: DrawingPool):
+    specs = [a_spec(f"f{at}") for at in range(4)]
+    with DrawingPool(1) as one:
+        alone = [begun.result() for begun in one.draw(specs)]
+    assert [begun.result() for begun in pool.draw(specs)] == alone
+
+
+def test_what_another_process_could_not_draw_is_drawn_here(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(drawing.sys, "executable", "/bin/false")
-    begin([a_drawing(tmp_path, f"f{at}") for at in range(4)]).finish()
-    assert len(list(tmp_path.glob("*.png"))) == 4
+    with DrawingPool(2) as pool:
+        pictures = [begun.result() for begun in pool.draw([a_spec(f"f{at}") for at in range(4)])]
+    assert all(picture.png.startswith(b"\x89PNG") for picture in pictures)
 
 
-def test_work_is_shared_evenly(tmp_path: Path):
-    drawings = [a_drawing(tmp_path, str(at), values=at * 500) for at in range(1, 8)]
-    shares = drawing._shares(drawings, 2)
-    assert sorted(one.svg for share in shares for one in share) == sorted(one.svg for one in drawings)
-    first, second = (sum(one.effort for one in share) for share in shares)
-    assert abs(first - second) <= min(one.effort for one in drawings)
+def test_a_wrong_specification_is_told_and_others_are_drawn():
+    with DrawingPool(1) as pool:
+        wrong, right = pool.draw([{"data": {"values": []}, "mark": 3}, a_spec("f")])
+        assert right.result().svg
+        with pytest.raises(ValueError, match="Vega"):
+            wrong.result()
+
+
+def test_no_process_outlives_its_pool():
+    with DrawingPool(2) as pool:
+        processes = list(pool._free)
+        pool.draw([a_spec(f"f{at}") for at in range(4)])
+    assert all(process.poll() is not None for process in processes)
+
+
+@pytest.mark.parametrize("text", ["Herz-Kreislauf", "naïve ≥ 3 → −1", "αβγ", "привет", "“mtl” · k=3 …"])
+def test_common_letters_are_in_the_bundled_font(text: str):
+    assert not drawing.BEYOND.search(text)
+
+
+@pytest.mark.parametrize("text", ["心臓", "Հայերեն", "✓", "عربي"])
+def test_other_letters_bring_the_fonts_of_the_system(text: str, monkeypatch: pytest.MonkeyPatch):
+    added: list[bool] = []
+    monkeypatch.setattr(drawing, "_add_system_fonts", lambda: added.append(True))
+    answers = BytesIO()
+    drawing._serve(BytesIO(pickle.dumps(a_spec("Herz")) + pickle.dumps(a_spec(text))), answers)
+    assert added == [True]
+    answers.seek(0)
+    assert [pickle.load(answers)[0].count(text) > 0 for _ in range(2)] == [False, True]
 
 
 def test_large_pictures_have_fewer_pixels():

@@ -10,7 +10,8 @@ import pytest
 
 from mtlv.compare.blocks import Baseline, Column, Disagreement, DocumentRow, Figure, Section, Table, Text
 from mtlv.compare.comparison import Comparison
-from mtlv.compare.files import csv_text, write_files
+from mtlv.compare.drawing import DrawingPool
+from mtlv.compare.files import begin_pictures, csv_text, write_files
 from mtlv.compare.page import page_html
 
 SPEC = {
@@ -49,7 +50,10 @@ def comparison(comparison_of: Callable[..., Comparison]) -> Comparison:
 @pytest.fixture(scope="module")
 def written(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("comparison")
-    paths = write_files(comparison, [blocks_of(comparison)], folder)
+    section = blocks_of(comparison)
+    with DrawingPool(1) as pool:
+        pictures = begin_pictures(comparison, section, pool)
+        paths = write_files(comparison, [section], pictures, folder)
     assert sorted(paths) == sorted(path for path in folder.rglob("*") if path.is_file())
     return folder
 
