@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
-from mtlv._version import __version__
+from mtlv.arguments import parse
 from mtlv.errors import ConfigError, MtlvError, shorten
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal cannot show
     try:
-        args = _parse(argv)
-        command: Command = args.command
-        code = command(args)
+        args = parse(argv)
+        code = COMMANDS[args.command](args)
         sys.stdout.flush()
         return code
     except ConfigError as error:
@@ -335,121 +334,19 @@ def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     raise KeyboardInterrupt("SIGTERM")
 
 
-# ---- Arguments -------------------------------------------------------------------------------------------
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = _parser()
-    args, rest = parser.parse_known_args(argv)
-    # argparse takes no further key=value, or text, once an option stood between.
-    more = next((name for name in ("overrides", "texts") if hasattr(args, name)), "")
-    late = [text for text in rest if not text.startswith("-") and ("=" in text or more == "texts")]
-    if len(late) < len(rest) or (late and not more):
-        parser.error(f"unrecognized arguments: {' '.join(_safe(text) for text in rest)}")
-    if late:
-        setattr(args, more, [*getattr(args, more), *late])
-    return args
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mtlv",
-        description="Which text tasks should be learned together? Cluster, train, compare, track.",
-        epilog="Start with: mtlv run config/quickstart.yml",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _with_config(_add(commands, "run", _run, "train, score and track what a config asks for"))
-    _with_config(_add(commands, "check", _check, "prove a config and show its plan; trains nothing"))
-    status = _add(commands, "status", _status, "how far the running or last suite is, unit by unit")
-    _with_config(status, required=False)
-    cluster = _add(commands, "cluster", _cluster, "only group the tasks: elbow plot, map, groups")
-    _with_config(cluster)
-    cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
-    _add_compare(commands)
-    _add_predict(commands)
-    _add_data(commands)
-    page = _add(commands, "ui", _ui, "open MLflow's page on the runs")
-    _with_config(page, required=False)
-    page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
-    return parser
-
-
-def _add_compare(commands: Any) -> None:
-    compare = _add(commands, "compare", _compare, "lay runs side by side: one page, figures, tables")
-    compare.add_argument(
-        "targets",
-        metavar="CONFIG_OR_RUN",
-        nargs="*",
-        default=[],
-        help="configs, run ids or run names; key=value changes the configs; nothing means all of the store",
-    )
-    compare.add_argument("--experiment", metavar="NAME", help="all runs of an experiment, or names within it")
-    compare.add_argument("--last", type=_count, metavar="N", help="only the newest N runs")
-    compare.add_argument("--baseline", metavar="RUN", help="differences are taken to it (default: STL's)")
-    compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to lay beside")
-    compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
-    compare.add_argument("--title", help="of the page")
-    compare.add_argument("--uri", help="tracking address (default: the config's, or mlflow.db here)")
-    compare.add_argument("--data", metavar="PATH", help="the corpus, where it has moved since the runs")
-    compare.add_argument("--no-texts", action="store_true", help="leave the documents' texts out of the page")
-    compare.add_argument("--no-log", action="store_true", help="write files only, nothing to the store")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
-    return int(text)
-
-
-def _add_predict(commands: Any) -> None:
-    predict = _add(commands, "predict", _predict, "ask a run's trained model about texts")
-    predict.add_argument("run", metavar="RUN", help="a run's id or its first digits, its name, or a folder")
-    predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="a text, in quotes")
-    predict.add_argument("--file", type=Path, help="texts: .txt (one a line), .csv, .tsv, .jsonl or .parquet")
-    predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="write a .csv or .jsonl file instead")
-    predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")
-    predict.add_argument("--experiment", metavar="NAME", help="look for the run in this experiment only")
-    predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
-
-
-def _add_data(commands: Any) -> None:
-    data = commands.add_parser("data", help="list, show, fetch and check corpora", allow_abbrev=False)
-    parts = data.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(parts, "list", _data_list, "every corpus of the catalog")
-    _add(parts, "show", _data_show, "a corpus: source, licence, citation, labels").add_argument("name")
-    fetch = _add(parts, "fetch", _data_fetch, "download a corpus from its source")
-    fetch.add_argument("name")
-    fetch.add_argument("--to", type=Path, metavar="FOLDER", help="where to put it (default: where runs look)")
-    check = _add(parts, "check", _data_check, "count documents, labels, lengths and duplicates")
-    check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name of the catalog")
-    check.add_argument("--path", type=Path, help="the file or folder to read")
-    _with_overrides(check)
-
-
-def _add(commands: Any, name: str, command: Command, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
-    )
-    parser.set_defaults(command=command)
-    return parser
-
-
-def _with_config(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    parser.add_argument("config", metavar="CONFIG", nargs=None if required else "?", help="a YAML file")
-    _with_overrides(parser)
-
-
-def _with_overrides(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "overrides",
-        metavar="key=value",
-        nargs="*",
-        default=[],
-        help="change a key of the config, such as training.epochs=3 or 'matrix.architecture=[stl, mtl]'",
-    )
+COMMANDS: dict[str, Command] = {
+    "run": _run,
+    "check": _check,
+    "status": _status,
+    "cluster": _cluster,
+    "compare": _compare,
+    "predict": _predict,
+    "data list": _data_list,
+    "data show": _data_show,
+    "data fetch": _data_fetch,
+    "data check": _data_check,
+    "ui": _ui,
+}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import pytest
 
 import mtlv.running
 from mtlv import __version__
-from mtlv.cli import main
+from mtlv.arguments import parse
+from mtlv.cli import COMMANDS, main
 from mtlv.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -302,3 +303,23 @@ def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
     wanted = stand_in.got[1].wanted
     assert wanted.names == ("gmtl · k=3 · label_name · minilm",)
     assert wanted.suites[0].members[0].settings.training.epochs == 3
+
+
+def test_compare_takes_targets_on_both_sides_of_an_option(
+    config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mtlv.running import comparing
+
+    stand_in = Fake(error=DataError("enough"))
+    monkeypatch.setattr(comparing, "compare_store", stand_in)
+    assert main(["compare", "one", "--out", "page", config, "training.epochs=3", "two"]) == 2
+    wanted = stand_in.got[1].wanted
+    assert wanted.names == ("one", "two")
+    assert wanted.suites[0].members[0].settings.training.epochs == 3
+
+
+def test_every_command_of_the_parser_is_there() -> None:
+    asked = {"run": ["c.yml"], "check": ["c.yml"], "cluster": ["c.yml"], "predict": ["run", "text"]}
+    more = {"data show": ["ohsumed"], "data fetch": ["ohsumed"], "data check": ["ohsumed"]}
+    for name in COMMANDS:
+        assert parse([*name.split(), *(asked | more).get(name, [])]).command == name

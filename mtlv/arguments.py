@@ -1,0 +1,131 @@
+"""What the command line takes: one parser, told apart from what its commands do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mtlv._version import __version__
+from mtlv.errors import shorten
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """What is asked for; `command` is a key of `cli.COMMANDS`.
+
+    Raises:
+        SystemExit: with exit code 2 where it is wrong, and 0 after `--help` and `--version`.
+    """
+    parser = _parser()
+    args, rest = parser.parse_known_args(argv)
+    # argparse takes no further key=value, target or text, once an option stood between.
+    more = next((name for name in ("overrides", "targets", "texts") if hasattr(args, name)), "")
+    late = [text for text in rest if not text.startswith("-") and ("=" in text or more != "overrides")]
+    if len(late) < len(rest) or (late and not more):
+        parser.error(f"unrecognized arguments: {' '.join(shorten(text, sys.maxsize) for text in rest)}")
+    if late:
+        setattr(args, more, [*getattr(args, more), *late])
+    return args
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mtlv",
+        description="Which text tasks should be learned together? Cluster, train, compare, track.",
+        epilog="Start with: mtlv run config/quickstart.yml",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _with_config(_add(commands, "run", "train, score and track what a config asks for"))
+    _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
+    status = _add(commands, "status", "how far the running or last suite is, unit by unit")
+    _with_config(status, required=False)
+    cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
+    _with_config(cluster)
+    cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
+    _add_compare(commands)
+    _add_predict(commands)
+    _add_data(commands)
+    page = _add(commands, "ui", "open MLflow's page on the runs")
+    _with_config(page, required=False)
+    page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
+    return parser
+
+
+def _add_compare(commands: Any) -> None:
+    compare = _add(commands, "compare", "lay runs side by side: one page, figures, tables")
+    compare.add_argument(
+        "targets",
+        metavar="CONFIG_OR_RUN",
+        nargs="*",
+        default=[],
+        help="configs, run ids or run names; key=value changes the configs; nothing means all of the store",
+    )
+    compare.add_argument("--experiment", metavar="NAME", help="all runs of an experiment, or names within it")
+    compare.add_argument("--last", type=_count, metavar="N", help="only the newest N runs")
+    compare.add_argument("--baseline", metavar="RUN", help="differences are taken to it (default: STL's)")
+    compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to lay beside")
+    compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
+    compare.add_argument("--title", help="of the page")
+    compare.add_argument("--uri", help="tracking address (default: the config's, or mlflow.db here)")
+    compare.add_argument("--data", metavar="PATH", help="the corpus, where it has moved since the runs")
+    compare.add_argument("--no-texts", action="store_true", help="leave the documents' texts out of the page")
+    compare.add_argument("--no-log", action="store_true", help="write files only, nothing to the store")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _add(commands, "predict", "ask a run's trained model about texts")
+    predict.add_argument("run", metavar="RUN", help="a run's id or its first digits, its name, or a folder")
+    predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="a text, in quotes")
+    predict.add_argument("--file", type=Path, help="texts: .txt (one a line), .csv, .tsv, .jsonl or .parquet")
+    predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="write a .csv or .jsonl file instead")
+    predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")
+    predict.add_argument("--experiment", metavar="NAME", help="look for the run in this experiment only")
+    predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
+
+
+def _add_data(commands: Any) -> None:
+    data = commands.add_parser("data", help="list, show, fetch and check corpora", allow_abbrev=False)
+    parts = data.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(parts, "data list", "every corpus of the catalog")
+    _add(parts, "data show", "a corpus: source, licence, citation, labels").add_argument("name")
+    fetch = _add(parts, "data fetch", "download a corpus from its source")
+    fetch.add_argument("name")
+    fetch.add_argument("--to", type=Path, metavar="FOLDER", help="where to put it (default: where runs look)")
+    check = _add(parts, "data check", "count documents, labels, lengths and duplicates")
+    check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name of the catalog")
+    check.add_argument("--path", type=Path, help="the file or folder to read")
+    _with_overrides(check)
+
+
+def _add(commands: Any, command: str, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        command.split()[-1], help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _with_config(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    parser.add_argument("config", metavar="CONFIG", nargs=None if required else "?", help="a YAML file")
+    _with_overrides(parser)
+
+
+def _with_overrides(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "overrides",
+        metavar="key=value",
+        nargs="*",
+        default=[],
+        help="change a key of the config, such as training.epochs=3 or 'matrix.architecture=[stl, mtl]'",
+    )
