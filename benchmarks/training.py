@@ -39,6 +39,7 @@ from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.state import Trained
 
 RATE = 2e-4
 
@@ -70,12 +71,11 @@ def ours(work: Work) -> float:
     optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
     steps = -(-len(documents) // work.batch_size)
     start = time.perf_counter()
+    scheduler = schedule(optimizer, "linear", steps=steps, warmup=0.1)
     train(
-        model,
+        Trained(model, optimizer, scheduler),
         lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
-        optimizer=optimizer,
-        scheduler=schedule(optimizer, "linear", steps=steps, warmup=0.1),
         epochs=1,
         precision=work.precision,
     )

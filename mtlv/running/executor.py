@@ -7,9 +7,11 @@ from functools import partial
 from typing import Protocol
 
 from mtlv.plan import Scores
+from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
-from mtlv.running.train_unit import Job, Listeners, train_unit
+from mtlv.running.train_unit import train_unit
+from mtlv.running.watch import Listeners
 from mtlv.running.workbench import Workbench
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
@@ -37,7 +39,9 @@ class LocalExecutor:
             return record
         self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
         listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
-        record, weights = train_unit(job, self.bench.material(job.settings), listeners)
+        checkpoints = self.store.checkpoints(key)
+        record, weights = train_unit(job, self.bench.material(job.settings), listeners, checkpoints)
         self.store.save(record, weights if job.settings.store.keep_weights else None)
+        checkpoints.remove()
         self.observer.unit_ended(job.name, False, job.documents)
         return record

@@ -21,10 +21,10 @@ from mtlv.tracking import TrackedModel
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
+    from mtlv.running.job import Job
     from mtlv.running.outcome import Outcome
     from mtlv.running.resolve import Child, Resolved
     from mtlv.running.store import Store
-    from mtlv.running.train_unit import Job
     from mtlv.running.workbench import Workbench
 
 CODE_FILE, CONTENT, NETWORKS = "model.py", "served", "networks"

@@ -10,7 +10,7 @@ from mtlv.data.splits import folds_digest
 from mtlv.plan import ARCHITECTURES, Plan, Unit
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
-from mtlv.running.train_unit import Job
+from mtlv.running.job import Job
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
+from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class Store:
 
     def has(self, key: str) -> bool:
         return (self.units / key / "unit.json").is_file()
+
+    def checkpoints(self, key: str) -> Checkpoints:
+        """Of a unit that is not finished."""
+        return Checkpoints(self.root / "checkpoints" / key)
 
     def weights(self, key: str) -> Path | None:
         """File of the finished unit's weights, if they were kept."""

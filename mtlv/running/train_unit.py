@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,50 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.plan import ModelSpec, Scores, Task, TaskScores, Unit
-from mtlv.running.observer import Observer
-from mtlv.running.select import better, macro_average_precision
-from mtlv.running.store import EpochRecord, UnitRecord
-from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.errors import TrainingError
+from mtlv.plan import ModelSpec, Task
+from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.job import Job
+from mtlv.running.saver import Saver
+from mtlv.running.store import UnitRecord
+from mtlv.running.watch import Listeners, Watch, scores_of
 
 if TYPE_CHECKING:
     import torch
 
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
-    from mtlv.settings.schema import Settings
-
-
-@dataclass(frozen=True)
-class Job:
-    """A unit with the settings of its suite member and its fold; `name` is what people read."""
-
-    unit: Unit
-    settings: Settings
-    fold: Fold
-    name: str = ""
-
-    @property
-    def documents(self) -> int:
-        """Documents times epochs, the work to do."""
-        return len(self.fold.train) * self.settings.training.epochs
-
-
-@dataclass(frozen=True)
-class Listeners:
-    """Who hears of a unit in training.
-
-    Args:
-        observer: shows it.
-        on_epoch: gets each epoch as it ends, with the scores of the validation part after it.
-        timestamp_ms: when an epoch, by number, was told first; see `mtlv.running.ledger`.
-    """
-
-    observer: Observer
-    on_epoch: Callable[[EpochRecord, Scores], None]
-    timestamp_ms: Callable[[int], int]
+    from mtlv.training.state import Trained
 
 
 @dataclass(frozen=True)
@@ -67,24 +37,26 @@ class Material:
 
 
 def train_unit(
-    job: Job, material: Material, listeners: Listeners
+    job: Job, material: Material, listeners: Listeners, checkpoints: Checkpoints
 ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
     """Train, validate and test one unit; returns its record and the weights that were kept.
 
+    Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
+    but the times then equals what comes without an interruption, bit for bit.
+
     Raises:
-        TrainingError: the loss is not finite.
+        TrainingError: a loss is not finite.
+        TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the device asked for is not there.
     """
     import torch
 
-    from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import resolve_device
     from mtlv.training.predict import predict
 
-    begun = time.perf_counter()
-    settings, unit = job.settings.training, job.unit
-    device, precision = resolve_device(settings.device), str(unit.train["precision"])
+    unit = job.unit
+    device = resolve_device(job.settings.training.device)
     documents = _documents(material, unit.model)
     if device.type == "cpu":
         keep_freed_memory()
@@ -94,35 +66,55 @@ def train_unit(
         torch.manual_seed(unit.draw_seed("dropout"))
         model = _build(job, material).to(device)
         training = documents(job.fold.train)
-        order_seed = unit.draw_seed("order")
-        parts = _optimisation(job, model, len(training))
-        watch = _Watch(job, model, documents(job.fold.validation), material.corpus, listeners)
-        train(
-            model,
-            lambda epoch: training.training(settings.batch_size, seed=order_seed, epoch=epoch),
-            **parts,
-            epochs=settings.epochs,
-            precision=precision,
-            accumulation=settings.accumulation,
-            clip_norm=settings.clip_norm,
-            hooks=[watch],
-        )
+        trained, objective = _optimisation(job, model, len(training))
+        watch = Watch(job, model, documents(job.fold.validation), material.corpus, listeners)
+        saver = Saver(job, trained, watch, checkpoints)
+        _train(job, training, objective, saver, material.corpus)
     chosen = watch.restore()
-    outputs = predict(model, documents(job.fold.test), precision=precision)
+    outputs = predict(model, documents(job.fold.test), precision=str(unit.train["precision"]))
     record = UnitRecord(
         key=unit.key,
         epochs=tuple(watch.records),
         chosen_epoch=chosen,
         train_seconds=sum(epoch.seconds for epoch in watch.records),
-        total_seconds=time.perf_counter() - begun,
+        total_seconds=saver.seconds,
         parameters=sum(p.numel() for p in model.parameters()),
         peak_memory_mb=_peak_memory_mb(device),
         device=_device_name(device),
-        validation=_scores(job, material.corpus, "validation", watch.outputs(chosen)),
-        test=_scores(job, material.corpus, "test", outputs),
+        validation=scores_of(job, material.corpus, "validation", watch.outputs(chosen)),
+        test=scores_of(job, material.corpus, "test", outputs),
         curve=np.stack(watch.curve),
     )
     return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+
+
+def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus) -> None:
+    from mtlv.training.finite import LossError
+    from mtlv.training.loop import train
+
+    settings, order_seed = job.settings.training, job.unit.draw_seed("order")
+    try:
+        train(
+            saver.trained,
+            lambda epoch: training.training(settings.batch_size, seed=order_seed, epoch=epoch),
+            objective=objective,
+            epochs=settings.epochs,
+            precision=str(job.unit.train["precision"]),
+            accumulation=settings.accumulation,
+            clip_norm=settings.clip_norm,
+            hooks=[saver.watch, saver],
+            progress=saver.go_on(),
+        )
+    except LossError as error:
+        step, ids = error.batch // settings.accumulation, (corpus.ids[i] for i in error.index)
+        raise TrainingError(
+            f"`{job.name}`: the training loss is not finite in step {step + 1} of epoch {error.epoch + 1}",
+            got=error.loss,
+            then="lower `training.learning_rate`, or set `training.precision: fp32`; the batch's documents are "
+            + ", ".join(ids),
+        ) from error
+    finally:
+        saver.checkpoints.close()
 
 
 def _documents(material: Material, model: ModelSpec) -> Callable[[NDArray[np.int64]], Any]:
@@ -149,9 +141,10 @@ def _tasks(corpus: Corpus) -> dict[str, Task]:
     return {task.name: task for task in corpus.tasks}
 
 
-def _optimisation(job: Job, model: Any, documents: int) -> dict[str, Any]:
+def _optimisation(job: Job, model: Any, documents: int) -> tuple[Trained, Any]:
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import Trained
 
     settings = job.settings.training
     batches = -(-documents // settings.batch_size)
@@ -163,77 +156,9 @@ def _optimisation(job: Job, model: Any, documents: int) -> dict[str, Any]:
         combine=settings.head_loss,
         head_weights=settings.head_weights,
     )
-    return {
-        "objective": objective.to(next(model.parameters()).device),
-        "optimizer": optimizer,
-        "scheduler": schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup),
-    }
-
-
-class _Watch(Hook):
-    """Validates after each epoch, keeps the best weights where asked, and tells the listeners."""
-
-    def __init__(self, job: Job, model: Any, validation: Any, corpus: Corpus, listeners: Listeners) -> None:
-        self.job, self.model, self.validation, self.corpus = job, model, validation, corpus
-        self.listeners = listeners
-        self.records: list[EpochRecord] = []
-        self.curve: list[NDArray[np.float32]] = []
-        self.best: tuple[int, dict[str, torch.Tensor]] | None = None
-        targets = [validation.targets[task][validation.index] for task in job.unit.model.tasks]
-        self._targets = np.stack(targets, axis=1)  # [n, T]
-
-    def on_batch(self, documents: int) -> None:
-        self.listeners.observer.batch(documents)
-
-    def on_epoch(self, losses: EpochLosses) -> None:
-        from mtlv.training.predict import predict
-
-        outputs = predict(self.model, self.validation, precision=str(self.job.unit.train["precision"]))
-        self.curve.append(np.stack([outputs[task] for task in self.job.unit.model.tasks], axis=1))
-        when = self.listeners.timestamp_ms(losses.epoch)
-        record = EpochRecord(**vars(losses), timestamp_ms=when)
-        self.records.append(record)
-        self._keep_best()
-        scores = _scores(self.job, self.corpus, "validation", self.outputs(losses.epoch))
-        self.listeners.on_epoch(record, scores)
-        self.listeners.observer.epoch(
-            self.job.name,
-            losses.epoch + 1,
-            self.job.settings.training.epochs,
-            losses.loss,
-            {"AP": macro_average_precision(self.curve[-1], self._targets)},
-            losses.documents / losses.seconds,
-        )
-
-    def _keep_best(self) -> None:
-        settings, now = self.job.settings.training, len(self.curve) - 1
-        if settings.select != "best":
-            return
-        if self.best is None or better(
-            self.curve[now], self.curve[self.best[0]], self._targets, settings.select_by
-        ):
-            self.best = (now, {name: t.detach().clone() for name, t in self.model.state_dict().items()})
-
-    def restore(self) -> int:
-        """Put the chosen epoch's weights back and return its number."""
-        if self.best is None:
-            return len(self.records) - 1
-        epoch, weights = self.best
-        self.model.load_state_dict(weights)
-        return epoch
-
-    def outputs(self, epoch: int) -> dict[str, NDArray[np.float32]]:
-        """Validation scores of `epoch` by task."""
-        return {task: self.curve[epoch][:, i] for i, task in enumerate(self.job.unit.model.tasks)}
-
-
-def _scores(job: Job, corpus: Corpus, split: str, outputs: dict[str, NDArray[np.float32]]) -> Scores:
-    index = getattr(job.fold, split)
-    tasks = {
-        name: TaskScores(values, np.asarray(corpus.targets[name])[index], np.ones(len(index), bool))
-        for name, values in outputs.items()
-    }
-    return Scores((job.unit.key,), split, tuple(corpus.ids[i] for i in index), tasks)
+    scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
+    trained = Trained(model, optimizer, scheduler)
+    return trained, objective.to(trained.device)
 
 
 def _peak_memory_mb(device: torch.device) -> float:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mtlv.training.state import Progress
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,9 @@ class Hook:
 
     def on_batch(self, documents: int) -> None:
         """After each batch: how many documents it held. Must not wait for the device."""
+
+    def on_step(self, progress: Progress) -> None:
+        """After each optimizer step, the only place where training can be gone on with later."""
 
     def on_epoch(self, losses: EpochLosses) -> None:
         """After each epoch; the model may be used for prediction here."""

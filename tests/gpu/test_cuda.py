@@ -20,6 +20,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.predict import predict
+from mtlv.training.state import Trained
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -47,12 +48,11 @@ def trained(device: torch.device, precision: str) -> tuple[list[float], np.ndarr
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=0.0
     ).to(device)
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
+    scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
-        model,
+        Trained(model, optimizer, scheduler),
         lambda epoch: documents.training(16, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(device),
-        optimizer=optimizer,
-        scheduler=schedule(optimizer, "linear", steps=30, warmup=0.1),
         epochs=3,
         precision=precision,
         hooks=[losses],

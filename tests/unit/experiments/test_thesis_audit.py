@@ -16,7 +16,9 @@ from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.observer import Observer
-from mtlv.running.train_unit import Listeners, train_unit
+from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.train_unit import train_unit
+from mtlv.running.watch import Listeners
 from mtlv.settings import Suite, load_suite
 from mtlv.training.embed import embed_texts
 
@@ -94,9 +96,12 @@ def job_of(audit: Audit) -> Callable:
 
 
 @pytest.mark.parametrize("row", ["mtl", "gmhl", "gmtl-names"])
-def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: str) -> None:
+def test_without_defects_the_scores_are_the_packages_own(
+    job_of: Callable, row: str, tmp_path: Path
+) -> None:
     job, material = job_of(row)
-    record, _ = train_unit(job, material, Listeners(Observer(), lambda *_: None, lambda _: 0))
+    listeners = Listeners(Observer(), lambda *_: None, lambda _: 0)
+    record, _ = train_unit(job, material, listeners, Checkpoints(tmp_path / "checkpoints"))
     ours = audit_training.train_with(job, material, Defects())
     for own, theirs in ((ours.validation, record.validation), (ours.test, record.test)):
         assert own.ids == theirs.ids

@@ -1,0 +1,121 @@
+"""Where training stands, as tensors and numbers: taken between two optimizer steps, put back bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mtlv.models.multitask import MultiTaskModel
+
+
+@dataclass
+class Progress:
+    """What of an epoch is done; the loop counts it on.
+
+    Args:
+        epoch: from 0.
+        step: optimizer steps of all epochs.
+        batches: of this epoch.
+        documents: of this epoch.
+        seconds: of this epoch, spent before the loop was last entered.
+        losses: objective of each batch of this epoch, on the device.
+        heads: [heads] losses of each batch, on the device.
+        indices: documents [B] of each batch; not kept, the batches before are known to be good.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    batches: int = 0
+    documents: int = 0
+    seconds: float = 0.0
+    losses: list[torch.Tensor] = field(default_factory=list)
+    heads: list[torch.Tensor] = field(default_factory=list)
+    indices: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def count(self, loss: torch.Tensor, heads: torch.Tensor, index: NDArray[np.int64]) -> None:
+        """A batch is done. Values stay on the device: reading them here would wait for it."""
+        self.losses.append(loss)
+        self.heads.append(heads)
+        self.indices.append(index)
+        self.documents += len(index)
+        self.batches += 1
+
+    def next_epoch(self) -> Progress:
+        return Progress(self.epoch + 1, self.step)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training changes.
+
+    Args:
+        model: on its device.
+        optimizer: of its parameters.
+        scheduler: of the optimizer.
+    """
+
+    model: MultiTaskModel
+    optimizer: torch.optim.Optimizer
+    scheduler: torch.optim.lr_scheduler.LRScheduler
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def take(self, progress: Progress) -> dict[str, Any]:
+        """Copies in main memory of all that the rest of training depends on."""
+        return {
+            "model": _copied(self.model.state_dict()),
+            "optimizer": _copied(self.optimizer.state_dict()),
+            "scheduler": _copied(self.scheduler.state_dict()),
+            "random": _copied(_random(self.device)),
+            "progress": {
+                "epoch": progress.epoch,
+                "step": progress.step,
+                "batches": progress.batches,
+                "documents": progress.documents,
+                "seconds": progress.seconds,
+                "losses": _copied(progress.losses),
+                "heads": _copied(progress.heads),
+            },
+        }
+
+    def put_back(self, state: Mapping[str, Any]) -> Progress:
+        """Go on from what `take` gave: on the same kind of device the rest is the same, bit for bit.
+
+        Raises:
+            KeyError, ValueError, RuntimeError: it is not of this model.
+        """
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(dict(state["scheduler"]))
+        torch.set_rng_state(state["random"]["cpu"])
+        if self.device.type == "cuda" and "cuda" in state["random"]:
+            torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
+        progress = Progress(**state["progress"])
+        progress.losses = [loss.to(self.device) for loss in progress.losses]
+        progress.heads = [heads.to(self.device) for heads in progress.heads]
+        return progress
+
+
+def _random(device: torch.device) -> dict[str, torch.Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _copied(tree: Any) -> Any:
+    """The same with every tensor as a copy of its own in main memory."""
+    if isinstance(tree, torch.Tensor):
+        return tree.detach().to("cpu", copy=True)
+    if isinstance(tree, Mapping):
+        return {key: _copied(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [_copied(value) for value in tree]
+    return tree

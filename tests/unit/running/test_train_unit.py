@@ -1,0 +1,159 @@
+"""A unit that is interrupted and goes on, against one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mtlv.errors import TrainingError
+from mtlv.running.checkpoints import ENDING, Checkpoints
+from mtlv.running.job import Job
+from mtlv.running.observer import Observer
+from mtlv.running.resolve import resolve
+from mtlv.running.saver import Saver
+from mtlv.running.store import EpochRecord, UnitRecord
+from mtlv.running.train_unit import Material, train_unit
+from mtlv.running.watch import Listeners
+from mtlv.running.workbench import Workbench
+from mtlv.training.state import Progress
+
+EPOCHS = 3
+MATTER = ("training.epochs=3", "encoder.dropout=0.2", "store.checkpoint_steps=1", "training.batch_size=8")
+VARIANTS = [
+    ("architecture=mtl",),
+    ("architecture=gmhl", "training.select=best", "training.head_loss=loss_proportional"),
+    ("architecture=mtl", "training.accumulation=2", "training.schedule=constant", "training.warmup=0"),
+]
+
+
+Result = tuple[UnitRecord, dict[str, torch.Tensor]]
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+@dataclass
+class Heard(Observer):
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@dataclass
+class Unit:
+    """A unit that can be trained again and again."""
+
+    job: Job
+    material: Material
+
+    def train(
+        self, folder: Path, observer: Observer | None = None
+    ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
+        listeners = Listeners(observer or Observer(), lambda *_: None, lambda epoch: epoch)
+        return train_unit(self.job, self.material, listeners, Checkpoints(folder))
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda variant: variant[0])
+def unit(request: pytest.FixtureRequest, suite: Callable, table: Callable) -> Unit:
+    return unit_of(suite(table("t"), *MATTER, *request.param))
+
+
+def unit_of(suite) -> Unit:
+    bench = Workbench()
+    member = resolve(bench, suite.members[0])
+    return Unit(member.children[0].jobs[0], bench.material(member.member.settings))
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends after this step, once its checkpoint is on disk."""
+    real = Saver.on_step
+
+    def on_step(self: Saver, progress: Progress) -> None:
+        real(self, progress)
+        if progress.step == step:
+            self.checkpoints.wait()
+            raise Killed
+
+    monkeypatch.setattr(Saver, "on_step", on_step)
+
+
+def timeless(epochs: tuple[EpochRecord, ...]) -> list[EpochRecord]:
+    return [replace(epoch, seconds=0.0) for epoch in epochs]
+
+
+def assert_same(one: Result, other: Result) -> None:
+    """Bit for bit, times apart."""
+    (record, weights), (expected, expected_weights) = one, other
+    assert timeless(record.epochs) == timeless(expected.epochs)
+    assert record.chosen_epoch == expected.chosen_epoch
+    np.testing.assert_array_equal(record.curve, expected.curve)
+    for part in ("validation", "test"):
+        for name, task in getattr(expected, part).tasks.items():
+            np.testing.assert_array_equal(getattr(record, part).tasks[name].outputs, task.outputs)
+    assert weights.keys() == expected_weights.keys()
+    assert all(torch.equal(weights[name], expected_weights[name]) for name in weights)
+
+
+def test_an_interrupted_unit_ends_as_an_undisturbed_one(
+    unit: Unit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = unit.train(tmp_path / "undisturbed")
+    batches = -(-len(unit.job.fold.train) // 8)
+    steps = -(-batches // unit.job.settings.training.accumulation)
+    for step in (steps - 1, steps, EPOCHS * steps):
+        folder, heard = tmp_path / str(step), Heard()
+        with monkeypatch.context() as patch:
+            killed_at(step, patch)
+            with pytest.raises(Killed):
+                unit.train(folder)
+        assert_same(unit.train(folder, heard), undisturbed)
+        assert f"goes on after step {step}," in heard.notes[0]
+        assert not heard.warnings
+
+
+def test_a_unit_that_is_interrupted_thrice(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    undisturbed = unit.train(tmp_path / "undisturbed")
+    for step in (2, 3, 9):
+        with monkeypatch.context() as patch:
+            killed_at(step, patch)
+            with pytest.raises(Killed):
+                unit.train(tmp_path / "unit")
+    last = max((tmp_path / "unit").glob(f"*{ENDING}"))
+    last.write_bytes(last.read_bytes()[:-100])
+    heard = Heard()
+    assert_same(unit.train(tmp_path / "unit", heard), undisturbed)
+    assert "cut short" in heard.warnings[0]
+    assert "goes on after step 8," in heard.notes[0]
+
+
+def test_a_loss_that_is_not_finite_names_the_step_and_the_documents(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    real, seen = Progress.count, []
+
+    def count(self: Progress, loss: torch.Tensor, heads: torch.Tensor, index: np.ndarray) -> None:
+        seen.append(index)
+        real(self, loss * (torch.nan if len(seen) == 7 else 1), heads, index)
+
+    monkeypatch.setattr(Progress, "count", count)
+    with pytest.raises(TrainingError) as raised:
+        unit.train(tmp_path)
+    ids = ", ".join(unit.material.corpus.ids[i] for i in seen[6])
+    assert "not finite in step 2 of epoch 2" in str(raised.value)
+    assert ids in str(raised.value)
+    assert [path.name for path in sorted(tmp_path.glob(f"*{ENDING}"))][-1] == f"000000006{ENDING}"
