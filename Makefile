@@ -61,7 +61,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 	@echo "What was run: config/quickstart.yml. A table of your own: config/table.yml"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
-	$(ONE_THREAD) $(BIN)/python -m pytest -q
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/.lint  ## Style, format, types.
 	$(BIN)/ruff check .
