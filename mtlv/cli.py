@@ -32,8 +32,8 @@ Command = Callable[[argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code.
 
-    0: done. 1: nobody reads the output, or MLflow's server ended. 2: an error of the user's. 130: Ctrl-C.
-    143: SIGTERM.
+    0: done. 1: a member of a suite failed, nobody reads the output, or MLflow's server ended. 2: an error of
+    the user's. 130: Ctrl-C. 143: SIGTERM.
     """
     gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
     for stream in (sys.stdout, sys.stderr):
@@ -119,7 +119,9 @@ def _run(args: argparse.Namespace) -> int:
     if result.rows:
         table(_console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     _say(*result.where)
-    return OK
+    for problem in result.failed:
+        _complain(problem)
+    return FAILED if result.failed else OK
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from mtlv.data.batches import Batch, Documents
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Scores, Task, TaskScores
-from mtlv.running.train_unit import Job, Material
+from mtlv.running.job import Job
+from mtlv.running.train_unit import Material
 from mtlv.seeding import content_key
+from mtlv.training import state
 from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
@@ -96,14 +98,12 @@ def train_with(job: Job, material: Material, defects: Defects) -> Trained:
             weight_decay=settings.weight_decay,
         )
         updates = ceil(ceil(len(training) / settings.batch_size) / settings.accumulation)
+        steps = updates * settings.epochs
+        scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
         train(
-            model,
+            state.Trained(model, optimizer, scheduler),
             lambda epoch: batches(training, material, job, order=defects.order, epoch=epoch),
             objective=_objective(job).to(device),
-            optimizer=optimizer,
-            scheduler=schedule(
-                optimizer, settings.schedule, steps=updates * settings.epochs, warmup=settings.warmup
-            ),
             epochs=settings.epochs,
             precision=precision,
             accumulation=settings.accumulation,

@@ -87,7 +87,7 @@ class Checkpoints:
             raise TrackingError(
                 f"a checkpoint of {size:.0f} MB cannot be written to {self.folder}",
                 got=error.strerror or error,
-                then=f"free {(KEPT + 1) * size:.0f} MB there and start again: it goes on from the last checkpoint",
+                then=f"free {(KEPT + 1) * size:.0f} MB there and start again: it goes on from the one before",
             ) from error
         for old in sorted(self.folder.glob(f"*{ENDING}"))[:-KEPT]:
             old.unlink(missing_ok=True)

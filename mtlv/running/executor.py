@@ -1,13 +1,16 @@
-"""Who runs units. This one runs them here, one after another."""
+"""Who runs units. This one runs them here, one after another, beside other processes on the same store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from mtlv.plan import Scores
 from mtlv.running.job import Job
+from mtlv.running.locks import held, holder
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.train_unit import train_unit
@@ -15,6 +18,7 @@ from mtlv.running.watch import Listeners
 from mtlv.running.workbench import Workbench
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
+PAUSE = 1.0  # seconds between looks at a unit on which another process works
 
 
 class Executor(Protocol):
@@ -26,22 +30,59 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Trains in this process."""
+    """Trains in this process. While another works on the wanted unit, it trains later ones.
 
-    def __init__(self, bench: Workbench, store: Store, observer: Observer) -> None:
-        self.bench, self.store, self.observer = bench, store, observer
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        jobs: all units of the suite, in their order.
+    """
+
+    def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
+        self.bench, self.store, self.observer, self.jobs = bench, store, observer, jobs
+        self._ahead: set[str] = set()  # keys of units that were trained before it was their turn
 
     def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
-        key = job.unit.key
-        if self.store.has(key):
-            record = self.store.load(key)
+        said = False
+        while not self.store.has(job.unit.key):
+            record = self._try(job, index, on_epoch)
+            if record is not None:
+                return record
+            if not said:
+                said = True
+                self.observer.note(
+                    f"{job.name}: {holder(self._lock(job))} works on it; others go on meanwhile"
+                )
+            if not self._help(index):
+                time.sleep(PAUSE)
+        if job.unit.key not in self._ahead:
             self.observer.unit_ended(job.name, True, job.documents)
-            return record
-        self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
-        listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
-        checkpoints = self.store.checkpoints(key)
-        record, weights = train_unit(job, self.bench.material(job.settings), listeners, checkpoints)
-        self.store.save(record, weights if job.settings.store.keep_weights else None)
-        checkpoints.remove()
+        return self.store.load(job.unit.key)
+
+    def _try(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord | None:
+        """Train a unit, unless another process works on it or has just ended it."""
+        key = job.unit.key
+        with held(self._lock(job)) as mine:
+            if not mine or self.store.has(key):
+                return None
+            self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
+            listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
+            checkpoints = self.store.checkpoints(key)
+            record, weights = train_unit(job, self.bench.material(job.settings), listeners, checkpoints)
+            self.store.save(record, weights if job.settings.store.keep_weights else None)
+            checkpoints.remove()
         self.observer.unit_ended(job.name, False, job.documents)
         return record
+
+    def _help(self, index: int) -> bool:
+        """Train the next unit on which nobody works; its epochs are told when it is its turn."""
+        for later, job in enumerate(self.jobs[index:], index + 1):
+            key = job.unit.key
+            if not self.store.has(key) and self._try(job, later, lambda *_: None) is not None:
+                self._ahead.add(key)
+                return True
+        return False
+
+    def _lock(self, job: Job) -> Path:
+        return self.store.root / "locks" / f"{job.unit.key}.lock"

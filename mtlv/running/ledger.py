@@ -11,11 +11,11 @@ from pathlib import Path
 class Ledger:
     """Append-only files of first timestamps, one per unit key.
 
-    A tracker keeps a point twice if it comes with another timestamp or value. An interrupted unit goes on from
-    its last checkpoint, maybe some epochs back: with the timestamps of here, and the same values on the same kind
-    of processor and number of threads, its points are the ones already told. Where arithmetic is not deterministic (a GPU,
-    another number of threads), the epochs before the interruption stand twice, and the two values differ in
-    their last digits.
+    A tracker keeps a point twice if it comes with another timestamp or value. An interrupted unit goes on
+    from its last checkpoint, maybe some epochs back: with the timestamps of here, and the same values on the
+    same kind of processor and number of threads, its points are the ones already told. Where arithmetic is
+    not deterministic (a GPU, another number of threads), the epochs after the checkpoint stand twice, and the
+    two values differ in their last digits.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.compare.palette import RUNS
 from mtlv.compare.table import as_text
-from mtlv.errors import MtlvError
+from mtlv.errors import MtlvError, TrainingError
 from mtlv.running.check import check_suite
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
@@ -40,12 +40,14 @@ class SuiteResult:
         header: titles of the table's columns.
         rows: the table, as text.
         where: lines that say where to look.
+        failed: why members have no result, a line each; their runs are marked FAILED.
     """
 
     members: tuple[MemberResult, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     where: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 def open_tracker(settings: Settings) -> Tracker:
@@ -82,9 +84,10 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     with Progress(store.root, _state(suite, resolved)) as progress:
         together = Together(progress, observer)
         models = ModelKeeper(tracker, bench, store, together)
-        session = Session(tracker, LocalExecutor(bench, store, together), together, models)
-        results = _run_members(session, bench, resolved)
-    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, tracker))
+        jobs = [job for member in resolved for job in member.jobs]
+        session = Session(tracker, LocalExecutor(bench, store, together, jobs), together, models)
+        results, failed = _run_members(session, bench, resolved)
+    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, tracker), failed)
 
 
 def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
@@ -95,17 +98,21 @@ def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
 
 def _run_members(
     session: Session, bench: Workbench, resolved: Sequence[Resolved]
-) -> tuple[MemberResult, ...]:
+) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
+    """Results, and what is wrong with members that could not be trained to their end."""
     jobs = [job for member in resolved for job in member.jobs]
     session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-    results = tuple(
-        run_member(session, member, bench.corpus(member.member.settings.data), colour)
-        for member, colour in zip(resolved, cycle(RUNS), strict=False)
-    )
+    results, failed = [], []
+    for member, colour in zip(resolved, cycle(RUNS), strict=False):
+        try:
+            results.append(run_member(session, member, bench.corpus(member.member.settings.data), colour))
+        except TrainingError as error:
+            failed.append(str(error))
+            session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
     if len(results) > 1:
         with session.run(comparison_spec(results)) as run:
             write_comparison(session.tracker, run, results)
-    return results
+    return tuple(results), tuple(failed)
 
 
 def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:

@@ -107,11 +107,11 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
         )
     except LossError as error:
         step, ids = error.batch // settings.accumulation, (corpus.ids[i] for i in error.index)
+        where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
-            f"`{job.name}`: the training loss is not finite in step {step + 1} of epoch {error.epoch + 1}",
+            f"`{job.name}`: the training loss is not finite in {where}",
             got=error.loss,
-            then="lower `training.learning_rate`, or set `training.precision: fp32`; the batch's documents are "
-            + ", ".join(ids),
+            then="lower `training.learning_rate`, or set `training.precision: fp32`",
         ) from error
     finally:
         saver.checkpoints.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -28,13 +30,14 @@ def mean_loss(progress: Progress) -> float:
     """Mean loss of the epoch's batches so far; waits for the device.
 
     Raises:
-        LossError: one is not finite.
+        LossError: one is not finite, or their mean is not.
     """
     losses = torch.stack(progress.losses)
-    finite = torch.isfinite(losses)
-    if not finite.all():
-        batch = int((~finite).nonzero()[0])
-        # Those before the loop was entered were found finite when they were written down.
-        index = progress.indices[batch - (len(losses) - len(progress.indices))]
+    mean = float(losses.mean())
+    if not math.isfinite(mean):
+        wrong = (~torch.isfinite(losses)).nonzero()
+        batch = int(wrong[0] if len(wrong) else losses.abs().argmax())  # finite losses can add up to infinity
+        place = batch - (len(losses) - len(progress.indices))  # of those since the loop was entered
+        index = progress.indices[place] if place >= 0 else np.zeros(0, np.int64)
         raise LossError(progress.epoch, batch, float(losses[batch]), index)
-    return float(losses.mean())
+    return mean

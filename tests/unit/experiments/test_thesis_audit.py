@@ -15,8 +15,8 @@ import pytest
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
 from mtlv.plan import Scores, TaskScores
-from mtlv.running.observer import Observer
 from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.observer import Observer
 from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
 from mtlv.settings import Suite, load_suite
@@ -96,9 +96,7 @@ def job_of(audit: Audit) -> Callable:
 
 
 @pytest.mark.parametrize("row", ["mtl", "gmhl", "gmtl-names"])
-def test_without_defects_the_scores_are_the_packages_own(
-    job_of: Callable, row: str, tmp_path: Path
-) -> None:
+def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: str, tmp_path: Path) -> None:
     job, material = job_of(row)
     listeners = Listeners(Observer(), lambda *_: None, lambda _: 0)
     record, _ = train_unit(job, material, listeners, Checkpoints(tmp_path / "checkpoints"))

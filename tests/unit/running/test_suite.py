@@ -50,7 +50,7 @@ def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tm
         kept = Store(tmp_path / store)
         bench = Workbench(kept)
         jobs = [job for member in made.members for job in resolve(bench, member).jobs]
-        executor = LocalExecutor(bench, kept, Observer())
+        executor = LocalExecutor(bench, kept, Observer(), jobs)
         for index, job in enumerate(reversed(jobs) if backwards else jobs):
             executor.run(job, index, lambda *_: None)
     assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
