@@ -73,6 +73,10 @@ class TrackingError(MtlvError):
     """A tracking or result store that cannot be reached or written."""
 
 
+class RefusedError(TrackingError):
+    """What a tracking store refuses for good: to ask again changes nothing before somebody acts."""
+
+
 class TrainingError(MtlvError):
     """A unit that cannot go on training, such as a loss that is not finite."""
 

@@ -11,6 +11,7 @@ from mtlv.running.data_parts import fold_parts
 from mtlv.running.model_files import describe, encoder_files, lay_out
 from mtlv.running.record import last_timestamp, own_params, params
 from mtlv.tracking import Metric, TrackedModel
+from mtlv.tracking.tracker import RUN_ID
 
 if TYPE_CHECKING:
     from mtlv.running.observer import Observer
@@ -79,7 +80,7 @@ class ModelKeeper:
         tasks = self.bench.corpus(settings.data).tasks
         description = describe(child, found, tasks, files.tokenizer, resolved)
         model = lay_out(description, child, files, there)
-        model = replace(model, description=_words(run, description, why))
+        model = replace(model, description=_words(description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
 
     def _with_figures(
@@ -105,16 +106,16 @@ class ModelKeeper:
             self.observer.note(text)
 
 
-def _words(run: str, description: Description, why: str) -> str:
+def _words(description: Description, why: str) -> str:
     """What a model's page says."""
     count = len(description.networks)
     networks = "one network" if count == 1 else f"{count} networks as one model"
     return (
         f"`{description.origin}`: {networks}. {why}It takes texts and gives each task's probability and "
         "decision at the threshold fitted on validation.\n\n"
-        f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{run}/model")\n'
+        f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
         'model.predict(["some text"])\n```\n\n'
-        f'or `mtlv predict {run} "some text"`'
+        f'or `mtlv predict {RUN_ID} "some text"`'
     )
 
 

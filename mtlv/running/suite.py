@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -12,6 +13,7 @@ from mtlv.compare.palette import RUNS
 from mtlv.compare.table import as_text
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.running.check import check_suite
+from mtlv.running.delivery import Delivery, deliver, store_answers
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
 from mtlv.running.keep_models import ModelKeeper
@@ -25,10 +27,9 @@ from mtlv.running.store import Store
 from mtlv.running.suite_summary import comparison_spec, write_comparison
 from mtlv.running.workbench import Workbench
 from mtlv.tracking import DEFAULT_URI, Tracker
-from mtlv.tracking.mlflow_access import check_access
 
 if TYPE_CHECKING:
-    from mtlv.settings import Settings, Suite
+    from mtlv.settings import Suite
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,6 @@ class SuiteResult:
     failed: tuple[str, ...] = ()
 
 
-def open_tracker(settings: Settings) -> Tracker:
-    """The tracker of a member; the only place where MLflow is chosen."""
-    from mtlv.tracking.mlflow_tracker import MlflowTracker
-
-    return MlflowTracker(settings.tracking.uri, settings.experiment)
-
-
 def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) -> SuiteResult:
     """Run every member of a suite; finished units are taken from the store.
 
@@ -65,7 +59,7 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     Args:
         suite: checked settings.
         observer: hears of progress.
-        tracker: where to write; None opens the MLflow store of the settings.
+        tracker: where to write; None writes to a journal, which is delivered to the settings' MLflow store.
 
     Raises:
         MtlvError: what a user can put right.
@@ -73,21 +67,21 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     """
     check_suite(suite)
     settings = suite.members[0].settings
-    if tracker is None:
-        check_access(settings.tracking.uri or DEFAULT_URI)
+    answers = tracker is None and store_answers(settings.tracking.uri or DEFAULT_URI, observer.warn)
     store = Store(Path(settings.store.uri))
     bench = Workbench(store)
     resolved = _resolve_all(bench, suite)
     _tell_notes(resolved, bench, observer)
-    tracker = tracker or open_tracker(settings)
-    _describe(tracker, resolved)
-    with Progress(store.root, _state(suite, resolved)) as progress:
+    given = nullcontext(Delivery(tracker)) if tracker else deliver(settings, observer, answers=answers)
+    with given as delivery, Progress(store.root, _state(suite, resolved)) as progress:
+        tracker = delivery.tracker
+        _describe(tracker, resolved)
         together = Together(progress, observer)
         models = ModelKeeper(tracker, bench, store, together)
         jobs = [job for member in resolved for job in member.jobs]
         session = Session(tracker, LocalExecutor(bench, store, together, jobs), together, models)
         results, failed = _run_members(session, bench, resolved)
-    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, tracker), failed)
+    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, delivery), failed)
 
 
 def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
@@ -123,13 +117,14 @@ def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 
 
-def _where_to_look(suite: Suite, tracker: Tracker) -> tuple[str, ...]:
-    from mtlv.tracking.address import SERVERS, compare_url, scheme
+def _where_to_look(suite: Suite, delivery: Delivery) -> tuple[str, ...]:
+    from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
 
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVERS:
-        page = str(getattr(tracker, "page", uri))
-        return f"The runs are at {page}", f"Side by side: {compare_url(page)}"
+        page = delivery.page(masked(uri))
+        beside = (f"Side by side: {compare_url(page)}",) if "#" in page else ()
+        return f"The runs are at {page}", *beside
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 

@@ -132,6 +132,7 @@ class Evaluation(Section):
 class Tracking(Section):
     uri: MaybeText
     models: Literal["all", "best", "none"]
+    flush_seconds: Annotated[float, Field(ge=0, le=86400, description="a number from 0 to 86400")]
 
 
 class Store(Section):

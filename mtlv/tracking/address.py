@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mtlv.errors import TrackingError
+from mtlv.errors import RefusedError, TrackingError
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"
@@ -20,14 +20,15 @@ PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
 VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
 WAIT = 10  # seconds for a database server to answer
+MASK = "***"
 SECRET = r"(?i)([?&;](?:user|password|passwd|pwd|token|access_token|secret|odbc_connect)=)[^&;\s'\"]+"
 LOCK_WAIT = 20  # seconds for another writer of the SQLite file
 
 
 def masked(text: object) -> str:
     """`text` with the user and password of every address as `***`, also where they stand in its query."""
-    text = re.sub(r"(://)[^\s'\"/][^\s'\"]*@", r"\1***@", str(text))
-    return re.sub(SECRET, r"\1***", text)
+    text = re.sub(r"(://)[^\s'\"/][^\s'\"]*@", rf"\1{MASK}@", str(text))
+    return re.sub(SECRET, rf"\1{MASK}", text)
 
 
 def scheme(uri: str) -> str:
@@ -41,10 +42,28 @@ def sqlite_file(uri: str) -> Path | None:
         return None
     path = uri.split("://", 1)[1].split("?", 1)[0].removeprefix("/")
     if path in ("", ":memory:"):
-        raise TrackingError(
+        raise RefusedError(
             "`tracking.uri` is a database in memory, lost at the end", got=uri, allowed=ALLOWED
         )
     return Path(path).absolute()
+
+
+def is_remote(uri: str) -> bool:
+    """Whether it is another program's, which may be away for a while."""
+    return scheme(uri) in (*SERVERS, *PORTS)
+
+
+def kept_address(uri: str) -> str:
+    """`uri` as it may be written down: the file of an SQLite address absolute, no user and no password.
+
+    Two addresses of one store come out equal, whoever the user is.
+    """
+    file = sqlite_file(uri)
+    if file is None:
+        return masked(uri)
+    begin, _, _ = uri.partition("://")
+    query = uri.partition("?")[2]
+    return f"{begin}:///{file.as_posix()}{f'?{query}' if query else ''}"
 
 
 def check_kind(uri: str) -> None:
@@ -55,14 +74,14 @@ def check_kind(uri: str) -> None:
     """
     kind = scheme(uri)
     if kind == "file" or (not kind and uri != "databricks"):
-        raise TrackingError(
+        raise RefusedError(
             "`tracking.uri` is a folder, and MLflow 3.17 refuses folders as a store",
             got=masked(uri),
             allowed=ALLOWED,
             then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` brings old runs over",
         )
     if kind not in ("", "sqlite", "databricks", *SERVERS, *PORTS):
-        raise TrackingError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
+        raise RefusedError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
     sqlite_file(uri)
 
 
@@ -129,7 +148,7 @@ def _check_port(uri: str, port: int) -> None:
         parts = urlsplit(uri)
         host, port = parts.hostname or "localhost", parts.port or port
     except ValueError as error:
-        raise TrackingError("`tracking.uri`", got=masked(uri), allowed=ALLOWED) from error
+        raise RefusedError("`tracking.uri`", got=masked(uri), allowed=ALLOWED) from error
     try:
         socket.create_connection((host, port), timeout=WAIT).close()
     except OSError as error:

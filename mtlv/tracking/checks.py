@@ -8,6 +8,7 @@ import numbers
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from mtlv.errors import TrackingError
 from mtlv.tracking.tracker import Metric, Param
@@ -61,7 +62,7 @@ def check_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 def param_text(value: Param) -> str:
     """`value` as one short line: plain text as it is, anything else as JSON (`null`, `true`, `[1,2]`)."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
+    text = " ".join(text.replace("\0", "").split())  # databases refuse NUL
     return text if len(text) <= LONGEST_PARAM else text[: LONGEST_PARAM - 1] + "…"
 
 
@@ -72,7 +73,7 @@ def check_params(params: Mapping[str, Param]) -> dict[str, str]:
 
 def check_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """Tags with checked keys and texts of at most 8000 characters (MLflow cuts there without a word)."""
-    return {check_key(key, "tag"): str(value)[:LONGEST_TAG] for key, value in tags.items()}
+    return {check_key(key, "tag"): str(value).replace("\0", "")[:LONGEST_TAG] for key, value in tags.items()}
 
 
 def check_name(name: str) -> str:
@@ -87,3 +88,14 @@ def check_name(name: str) -> str:
     if not plain or re.search(r"[?#%\\\x00-\x1f]", name):
         raise TrackingError("an artifact's name", got=name, allowed="a relative path without `? # % \\`")
     return name
+
+
+def check_picture(local: Path) -> Path:
+    """`local` itself, if the image grid takes it.
+
+    Raises:
+        TrackingError: no PNG.
+    """
+    if local.suffix != ".png":
+        raise TrackingError("a picture for the image grid", got=local.name, allowed="a PNG")
+    return local

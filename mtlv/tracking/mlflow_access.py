@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrackingError
+from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import address
 from mtlv.tracking.refusal import refusal
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
+FINAL = frozenset(("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "NOT_IMPLEMENTED"))
+"""Codes of MLflow's own answers that the same request will get again. Not `BAD_REQUEST`: a busy database."""
+FOREIGN = "API request to endpoint"  # how MLflow's client words an answer that MLflow's server did not write
 SETTINGS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -39,6 +43,12 @@ def open_client(uri: str) -> MlflowClient:
 
     # The registry is not used, but MLflow opens it with the client: on the same store, or it makes a file.
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def load_mlflow() -> None:
+    """Import MLflow now: it takes a second, in which a thread that does it later would hold up the others."""
+    with quiet():
+        import mlflow.tracking  # noqa: F401
 
 
 def check_access(uri: str) -> None:
@@ -95,7 +105,9 @@ def store_error(uri: str, error: Exception) -> TrackingError:
         then = f"make a copy of it and run `mlflow db upgrade {where}`"
     else:
         then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
-    return TrackingError(f"the tracking store `{where}` failed: {said[:300]}", then=then)
+    final = getattr(error, "error_code", "") in FINAL and FOREIGN not in str(error)
+    kind = RefusedError if final else TrackingError
+    return kind(f"the tracking store `{where}` failed: {said[:300]}", then=then)
 
 
 @contextmanager
@@ -108,12 +120,39 @@ def quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _no_warnings():
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """No Python warnings: all of them, or in a thread beside others, who want theirs, those of `CHATTY`."""
+    if threading.current_thread() is not threading.main_thread():
+        for name in CHATTY:
+            warnings.filterwarnings("ignore", module=rf"{name.partition('.')[0]}\b")
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def once() -> Iterator[None]:
+    """Let MLflow send each request once: if an answer is lost, it would make what it asks for twice."""
+    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"  # read from the environment at each request
+    before = os.environ.get(name)
+    os.environ[name] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
-from mtlv.tracking.tracker import TrackedModel
+from mtlv.tracking.mlflow_access import guarded, local_folder, once, open_client
+from mtlv.tracking.tracker import RUN_ID, TrackedModel
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -37,13 +37,7 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
     if entity is not None and entity.status == LoggedModelStatus.READY:
         return
     if entity is None:
-        entity = client.create_logged_model(
-            experiment,
-            name=NAME,
-            source_run_id=run,
-            params=check_params(model.settings),
-            tags=SOURCE | check_tags({"mlflow.note.content": model.description}),
-        )
+        entity = _create(client, experiment, run, model)
         _show(client, run, entity)
     elif not _is_shown(client, run, entity):
         _show(client, run, entity)
@@ -57,6 +51,18 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
             client.log_model_artifacts(entity.model_id, name)
     _log_metrics(client, run, entity, model)
     client.finalize_logged_model(entity.model_id, LoggedModelStatus.READY)
+
+
+def _create(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> LoggedModel:
+    note = model.description.replace(RUN_ID, run)
+    with once():
+        return client.create_logged_model(
+            experiment,
+            name=NAME,
+            source_run_id=run,
+            params=check_params(model.settings),
+            tags=SOURCE | check_tags({"mlflow.note.content": note}),
+        )
 
 
 def find_model(client: MlflowClient, experiment: str, run: str) -> LoggedModel | None:

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug
 from mtlv.tracking.address import SERVERS, VIEW, scheme
+from mtlv.tracking.checks import check_picture
 from mtlv.tracking.tracker import DataPart, TableFile
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def keep_image(client: MlflowClient, run: str, local: Path, key: str) -> None:
     They hold a time and an id, which are fixed here, so that the same picture again replaces itself. The
     grid shows the compressed one and opens the other; both are the same, for text has to stay readable.
     """
-    if local.suffix != ".png":
-        raise TrackingError("a picture for the image grid", got=local.name, allowed="a PNG")
+    check_picture(local)
     name = "~".join(map(ascii_slug, key.split("/"))) + "+step+0+timestamp+0+mtlv"
     with TemporaryDirectory() as folder:
         for end in ("", "+compressed"):

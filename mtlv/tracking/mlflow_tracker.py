@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrackingError
+from mtlv.errors import RefusedError, TrackingError
 from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, one_at_a_time, open_client
+from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_client
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
@@ -45,6 +45,7 @@ class MlflowTracker:
         self.experiment = experiment
         address.check_address(self.uri)
         self._ended: dict[str, int] = {}
+        self._made: dict[str, str] = {}
         file = address.sqlite_file(self.uri)
         with self._guarded(), one_at_a_time(file) if file else nullcontext():
             self._client = open_client(self.uri)
@@ -68,7 +69,7 @@ class MlflowTracker:
         with self._guarded():
             run = self._find(uid)
             if run is None:
-                run = self._client.create_run(self.experiment_id, tags=tags, run_name=spec.name)
+                run = self._create(spec, tags)
             else:
                 if run.info.status == "FINISHED":
                     self._ended[run.info.run_id] = run.info.end_time
@@ -131,11 +132,13 @@ class MlflowTracker:
         with self._guarded():
             keep_image(self._client, run, local, key)
 
-    def close(self, run: str, status: Status = "FINISHED") -> None:
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         with self._guarded():
             # A finished run that is told again keeps its time, or its duration would grow.
             end = self._ended.get(run) if status == "FINISHED" else None
-            self._client.set_terminated(run, status, end)
+            self._client.set_terminated(run, status, end or ended_ms or None)
+            if run in self._made:
+                self._drop_twins(run, self._made[run])
 
     def _open_experiment(self, file: Path | None) -> str:
         """Id of the experiment, which is marked as one of training runs (not of traces)."""
@@ -143,7 +146,7 @@ class MlflowTracker:
 
         found = self._client.get_experiment_by_name(self.experiment)
         if found is not None and found.lifecycle_stage == LifecycleStage.DELETED:
-            raise TrackingError(
+            raise RefusedError(
                 f"the experiment `{self.experiment}` was deleted in MLflow",
                 then=f"run `mlflow experiments restore -x {found.experiment_id}`, or set another name",
             )
@@ -155,18 +158,36 @@ class MlflowTracker:
         self._client.set_experiment_tag(identity, "mlflow.experimentKind", "custom_model_development")
         return identity
 
-    def _find(self, uid: str) -> Run | None:
-        """The oldest run of this experiment with the tag `mtlv.uid`, deleted runs left out.
+    def _create(self, spec: RunSpec, tags: Mapping[str, str]) -> Run:
+        with once():
+            run = self._client.create_run(
+                self.experiment_id, spec.began_ms or None, tags=dict(tags), run_name=spec.name
+            )
+        self._made[run.info.run_id] = spec.uid
+        return run
 
-        The oldest, because a repeated `create_run` over a bad line can leave twins behind.
-        """
-        found = self._client.search_runs(
+    def _find(self, uid: str) -> Run | None:
+        """The oldest run of this experiment with the tag `mtlv.uid`, deleted runs left out."""
+        found = self._runs(uid, most=1)
+        return found[0] if found else None
+
+    def _runs(self, uid: str, most: int) -> Sequence[Run]:
+        return self._client.search_runs(
             [self.experiment_id],
             filter_string=f"tags.`mtlv.uid` = '{uid}'",
             order_by=["attributes.start_time ASC"],
-            max_results=1,
+            max_results=most,
         )
-        return found[0] if found else None
+
+    def _drop_twins(self, run: str, uid: str) -> None:
+        """Delete empty runs that a server made of requests to make `run` whose answers were lost.
+
+        A server that hung may work off such a request after the next one.
+        """
+        for twin in self._runs(uid, most=20):
+            empty = not twin.data.metrics and not twin.data.params
+            if twin.info.run_id != run and empty and twin.info.status == "RUNNING":
+                self._client.delete_run(twin.info.run_id)
 
     def _tags(self, spec: RunSpec) -> dict[str, str]:
         shown = {

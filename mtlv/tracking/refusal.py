@@ -6,7 +6,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from mtlv.errors import TrackingError
+from mtlv.errors import RefusedError
 from mtlv.tracking.address import masked
 
 USER, PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
@@ -14,7 +14,7 @@ STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")
 """How MLflow's client words an HTTP status, for its own interface and for artifacts."""
 
 
-def refusal(uri: str, said: str) -> TrackingError | None:
+def refusal(uri: str, said: str) -> RefusedError | None:
     """The error for `said`, the text of what MLflow's client raised; nothing when it is no refusal.
 
     Args:
@@ -28,23 +28,23 @@ def refusal(uri: str, said: str) -> TrackingError | None:
     if found is not None and "401" in found.groups():
         return _unknown(server, uri)
     if "Invalid Host header" in said:
-        return TrackingError(
+        return RefusedError(
             f"{server} does not answer to the name in this address",
             then=f"let its keeper add `{urlsplit(uri).netloc.rpartition('@')[2]}` to its `--allowed-hosts` "
             "(`MTLV_HOSTS` of docker-compose.yml), or use a name that it knows",
         )
     user = _user(uri)
-    return TrackingError(
+    return RefusedError(
         f"{server} does not let {user or 'this user'} do this",
         then="set another `experiment`, or ask who manages this one for the permission EDIT",
     )
 
 
-def _unknown(server: str, uri: str) -> TrackingError:
+def _unknown(server: str, uri: str) -> RefusedError:
     user = _user(uri)
     if user is None:
-        return TrackingError(f"{server} wants a user and a password", then=f"set {USER} and {PASSWORD}")
-    return TrackingError(
+        return RefusedError(f"{server} wants a user and a password", then=f"set {USER} and {PASSWORD}")
+    return RefusedError(
         f"{server} does not know {user} with the password it got", then=f"correct {USER} and {PASSWORD}"
     )
 

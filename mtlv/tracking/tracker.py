@@ -13,6 +13,8 @@ from typing import Literal, Protocol, runtime_checkable
 from mtlv.tracking.views import View
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
+RUN_ID = "{run id}"
+"""Stands for the id of its run in a model's description: the store gives it when it makes the run."""
 Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
 
 
@@ -29,6 +31,7 @@ class RunSpec:
         tags: further tags.
         description: what its page says of it, in Markdown.
         colour: `#RRGGBB` of its lines and bars.
+        began_ms: milliseconds since 1970 when it began; 0 means now.
     """
 
     uid: str
@@ -39,6 +42,7 @@ class RunSpec:
     tags: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
     colour: str = ""
+    began_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class TrackedModel:
         content: which folder in it the code is given.
         outputs: type (`double`, `boolean`) of each column that it gives, by name.
         params: what a caller may set, with the value it has unasked.
-        description: what it is, in Markdown.
+        description: what it is, in Markdown; `RUN_ID` in it becomes its run's id.
         settings: shown with it.
         metrics: its figures, as a run has them already.
         metrics_run: id of that run; None means the model's own.
@@ -162,8 +166,8 @@ class Tracker(Protocol):
     def image(self, run: str, local: Path, key: str) -> None:
         """Show a PNG beside the pictures `key` of other runs."""
 
-    def close(self, run: str, status: Status = "FINISHED") -> None:
-        """End the run."""
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
+        """End the run, at that time (milliseconds since 1970; 0 means now)."""
 
 
 class NullTracker:
@@ -202,5 +206,5 @@ class NullTracker:
     def image(self, run: str, local: Path, key: str) -> None:
         pass
 
-    def close(self, run: str, status: Status = "FINISHED") -> None:
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         pass

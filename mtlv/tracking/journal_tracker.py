@@ -1,0 +1,130 @@
+"""A tracker that writes to a journal only: no call waits for a store, and none fails because of one."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from mtlv.errors import TrackingError
+from mtlv.tracking.checks import (
+    check_key,
+    check_metrics,
+    check_name,
+    check_params,
+    check_picture,
+    check_tags,
+)
+from mtlv.tracking.journal import Journal
+from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
+from mtlv.tracking.views import View
+
+
+class JournalTracker:
+    """Writes calls to `journal`, for a `Sender` to deliver. A run's id is its uid.
+
+    What the store would refuse is refused here, so that nothing that cannot be delivered is written down.
+    Every method raises TrackingError when the disk cannot be written.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._runs: set[str] = set()
+
+    def open_run(self, spec: RunSpec) -> str:
+        if spec.parent is not None:
+            self._known(spec.parent)
+        content = asdict(spec) | {
+            "uid": check_key(spec.uid, "run"),
+            "params": check_params(spec.params),
+            "tags": check_tags(spec.tags),
+            "began_ms": spec.began_ms or _now(),
+        }
+        self.journal.append("open_run", "", content)
+        self._runs.add(spec.uid)
+        return spec.uid
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        self.journal.append("metrics", self._known(run), {"points": plain_points(metrics)})
+
+    def artifact(self, run: str, local: Path, folder: str = "") -> None:
+        check_name(f"{folder}/{local.name}" if folder else local.name)
+        if not local.exists():
+            raise TrackingError(f"the file `{local}` is not there")
+        files = {local.name: local}
+        if local.is_dir():
+            held = {path.relative_to(local).as_posix(): path for path in sorted(local.rglob("*"))}
+            files = {f"{local.name}/{check_name(n)}": path for n, path in held.items() if path.is_file()}
+            if not files:
+                return  # stores keep no empty folders
+        self.journal.append("artifact", self._known(run), {"name": local.name, "folder": folder}, files)
+
+    def text(self, run: str, text: str, name: str) -> None:
+        self.journal.append("text", self._known(run), {"text": text, "name": check_name(name)})
+
+    def model(self, run: str, model: TrackedModel) -> None:
+        for name in (*model.files, *model.texts):
+            check_name(name)
+        lost = [str(path) for path in model.files.values() if not path.is_file()]
+        if lost:
+            raise TrackingError(f"the file `{lost[0]}` is not there")
+        if model.metrics_run is not None:
+            self._known(model.metrics_run)
+        content = {name: value for name, value in vars(model).items() if name != "files"} | {
+            "texts": dict(model.texts),
+            "outputs": dict(model.outputs),
+            "params": dict(model.params),
+            "settings": check_params(model.settings),
+            "metrics": plain_points(model.metrics),
+        }
+        self.journal.append("model", self._known(run), content, model.files, link=True)
+
+    def tags(self, run: str, tags: Mapping[str, str]) -> None:
+        self.journal.append("tags", self._known(run), {"tags": check_tags(tags)})
+
+    def describe(self, run: str, text: str) -> None:
+        self.journal.append("describe", self._known(run), {"text": text})
+
+    def describe_all(self, text: str, views: Sequence[View]) -> None:
+        self.journal.append("describe_all", "", {"text": text, "views": [asdict(view) for view in views]})
+
+    def data(self, run: str, parts: Sequence[DataPart]) -> None:
+        self.journal.append("data", self._known(run), {"parts": [asdict(part) for part in parts]})
+
+    def table(self, run: str, table: TableFile) -> None:
+        try:  # as text: the file of a table may hold NaN, a line of the journal may not
+            rows = json.dumps([list(row) for row in table.rows], ensure_ascii=False)
+        except TypeError as error:
+            raise TrackingError(f"the table `{table.name}` cannot be written down: {error}") from error
+        content = {"name": check_name(table.name), "columns": list(table.columns), "rows": rows}
+        self.journal.append("table", self._known(run), content)
+
+    def image(self, run: str, local: Path, key: str) -> None:
+        if not check_picture(local).is_file():
+            raise TrackingError(f"the file `{local}` is not there")
+        content = {"name": check_name(local.name), "key": key}
+        self.journal.append("image", self._known(run), content, {local.name: local})
+
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
+        content = {"status": status, "ended_ms": ended_ms or _now()}
+        self.journal.append("close", self._known(run), content)
+
+    def _known(self, run: str) -> str:
+        if run not in self._runs:
+            raise TrackingError(f"there is no run `{run}`", then="open it first")
+        return run
+
+
+def plain_points(metrics: Sequence[Metric]) -> list[list[object]]:
+    """Checked metrics as lists [key, value, step, timestamp_ms]; JSON has no NaN, so it is null."""
+    return [
+        [m.key, None if math.isnan(m.value) else m.value, m.step, m.timestamp_ms]
+        for m in check_metrics(metrics)
+    ]
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

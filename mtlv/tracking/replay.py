@@ -1,0 +1,185 @@
+"""Records of a journal as calls of a tracker again. Nothing that a broken record holds is called in half."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtlv.errors import TrackingError
+from mtlv.tracking.checks import check_name
+from mtlv.tracking.journal import FILES, Record
+from mtlv.tracking.tracker import DataPart, Metric, RunSpec, TableFile, TrackedModel, Tracker
+from mtlv.tracking.views import Chart, View
+
+Call = Callable[[Tracker], Any]
+
+
+class UnplayableError(Exception):
+    """A record of which no call can be made."""
+
+
+@dataclass(frozen=True)
+class At:
+    """What a record needs to become a call.
+
+    Args:
+        content: of the record; of several records of `metrics` all their points.
+        run: the store's id of its run.
+        files: local file by its name.
+        runs: the store's ids of runs by uid.
+        folder: where the record's files lie.
+    """
+
+    content: Mapping[str, Any]
+    run: str
+    files: Mapping[str, Path]
+    runs: Mapping[str, str]
+    folder: Path
+
+
+def call_of(records: Sequence[Record], runs: Mapping[str, str], journal: Path) -> Call:
+    """The call of a record, or of several of `metrics` together.
+
+    Args:
+        records: as `Outbox.take` gives them.
+        runs: the store's ids of runs by uid.
+        journal: the journal's folder.
+
+    Raises:
+        UnplayableError: the record is damaged, its files are, or its run was never opened.
+    """
+    first = records[0]
+    make = CALLS.get(first.call)
+    if make is None:
+        raise UnplayableError("there is no such call")
+    try:
+        run = _mapped(first.run, runs) if first.run else ""
+        content: Mapping[str, Any] = first.content
+        if len(records) > 1:
+            content = {"points": [point for record in records for point in record.content["points"]]}
+        folder = journal / FILES / str(first.number)
+        return make(At(content, run, _files(first, folder), runs, folder))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnplayableError(f"its content is not that of a call: {error!r}") from error
+
+
+def _mapped(uid: str, runs: Mapping[str, str]) -> str:
+    if uid not in runs:
+        raise UnplayableError(f"its run `{uid}` was not opened in this journal")
+    return runs[uid]
+
+
+def _files(record: Record, folder: Path) -> dict[str, Path]:
+    files = {name: folder / _inside(name) for name in record.files}
+    for name, path in files.items():
+        if not path.is_file() or path.stat().st_size != record.files[name]:
+            raise UnplayableError(f"its file `{path}` is not there, or not whole")
+    return files
+
+
+def _inside(name: str) -> str:
+    try:
+        return check_name(name)
+    except TrackingError as error:
+        raise UnplayableError(str(error)) from error
+
+
+def _points(rows: Sequence[Sequence[Any]]) -> list[Metric]:
+    return [Metric(key, math.nan if value is None else value, step, ms) for key, value, step, ms in rows]
+
+
+def _open_run(at: At) -> Call:
+    parent = at.content["parent"]
+    spec = RunSpec(**{**at.content, "parent": None if parent is None else _mapped(parent, at.runs)})
+    return lambda tracker: tracker.open_run(spec)
+
+
+def _metrics(at: At) -> Call:
+    points = _points(at.content["points"])
+    return lambda tracker: tracker.metrics(at.run, points)
+
+
+def _artifact(at: At) -> Call:
+    local, folder = at.folder / _inside(at.content["name"]), at.content["folder"]
+    return lambda tracker: tracker.artifact(at.run, local, folder)
+
+
+def _text(at: At) -> Call:
+    text, name = at.content["text"], at.content["name"]
+    return lambda tracker: tracker.text(at.run, text, name)
+
+
+def _model(at: At) -> Call:
+    held = dict(at.content)
+    other, dataset = held.pop("metrics_run"), held.pop("dataset")
+    model = TrackedModel(
+        **held | {"metrics": _points(held["metrics"])},
+        files=at.files,
+        metrics_run=None if other is None else _mapped(other, at.runs),
+        dataset=None if dataset is None else (dataset[0], dataset[1]),
+    )
+    return lambda tracker: tracker.model(at.run, model)
+
+
+def _tags(at: At) -> Call:
+    tags = at.content["tags"]
+    return lambda tracker: tracker.tags(at.run, tags)
+
+
+def _describe(at: At) -> Call:
+    text = at.content["text"]
+    return lambda tracker: tracker.describe(at.run, text)
+
+
+def _describe_all(at: At) -> Call:
+    text, views = at.content["text"], [_view(**view) for view in at.content["views"]]
+    return lambda tracker: tracker.describe_all(text, views)
+
+
+def _view(sections: Mapping[str, Any], columns: Any, closed: Any, **rest: Any) -> View:
+    charts = {
+        title: tuple(Chart(chart["kind"], tuple(chart["keys"])) for chart in held)
+        for title, held in sections.items()
+    }
+    return View(sections=charts, columns=tuple(columns), closed=tuple(closed), **rest)
+
+
+def _data(at: At) -> Call:
+    parts = [DataPart(**{**part, "tasks": tuple(part["tasks"])}) for part in at.content["parts"]]
+    return lambda tracker: tracker.data(at.run, parts)
+
+
+def _table(at: At) -> Call:
+    rows = json.loads(at.content["rows"])
+    table = TableFile(at.content["name"], tuple(at.content["columns"]), rows)
+    return lambda tracker: tracker.table(at.run, table)
+
+
+def _image(at: At) -> Call:
+    local, key = at.files[at.content["name"]], at.content["key"]
+    return lambda tracker: tracker.image(at.run, local, key)
+
+
+def _close(at: At) -> Call:
+    status, ended = at.content["status"], at.content["ended_ms"]
+    return lambda tracker: tracker.close(at.run, status, ended)
+
+
+CALLS: Mapping[str, Callable[[At], Call]] = {
+    "open_run": _open_run,
+    "metrics": _metrics,
+    "artifact": _artifact,
+    "text": _text,
+    "model": _model,
+    "tags": _tags,
+    "describe": _describe,
+    "describe_all": _describe_all,
+    "data": _data,
+    "table": _table,
+    "image": _image,
+    "close": _close,
+}

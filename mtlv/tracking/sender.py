@@ -1,0 +1,224 @@
+"""Delivers journals to a tracking store, in order, in a thread of its own, however long the store is away."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mtlv.errors import RefusedError
+from mtlv.tracking.journal import Journal, Record
+from mtlv.tracking.outbox import Outbox, Tell
+from mtlv.tracking.replay import UnplayableError, call_of
+from mtlv.tracking.tracker import Tracker
+
+OPENING = ".opening"
+"""File beside the journals: who opens a run holds it, so that two processes make one run of a uid."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a store is asked, in seconds.
+
+    Args:
+        interval: between two deliveries; points of metrics in between go together.
+        first: wait after the first failure; doubled after each further one, and varied by a half.
+        longest: wait after many failures.
+        closing: longest wait when the process wants to end.
+        silence: failures shorter than this are not worth a word.
+    """
+
+    interval: float = 2.0
+    first: float = 1.0
+    longest: float = 60.0
+    closing: float = 5.0
+    silence: float = 10.0
+
+
+class Sender:
+    """Delivers `older` journals and then `own`, which is still written.
+
+    A store that is away is asked again, ever more rarely. What a store refuses for good ends the delivery to
+    that experiment: the refused call and all behind it stay in their journals.
+
+    Args:
+        older: journals of earlier processes, the oldest first.
+        open_tracker: opens the store for an experiment; called in the thread, once it is needed.
+        tell: hears of outages and refusals, once each, in the sender's thread.
+        own: the journal that this process writes.
+        pace: how often the store is asked.
+        set_aside: whether a refused call is put aside, so that those behind it are delivered.
+    """
+
+    def __init__(
+        self,
+        older: Sequence[Outbox],
+        open_tracker: Callable[[str], Tracker],
+        tell: Tell,
+        *,
+        own: Journal | None = None,
+        pace: Pace | None = None,
+        set_aside: bool = False,
+    ) -> None:
+        self._own, self._pace, self._tell, self._set_aside = own, pace or Pace(), tell, set_aside
+        self._open_tracker = open_tracker
+        self._outboxes = [*older, *([] if own is None else [Outbox(own.folder, tell, own)])]
+        self.delivered = 0
+        self.problem: Exception | None = None
+        self._trackers: dict[str, Tracker] = {}
+        self._refused: dict[str, Exception] = {}
+        self._failures, self._since, self._told = 0, 0.0, False
+        self._wake, self._closing, self._stopped = threading.Event(), False, False
+        self._thread = threading.Thread(target=self._work, name="mtlv-sender", daemon=True)
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._thread.start()
+
+    @property
+    def left(self) -> int:
+        """Calls that were not delivered yet."""
+        return sum(outbox.left() for outbox in self._outboxes)
+
+    def tracker(self, experiment: str) -> Tracker | None:
+        """The opened store of an experiment, once something was delivered there."""
+        return self._trackers.get(experiment)
+
+    def close(self, patience: float, longest: float | None = None) -> int:
+        """Deliver what is there; give up after `patience` seconds without a delivery, or after `longest`.
+
+        Returns:
+            How many calls are left.
+        """
+        self._closing = True
+        self._wake.set()
+        begun = since = time.monotonic()
+        count = self.delivered
+        try:
+            while self._thread.is_alive():
+                self._thread.join(0.02)
+                now = time.monotonic()
+                if self.delivered > count:
+                    count, since = self.delivered, now
+                if now - since > patience or (longest is not None and now - begun > longest):
+                    break
+        finally:
+            self._stopped = True
+            self._wake.set()
+        return self._end()
+
+    def _end(self) -> int:
+        """Give the journals back, unless the thread still holds on to one; returns what is left of all."""
+        left = self.left
+        if self._own is not None:
+            self._own.sync()
+        if self._thread.is_alive():
+            return left  # it may still deliver, so nobody else should
+        for outbox in self._outboxes:
+            outbox.close()
+        if self._own is not None:
+            if not self._outboxes[-1].left():
+                self._outboxes[-1].remove()
+            self._own.close()
+        return left
+
+    def _work(self) -> None:
+        while not self._stopped:
+            closing = self._closing  # before looking: what is written until then is delivered
+            try:
+                self._round()
+            except Exception as error:  # whatever it is, training goes on and the calls stay
+                self._failed(error)
+                self._pause(self._delay())
+                continue
+            self._recovered()
+            if closing:
+                return
+            self._pause(self._pace.interval)
+
+    def _pause(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def _round(self) -> None:
+        """Deliver all that is there, of what is not refused."""
+        if self._own is not None:
+            self._own.sync()
+        for outbox in self._outboxes:
+            while outbox.to.experiment not in self._refused and not self._stopped:
+                records = outbox.take()
+                if not records:
+                    break
+                try:
+                    self._deliver(outbox, records)
+                except RefusedError as error:
+                    self._refuse(outbox, records, error)
+
+    def _deliver(self, outbox: Outbox, records: list[Record]) -> None:
+        experiment = outbox.to.experiment
+        if experiment not in self._trackers:
+            self._trackers[experiment] = self._open_tracker(experiment)
+        try:
+            call = call_of(records, outbox.runs, outbox.folder)
+        except UnplayableError as error:
+            outbox.put_aside(records[0], str(error))
+            return
+        tracker = self._trackers[experiment]
+        if records[0].call == "open_run":
+            with _one_opens(outbox.folder.parent):
+                outbox.runs[records[0].content["uid"]] = call(tracker)
+        else:
+            call(tracker)
+        outbox.done(records)
+        self.delivered += len(records)
+
+    def _refuse(self, outbox: Outbox, records: list[Record], error: RefusedError) -> None:
+        if self._set_aside and outbox.to.experiment in self._trackers:
+            outbox.put_aside(records[0], str(error))
+            return
+        self.problem = self._refused[outbox.to.experiment] = error
+        which = f"record {records[0].number} (`{records[0].call}`) of `{outbox.folder}`"
+        self._tell(f"{error} The tracking store refuses {which}; it waits there, with what follows")
+
+    def _failed(self, error: Exception) -> None:
+        now = time.monotonic()
+        self.problem = error
+        self._since = self._since if self._failures else now
+        self._failures += 1
+        if now - self._since >= self._pace.silence and not self._told:
+            self._told = True
+            where = self._outboxes[-1].folder
+            said = str(error) or type(error).__name__
+            self._tell(f"{said} Nothing waits for it: what is tracked is kept in `{where}`")
+
+    def _recovered(self) -> None:
+        if self._told:
+            self._tell("the tracking store answers again")
+        self._failures, self._told = 0, False
+        self.problem = next(iter(self._refused.values()), None)
+
+    def _delay(self) -> float:
+        """Seconds until the next try; varied, so that many processes do not come back all at once."""
+        delay = min(self._pace.first * 2.0 ** min(self._failures - 1, 20), self._pace.longest)
+        delay = min(delay, self._pace.closing) if self._closing else delay
+        return delay * random.uniform(0.5, 1.5)
+
+
+@contextmanager
+def _one_opens(root: Path) -> Iterator[None]:
+    file = os.open(root / OPENING, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except ImportError:  # Windows
+        pass
+    try:
+        yield
+    finally:
+        os.close(file)
