@@ -39,13 +39,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _with_config(_add(commands, "run", "train, score and track what a config asks for"))
+    run = _add(commands, "run", "train, score and track what a config asks for")
+    _with_config(run)
+    run.add_argument(
+        "--if-exists",
+        choices=("resume", "rerun", "only-missing", "fail"),
+        default="resume",
+        help="units that were trained before: go on with them (resume, the default), train them anew in new runs, "
+        "run only members that miss some, or refuse",
+    )
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
     status = _add(commands, "status", "how far the running or last suite is, unit by unit")
     _with_config(status, required=False)
     cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
+    clean = _add(commands, "clean", "list what of a store nothing needs, and delete it with --yes")
+    clean.add_argument("configs", metavar="CONFIG", nargs="*", default=[], help="only their units are kept")
+    clean.add_argument("--store", type=Path, metavar="FOLDER", help="default: the configs', or mtlv-store")
+    clean.add_argument("--yes", action="store_true", help="delete what is listed")
     _add_compare(commands)
     _add_predict(commands)
     _add_data(commands)

@@ -115,7 +115,7 @@ def _run(args: argparse.Namespace) -> int:
     with _display() as display:
         for note in suite.notes:
             display.note(note)
-        result = run_suite(suite, cast("Observer", display))
+        result = run_suite(suite, cast("Observer", display), if_exists=args.if_exists)
     if result.rows:
         table(_console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     _say(*result.where)
@@ -144,6 +144,17 @@ def _cluster(args: argparse.Namespace) -> int:
     with _display() as display:
         result = cluster_suite(suite, args.out, cast("Observer", display))
     _say(*result.lines)
+    return OK
+
+
+def _clean(args: argparse.Namespace) -> int:
+    from mtlv.running.cleaning import clean_lines
+    from mtlv.settings import load_overrides, load_suite
+
+    suites = [load_suite(name, []) for name in args.configs]
+    first = suites[0] if suites else load_overrides([])
+    store = args.store or Path(first.members[0].settings.store.uri)
+    _say(*clean_lines(store, suites, delete=args.yes))
     return OK
 
 
@@ -341,6 +352,7 @@ COMMANDS: dict[str, Command] = {
     "check": _check,
     "status": _status,
     "cluster": _cluster,
+    "clean": _clean,
     "compare": _compare,
     "predict": _predict,
     "data list": _data_list,

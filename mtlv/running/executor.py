@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from mtlv.plan import Scores
@@ -52,7 +51,7 @@ class LocalExecutor:
             if not said:
                 said = True
                 self.observer.note(
-                    f"{job.name}: {holder(self._lock(job))} works on it; others go on meanwhile"
+                    f"{job.name}: {holder(self.store.lock(job.unit.key))} works on it; others go on meanwhile"
                 )
             if not self._help(index):
                 time.sleep(PAUSE)
@@ -63,7 +62,7 @@ class LocalExecutor:
     def _try(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process works on it or has just ended it."""
         key = job.unit.key
-        with held(self._lock(job)) as mine:
+        with held(self.store.lock(job.unit.key)) as mine:
             if not mine or self.store.has(key):
                 return None
             self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
@@ -83,6 +82,3 @@ class LocalExecutor:
                 self._ahead.add(key)
                 return True
         return False
-
-    def _lock(self, job: Job) -> Path:
-        return self.store.root / "locks" / f"{job.unit.key}.lock"

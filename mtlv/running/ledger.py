@@ -23,7 +23,7 @@ class Ledger:
 
     def timestamp_ms(self, key: str, epoch: int) -> int:
         """Milliseconds since 1970 at which `epoch` of unit `key` was first asked for; now, if it is new."""
-        path = self.folder / f"{key}.jsonl"
+        path = self._path(key)
         found = _first(path, epoch)
         if found is not None:
             return found
@@ -36,6 +36,13 @@ class Ledger:
         finally:
             os.close(file)
         return _first(path, epoch) or now  # another process may have been first
+
+    def forget(self, key: str) -> None:
+        """Unit `key` is to be told anew, in other runs."""
+        self._path(key).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.jsonl"
 
 
 def _first(path: Path, epoch: int) -> int | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import folds_digest
+from mtlv.errors import MtlvError
 from mtlv.plan import ARCHITECTURES, Plan, Unit
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
@@ -86,6 +87,23 @@ def head_layers(settings: Settings) -> int:
 def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:
     """The groups of a member's tasks on one fold."""
     return task_groups(View(bench, settings, fold, settings.grouping.special_tokens))
+
+
+def resolve_all(bench: Workbench, members: Sequence[Member]) -> list[Resolved]:
+    """Every member, or the problems of all of them.
+
+    Raises:
+        MtlvError: what a user can put right.
+    """
+    found, errors = [], []
+    for member in members:
+        try:
+            found.append(resolve(bench, member))
+        except MtlvError as error:
+            errors.append(error)
+    if errors:
+        raise MtlvError.all_of(errors)
+    return found
 
 
 def resolve(bench: Workbench, member: Member) -> Resolved:

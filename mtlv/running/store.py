@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
+from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.ledger import Ledger
 
@@ -93,6 +94,7 @@ class Store:
         self.units = root / "units"
         self.splits = root / "splits"
         self.ledger = Ledger(root / "ledger")
+        self.attempts = Attempts(root / "attempts")
         try:
             for folder in (self.units, self.splits):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -111,6 +113,16 @@ class Store:
     def checkpoints(self, key: str) -> Checkpoints:
         """Of a unit that is not finished."""
         return Checkpoints(self.root / "checkpoints" / key)
+
+    def lock(self, key: str) -> Path:
+        """Held by the process that works on a unit; see `mtlv.running.locks`."""
+        return self.root / "locks" / f"{key}.lock"
+
+    def forget(self, key: str) -> None:
+        """A unit is to be trained anew: nothing of it is left."""
+        for folder in (self.units / key, self.root / "checkpoints" / key):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.ledger.forget(key)
 
     def weights(self, key: str) -> Path | None:
         """File of the finished unit's weights, if they were kept."""

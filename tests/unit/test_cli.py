@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,9 +29,10 @@ class Fake:
     result: object = None
     error: BaseException | None = None
     got: tuple = ()
+    named: dict[str, object] = field(default_factory=dict)
 
-    def __call__(self, *args: object) -> object:
-        self.got = args
+    def __call__(self, *args: object, **named: object) -> object:
+        self.got, self.named = args, named
         if self.error is not None:
             raise self.error
         return self.result
@@ -62,6 +63,7 @@ def suite_result(**changes: object) -> SimpleNamespace:
         "header": ("run", "F1"),
         "rows": (("a\x1b[1m", "0.9"),),
         "where": ("Look here.",),
+        "failed": (),
     }
     return SimpleNamespace(**told | changes)
 
@@ -129,7 +131,7 @@ def test_ctrl_c_is_130_and_sigterm_143(
     assert main(["run", config]) == 130
     assert capsys.readouterr().err == "mtlv: stopped\n"
 
-    def terminated(*args: object) -> None:
+    def terminated(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
@@ -160,6 +162,17 @@ def test_run_prints_the_table_and_where_to_look(
         "a\\x1b[1m  0.9",
         "Look here.",
     ]
+
+
+def test_a_member_that_failed_is_told_and_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    made = fake(monkeypatch, "run_suite", result=suite_result(failed=("`mtl` cannot go on.",)))
+    assert main(["run", "--if-exists", "rerun", config]) == 1
+    assert made.named == {"if_exists": "rerun"}
+    out, err = capsys.readouterr()
+    assert "0.9" in out
+    assert err == "mtlv: `mtl` cannot go on.\n"
 
 
 def test_notes_about_members_go_to_stderr(
