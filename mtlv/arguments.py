@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
     status = _add(commands, "status", "how far the running or last suite is, unit by unit")
     _with_config(status, required=False)
+    _add_sync(commands)
     cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
@@ -65,6 +66,26 @@ def _parser() -> argparse.ArgumentParser:
     _with_config(page, required=False)
     page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
     return parser
+
+
+def _add_sync(commands: Any) -> None:
+    sync = _add(commands, "sync", "deliver what runs could not, while MLflow's server was away")
+    sync.add_argument("--store", type=Path, metavar="FOLDER", help="the runs' `store.uri` (default: mtlv-store)")
+    sync.add_argument("--uri", help="where to deliver to, instead of where the runs were to go")
+    sync.add_argument("--wait", type=_seconds, metavar="SECONDS", help="give up after so long without success")
+    sync.add_argument(
+        "--set-aside", action="store_true", help="put a refused record aside, and deliver those behind it"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 86400")
+    return seconds
 
 
 def _add_compare(commands: Any) -> None:

@@ -134,6 +134,22 @@ def _status(args: argparse.Namespace) -> int:
     return OK
 
 
+def _sync(args: argparse.Namespace) -> int:
+    from mtlv.running.sync import sync_store
+    from mtlv.settings import load_overrides
+
+    settings = load_overrides([]).members[0].settings
+    lines = sync_store(
+        args.store or Path(settings.store.uri),
+        args.uri,
+        lambda text: _complain(f"warning: {text}"),
+        patience=settings.tracking.flush_seconds if args.wait is None else args.wait,
+        set_aside=args.set_aside,
+    )
+    _say(*lines)
+    return OK
+
+
 def _cluster(args: argparse.Namespace) -> int:
     from mtlv.settings import load_suite
 
@@ -351,6 +367,7 @@ COMMANDS: dict[str, Command] = {
     "run": _run,
     "check": _check,
     "status": _status,
+    "sync": _sync,
     "cluster": _cluster,
     "clean": _clean,
     "compare": _compare,
