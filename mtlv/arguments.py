@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         "--if-exists",
         choices=("resume", "rerun", "only-missing", "fail"),
         default="resume",
-        help="units that were trained before: go on with them (resume, the default), train them anew in new runs, "
+        help="units trained before: go on with them (resume, the default), train them anew in new runs, "
         "run only members that miss some, or refuse",
     )
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
