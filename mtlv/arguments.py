@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         "--if-exists",
         choices=("resume", "rerun", "only-missing", "fail"),
         default="resume",
-        help="units trained before: go on with them (resume, the default), train them anew in new runs, "
+        help="units that were trained before: go on with them (resume, the default), train them anew in new runs, "
         "run only members that miss some, or refuse",
     )
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
@@ -70,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_sync(commands: Any) -> None:
     sync = _add(commands, "sync", "deliver what runs could not, while MLflow's server was away")
-    sync.add_argument("--store", type=Path, metavar="FOLDER", help="the runs' `store.uri` (default: mtlv-store)")
+    sync.add_argument("--store", type=Path, metavar="FOLDER", help="of the runs (default: mtlv-store)")
     sync.add_argument("--uri", help="where to deliver to, instead of where the runs were to go")
-    sync.add_argument("--wait", type=_seconds, metavar="SECONDS", help="give up after so long without success")
+    sync.add_argument("--wait", type=_seconds, metavar="SECONDS", help="without a delivery, then give up")
     sync.add_argument(
         "--set-aside", action="store_true", help="put a refused record aside, and deliver those behind it"
     )
