@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+LONGEST = 2000  # characters of what is allowed: names may come from a file, and any number of them
+
 
 class MtlvError(Exception):
     """Base of all errors that a user can cause; the command line prints it and exits with code 2.
@@ -23,7 +25,7 @@ class MtlvError(Exception):
         if got is not None:
             parts[0] += f" (got {shorten(got)})"
         if allowed is not None:
-            parts.append(f"allowed: {allowed}")
+            parts.append(f"allowed: {shorten(allowed, LONGEST)}")
         if then:
             parts.append(then.rstrip("."))
         text = "; ".join(parts)

@@ -1,4 +1,8 @@
-"""What every test gets: fixed seeds, no hub, and the real corpora where they stand beside the checkout."""
+"""What every test gets: fixed seeds, no hub, and the real corpora where they stand beside the checkout.
+
+Tests that make inputs up (hypothesis) make the same ones each time, so that none needs luck;
+`HYPOTHESIS_PROFILE=long` makes many, and other ones each time.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -15,6 +20,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+PATIENT = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("short", max_examples=100, derandomize=True, **PATIENT)
+settings.register_profile("long", max_examples=5000, **PATIENT)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 @pytest.fixture(autouse=True)

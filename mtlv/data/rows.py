@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mtlv.errors import DataError, nearest
+from mtlv.errors import DataError, nearest, shorten
 
+MOST_BYTES = 4_000_000_000  # of a table, as text or unpacked: it is held in memory, several times over
+MOST_COLUMNS = 10_000
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 # The csv module refuses fields above 128 KiB unless told; a document may be longer.
 csv.field_size_limit(2**30)
@@ -51,7 +54,7 @@ class Table:
         for name in columns:
             if name not in self.columns:
                 yield DataError(
-                    f"`{self.path.name}` has no column `{name}` ({setting})",
+                    f"`{self.path.name}` has no column `{shorten(name)}` ({setting})",
                     allowed=", ".join(self.columns),
                     then=_nearest(name, self.columns),
                 )
@@ -67,6 +70,7 @@ def read_table(path: Path) -> Table:
     if suffix not in FORMATS or not path.is_file():
         kind = "a file of an unknown kind" if path.is_file() else "not a file"
         raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
+    _need_size(path, path.stat().st_size)
     if suffix == ".parquet":
         table = _parquet(path)
     elif suffix == ".jsonl":
@@ -76,6 +80,41 @@ def read_table(path: Path) -> Table:
     if not table.rows:
         raise DataError(f"`{path.name}` has no row", then="check `data.path`")
     return table
+
+
+def _need_size(path: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        raise DataError(
+            f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,} bytes"
+        )
+
+
+def _need_header(path: Path, header: Sequence[str]) -> None:
+    """Refuse what is no header, before anything goes over its columns one by one."""
+    if len(header) > MOST_COLUMNS:
+        raise DataError(
+            f"`{path.name}` has too many columns", got=len(header), allowed=f"up to {MOST_COLUMNS}"
+        )
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
+    if twice:
+        raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
+
+
+def read_json(text: str) -> Any:
+    """One JSON value that can be written as UTF-8 again.
+
+    Raises:
+        ValueError: broken, nested too deeply, or with half of a surrogate pair (`\\ud83d` alone).
+    """
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair, which is no character") from None
+    return value
 
 
 def read_text(path: Path) -> str:
@@ -117,9 +156,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
         _, header = next(lines)
     except StopIteration:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
+    _need_header(path, header)
     rows = list(lines)
     broken = [(line, len(cells)) for line, cells in rows if len(cells) != len(header)]
     if broken:
@@ -169,13 +206,14 @@ def _jsonl(path: Path) -> Table:
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
+            row = read_json(text)
         except ValueError as error:
             raise DataError(f"`{path.name}` has broken JSON at line {line}", got=str(error)) from error
         if not isinstance(row, dict):
             raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
         columns.update(dict.fromkeys(row))
         rows.append((line, row))
+    _need_header(path, tuple(columns))
     return Table(path, tuple(columns), tuple(rows))
 
 
@@ -183,7 +221,13 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
+        # What it says of itself, before anything is unpacked.
+        about = pyarrow.parquet.read_metadata(path)
+        _need_size(path, sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
+        _need_header(path, about.schema.to_arrow_schema().names)
         table = pyarrow.parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
+        rows = tuple(enumerate(table.to_pylist(), start=1))
+    # Cells may hold what Python cannot: bytes that are no UTF-8, dates after the year 9999.
+    except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
         raise DataError(f"`{path.name}` cannot be read as Parquet", got=str(error)) from error
-    return Table(path, tuple(table.column_names), tuple(enumerate(table.to_pylist(), start=1)))
+    return Table(path, tuple(table.column_names), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -165,7 +166,7 @@ class Corpus:
         if len(lengths | ({len(self.parts)} if self.parts is not None else set())) > 1:
             raise DataError(f"corpus `{self.name}` has columns of different lengths", got=sorted(lengths))
         if len(set(self.ids)) < len(self.ids):
-            twice = next(x for i, x in enumerate(self.ids) if x in self.ids[:i])
+            twice = next(x for x, count in Counter(self.ids).items() if count > 1)
             raise DataError(f"corpus `{self.name}` has an id twice", got=twice, then="make the ids unique")
 
     def __len__(self) -> int:

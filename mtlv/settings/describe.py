@@ -10,6 +10,7 @@ import yaml
 
 from mtlv.errors import shorten
 from mtlv.settings.schema import Settings
+from mtlv.settings.text import resolve_scalars
 
 LONGEST = 500  # MLflow keeps 6000 characters of a parameter; a table cell should stay readable
 
@@ -44,7 +45,15 @@ def plain(value: Any) -> Scalar:
 
 def dump(settings: Settings) -> str:
     """The settings as YAML that `load_suite` reads back to the same settings."""
-    return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+    values = settings.model_dump(mode="json")
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what YAML 1.1 takes for no text, and what our reader takes for none: `2e5`, `0o17`."""
+
+
+resolve_scalars(_Dumper)
 
 
 def short(value: Any) -> str:

@@ -148,10 +148,11 @@ class Draft:
                     return  # a scalar where a section should be: that is reported by itself
                 holder[part] = {}
             holder = holder[part]
+        overwritten = holder.get(path[-1])
         holder[path[-1]] = value
-        # What was written below an overwritten value no longer counts.
-        for old in [p for p in self.origins if p[: len(path)] == path]:
-            del self.origins[old]
+        if isinstance(overwritten, dict):  # what was written below it no longer counts
+            for old in [p for p in self.origins if p[: len(path)] == path]:
+                del self.origins[old]
         self.origins[path] = origin
 
     def get(self, path: KeyPath) -> Any:

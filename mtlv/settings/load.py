@@ -180,15 +180,14 @@ def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
         return Settings.model_validate(draft.values), [], []
     except ValidationError as error:
         lines, wrong = from_validation(error, draft, file)
-    mended = draft.copy()
+    mended, untouched = draft.copy(), defaults()
     for path in wrong:
-        _mend(mended.values, path)
+        _mend(mended.values, path, untouched)
     return Settings.model_validate(mended.values), lines, [dotted(path) for path in wrong]
 
 
-def _mend(values: dict, path: KeyPath) -> None:
-    """Put the default at `path`, or take the key out where there is none."""
-    default: Any = defaults()
+def _mend(values: dict, path: KeyPath, default: Any) -> None:
+    """Put what `default` has at `path`, or take the key out where it has none."""
     holder: Any = values
     for part in path[:-1]:
         if part not in default or not isinstance(default[part], dict) or not default[part]:

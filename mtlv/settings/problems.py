@@ -13,6 +13,8 @@ from mtlv.settings.draft import Draft, dotted, known_keys
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 
+MOST = 50  # lines of one member; the nearest right name of thousands of wrong ones would take minutes
+
 
 def show(value: Any) -> str:
     """A value as it stands in YAML, short: 'ten', 10, true, null."""
@@ -83,22 +85,23 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
     lines: dict[KeyPath, str] = {}
     for item in error.errors(include_url=False, include_context=False):
         loc: KeyPath = tuple(item["loc"])
-        if item["type"] == "extra_forbidden":
-            holder = draft.get(loc[:-1]) if len(loc) > 1 else draft.values
-            siblings = _fields(loc[:-1])
-            assert isinstance(holder, dict)
-            lines[loc] = unknown(draft.place(loc, file), loc, siblings)
-            continue
-        field, depth = field_at(loc)
+        known = item["type"] != "extra_forbidden"
+        field, depth = field_at(loc) if known else (None, 0)
         path = loc if field is None else (*loc[:depth], *_inside(loc[depth:], draft.get(loc[:depth])))
-        lines.setdefault(path, _wrong_value(draft, path, field, file))
+        if path in lines:
+            continue
+        if len(lines) >= MOST:
+            lines[path] = ""
+        elif known:
+            lines[path] = _wrong_value(draft, path, field, file)
+        else:
+            lines[path] = unknown(draft.place(loc, file), loc, _fields(loc[:-1]))
     # Each branch of a union complains; the one that went deepest says most.
-    kept = {path: line for path, line in lines.items() if not any(_below(other, path) for other in lines)}
-    return list(kept.values()), list(kept)
-
-
-def _below(path: KeyPath, holder: KeyPath) -> bool:
-    return len(path) > len(holder) and path[: len(holder)] == holder
+    holders = {path[:depth] for path in lines for depth in range(len(path))}
+    kept = {path: line for path, line in lines.items() if path not in holders}
+    left = sum(not line for line in kept.values())
+    more = [f"{file}: and {left} more problems like these"] if left else []
+    return [*filter(None, kept.values()), *more], list(kept)
 
 
 def _fields(path: KeyPath) -> list[str]:

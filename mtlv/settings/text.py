@@ -12,9 +12,10 @@ import yaml
 
 from mtlv.errors import ConfigError, shorten
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 250_000  # what takes seconds to parse; a thousand runs fit into a fifth of it
 MAX_DEPTH = 20
 MAX_NODES = 100_000  # aliases can make a short file endless
+MAX_DIGITS = 100  # of a number: Python itself refuses to write some that it has read
 
 KeyPath = tuple[str | int, ...]
 
@@ -37,8 +38,13 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - as in PyYAML
 
 
-for _name, _pattern, _first in _SCALARS:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), _first)
+def resolve_scalars(reader: type[yaml.SafeLoader] | type[yaml.SafeDumper]) -> None:
+    """Let a loader or dumper tell texts from other scalars as YAML 1.2 does, besides what it knows."""
+    for name, pattern, first in _SCALARS:
+        reader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), first)
+
+
+resolve_scalars(_Loader)
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,8 @@ class _Builder:
         out: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
+            if self._no_character(key_node):
+                continue
             if key_node.tag != "tag:yaml.org,2002:str":
                 shown = shorten(key, 60) if isinstance(key, str) else "a list or mapping"
                 self._problem(key_node, f"a key is not text (got {shown}); put it in quotes")
@@ -166,7 +174,11 @@ class _Builder:
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         kind = node.tag.rpartition(":")[2]
         text = node.value
+        if self._no_character(node):
+            return None
         try:
+            if kind in ("int", "float") and len(text) > MAX_DIGITS:
+                raise ValueError
             if kind == "null":
                 return None
             if kind == "bool":
@@ -182,6 +194,14 @@ class _Builder:
         if kind != "str":
             self._problem(node, f"unknown tag {shorten(node.tag, 60)}; write plain values")
         return text
+
+    def _no_character(self, node: yaml.Node) -> bool:
+        """Whether a text holds what no file name or store could keep: NUL, or `"\\ud83d"` alone."""
+        if not isinstance(node.value, str) or not re.search("[\\0\\ud800-\\udfff]", node.value):
+            return False
+        shown = shorten(node.value, 40)
+        self._problem(node, f"NUL, or half of a surrogate pair, which is no character (got {shown})")
+        return True
 
     def _problem(self, node: yaml.Node, text: str) -> None:
         self.problems.append(f"{self.name}:{node.start_mark.line + 1}: {text}")

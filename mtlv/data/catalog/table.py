@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.rows import Table, also, read_table
+from mtlv.data.rows import Table, also, read_json, read_table
 from mtlv.data.source import PARTS, Card, Columns, Corpus, DataOptions, targets_of
-from mtlv.errors import DataError
+from mtlv.errors import DataError, shorten
 from mtlv.plan.task import Task
+
+MOST_LABELS = 2000  # more are mostly another column, or another separator
 
 CARD = Card(
     name="table",
@@ -48,6 +49,13 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
     rows = _with_text(table, columns)
     labels = _sets(rows, columns)
     names = columns.labels or tuple(sorted(set().union(*labels)))
+    if len(names) > MOST_LABELS:
+        raise DataError(
+            f"`{table.path.name}` has too many labels in column `{columns.label_list}`",
+            got=len(names),
+            allowed=f"up to {MOST_LABELS}",
+            then="check `data.columns.label_list` and `data.columns.separator`",
+        )
     dropped = len(table.rows) - len(rows)
     return Corpus(
         name=CARD.name,
@@ -83,7 +91,7 @@ def _faults(table: Table, columns: Columns) -> Iterator[DataError]:
         yield DataError(
             "`data.columns` must say where the labels are",
             allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
-            then=f"`{table.path.name}` has the columns {', '.join(table.columns)}",
+            then=f"`{table.path.name}` has the columns {shorten(', '.join(table.columns), 1000)}",
         )
     rows = _with_text(table, columns) if columns.text in table.columns else list(table.rows)
     if not rows:
@@ -113,7 +121,7 @@ def _bad_cells(table: Table, rows: Rows, name: str, *, fault: Fault, allowed: st
     bad = [(line, row.get(name), text) for line, row in rows if (text := fault(row.get(name)))]
     if bad:
         line, value, text = bad[0]
-        place = f"`{table.path.name}` {table.unit} {line}, column `{name}`"
+        place = f"`{table.path.name}` {table.unit} {line}, column `{shorten(name)}`"
         others = also(table.unit, [line for line, *_ in bad[1:]]).removeprefix("; ")
         yield DataError(f"{place} {text}", got=repr(value), allowed=allowed, then=others)
 
@@ -150,7 +158,7 @@ def _listed(value: object, separator: str) -> tuple[set[str], str]:
     """Label names of one cell (a list, a JSON list, or names joined by the separator), and what is wrong."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = json.loads(value)
+            value = read_json(value)
         except ValueError as error:
             return set(), f"is no JSON list: {error}"
     if value is None:

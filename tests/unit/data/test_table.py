@@ -182,6 +182,59 @@ def test_jsonl_faults(tmp_path, content, message):
         load(write(tmp_path, content, "t.jsonl"), Columns(labels=("a",)))
 
 
+HUGE = [
+    (".csv", "a," * 20_000 + "\n", "too many columns .got 20001.; allowed: up to 10000"),
+    (
+        ".csv",
+        "text,l\n" + "".join(f"x,l{i}\n" for i in range(2001)),
+        "too many labels in column `l` .got 2001",
+    ),
+    (".csv", "x" * 100_000 + ",text\n1,2\n", "no column `l` .*…"),
+    (".csv", "text,l\nx," + "[" * 100_000 + "\n", "no JSON list: nested too deeply"),
+    (".csv", 'text,l\nx,"[""\\ud800""]"\n', "no JSON list: half of a surrogate pair"),
+    (".jsonl", '{"text": "x", "l": ' + "[" * 100_000 + "\n", "broken JSON at line 1 .got nested too deeply"),
+    (".jsonl", '{"text": "x"}\n{"text": "\\ud83d", "l": []}\n', "line 2 .got half of a surrogate pair"),
+    (".jsonl", '{"text": "x", "l": ' + "9" * 9000 + "}\n", "broken JSON at line 1 .got Exceeds the limit"),
+    (".jsonl", json.dumps({f"c{i}": 1 for i in range(10_001)}), "too many columns .got 10001"),
+]
+
+
+@pytest.mark.parametrize(("suffix", "content", "message"), HUGE)
+def test_huge_and_hostile_tables_are_refused_at_once(tmp_path, suffix, content, message):
+    with pytest.raises(DataError, match=message) as caught:
+        load(write(tmp_path, content, f"t{suffix}"), Columns(label_list="l"))
+    assert len(str(caught.value)) < 3000
+
+
+def test_a_table_above_the_limit_is_not_read(tmp_path, monkeypatch):
+    import pyarrow
+    import pyarrow.parquet
+
+    monkeypatch.setattr("mtlv.data.rows.MOST_BYTES", 5000)
+    with pytest.raises(
+        DataError, match=r"`t.csv` is too large .got 5,100 bytes.; allowed: up to 5,000 bytes"
+    ):
+        load(write(tmp_path, "x" * 5100))
+    # 100,000 equal texts pack into a few hundred bytes.
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": ["word " * 10] * 100_000}), tmp_path / "t.parquet", use_dictionary=False
+    )
+    with pytest.raises(DataError, match=r"`t.parquet` is too large"):
+        load(tmp_path / "t.parquet", Columns(labels=("a",)))
+
+
+def test_parquet_cells_that_python_cannot_hold(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    bad = pyarrow.StringArray.from_buffers(
+        1, pyarrow.py_buffer(b"\0\0\0\0\x01\0\0\0"), pyarrow.py_buffer(b"\xff")
+    )
+    pyarrow.parquet.write_table(pyarrow.table({"text": bad, "a": [1]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"`t.parquet` cannot be read as Parquet"):
+        load(tmp_path / "t.parquet", Columns(labels=("a",)))
+
+
 def test_other_files(tmp_path):
     with pytest.raises(DataError, match=r"file of an unknown kind; allowed: a file ending in .csv, .tsv"):
         load(write(tmp_path, "x", "t.xlsx"))

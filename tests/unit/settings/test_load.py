@@ -382,3 +382,14 @@ def test_flatten_gives_short_scalars(write: Write) -> None:
     assert all(
         isinstance(value, (str, int, float, bool)) and len(str(value)) <= 500 for value in flat.values()
     )
+
+
+# ---- More than anyone can read ---------------------------------------------------------------------------
+
+
+def test_thousands_of_wrong_keys_are_counted(write: Write) -> None:
+    lines = problems(write("".join(f"k{i}: {i}\n" for i in range(3000))))
+    assert len(lines) == 51
+    assert lines[-1] == "c.yml: and 2950 more problems like these"
+    wrong = ", ".join(["1"] * 3000)
+    assert len(problems(write(f"data: {{name: synthetic, labels: [{wrong}]}}\n"))) == 51

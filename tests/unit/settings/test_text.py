@@ -70,6 +70,11 @@ def test_places_name_file_and_line() -> None:
         ("a: " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("a: \x07", "x.yml:1: not YAML: a character that is not allowed (code 7)"),
         ("a: " + "9" * 5000, "x.yml:1: not a number (got 999"),
+        ("a: 0x" + "f" * 5000, "x.yml:1: not a number (got 0xfff"),  # Python reads it, but does not write it
+        ("".join(f"{' ' * i}a:\n" for i in range(1000)), "nested too deeply"),
+        (r'a: "\ud800"', r"x.yml:1: NUL, or half of a surrogate pair, which is no character (got \ud800)"),
+        (r'"\ud800": a', r"x.yml:1: NUL, or half of a surrogate pair, which is no character (got \ud800)"),
+        (r'a: "b\0c"', r"x.yml:1: NUL, or half of a surrogate pair, which is no character (got b\x00c)"),
     ],
 )
 def test_refuses(text: str, message: str) -> None:
@@ -103,7 +108,7 @@ def test_refuses_files_that_cannot_be_read(tmp_path: Path) -> None:
         read(latin)
     large = tmp_path / "large.yml"
     large.write_bytes(b"#" * (MAX_BYTES + 1))
-    with pytest.raises(ConfigError, match="larger than 1000000 bytes"):
+    with pytest.raises(ConfigError, match="larger than 250000 bytes"):
         read(large)
     with pytest.raises(ConfigError, match="cannot be read"):
         read(Path("a\0b"))
