@@ -19,6 +19,8 @@ from mtlv.tracking.tracker import Tracker
 
 OPENING = ".opening"
 """File beside the journals: who opens a run holds it, so that two processes make one run of a uid."""
+GRACE = 0.5
+"""Seconds for the thread to end where it waits for nothing but its next try."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Sender:
         finally:
             self._stopped = True
             self._wake.set()
+        self._thread.join(GRACE)
         return self._end()
 
     def _end(self) -> int:

@@ -1,0 +1,301 @@
+"""What is written down comes back whole, or is named and set aside; nothing in it is a secret."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mtlv.errors import TrackingError
+from mtlv.tracking import DataPart, Metric, RunSpec, TableFile, TrackedModel
+from mtlv.tracking.journal import ABOUT, CALLS, FILES, SENT, Journal, Record, line_of, record_of
+from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.outbox import ASIDE, Outbox, dead_journals, journals
+
+
+@pytest.fixture
+def journal(tmp_path):
+    made = Journal(tmp_path / "journal", "sqlite:///mlflow.db", "e")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+def taken(outbox):
+    """All records, group by group, each noted as delivered."""
+    groups = []
+    while records := outbox.take():
+        groups.append([record.number for record in records])
+        outbox.done(records)
+    return groups
+
+
+def test_a_line_is_strict_json_and_any_change_of_it_is_seen():
+    record = Record(3, "text", "u", {"text": "肺炎\n", "name": "a.md"}, {})
+    line = line_of(record)
+    assert record_of(line) == record
+    assert json.loads(line)["crc"] == line[8:16].decode()
+    assert line.count(b"\n") == 1
+    for at in range(len(line) - 1):
+        with pytest.raises(ValueError, match=r"."):
+            record_of(line[:at] + bytes([line[at] ^ 1]) + line[at + 1 :])
+    with pytest.raises(ValueError, match="checksum"):
+        record_of(line[: len(line) // 2])
+
+
+def test_a_torn_last_line_is_named_set_aside_and_not_told_twice(journal, told):
+    for number in range(3):
+        journal.append("describe", "u", {"text": str(number)})
+    journal.close()
+    file = journal.folder / CALLS
+    file.write_bytes(file.read_bytes()[:-20])
+    outbox = Outbox(journal.folder, told.append)
+    assert taken(outbox) == [[1], [2]]
+    assert outbox.left() == 0
+    assert len(told) == 1
+    assert f"record 3 of `{journal.folder}` was set aside" in told[0]
+    assert "it was torn off" in told[0]
+    (kept,) = (journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl").read_text().splitlines()
+    assert '"describe"' in json.loads(kept)["text"]
+    outbox.close()
+    assert journals(journal.folder.parent) == []
+
+
+def test_a_broken_line_in_the_middle_does_not_take_others_with_it(journal, told):
+    for number in range(3):
+        journal.append("describe", "u", {"text": f"text {number}"})
+    journal.close()
+    file = journal.folder / CALLS
+    file.write_bytes(file.read_bytes().replace(b"text 1", b"text X"))
+    assert taken(Outbox(journal.folder, told.append)) == [[1], [3]]
+    assert "record 2 " in told[0]
+    assert "checksum" in told[0]
+
+
+def test_lines_that_are_missing_are_named(journal, told):
+    for _ in range(4):
+        journal.append("describe", "u", {"text": ""})
+    journal.close()
+    file = journal.folder / CALLS
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(lines[0] + lines[3])
+    assert taken(Outbox(journal.folder, told.append)) == [[1], [4]]
+    assert told == [f"records 2 to 3 of `{journal.folder}` are missing"]
+
+
+def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
+    outbox = Outbox(journal.folder, told.append, journal)
+    line = line_of(Record(1, "describe", "u", {"text": "x"}, {}))
+    with (journal.folder / CALLS).open("ab") as file:
+        file.write(line[:30])
+        file.flush()
+        assert outbox.take() == []
+        file.write(line[30:])
+    assert [record.number for record in outbox.take()] == [1]
+    assert told == []
+
+
+def test_where_delivery_got_to_outlives_the_process(journal, told):
+    for number in range(3):
+        journal.append("describe", "u", {"text": str(number)})
+    outbox = Outbox(journal.folder, told.append, journal)
+    outbox.runs["u"] = "id"
+    outbox.done(outbox.take())
+    journal.close()
+    later = Outbox(journal.folder, told.append)
+    assert later.runs == {"u": "id"}
+    assert later.left() == 2
+    assert taken(later) == [[2], [3]]
+
+
+def test_a_broken_note_of_how_far_means_all_again(journal, told):
+    journal.append("describe", "u", {"text": ""})
+    journal.close()
+    for broken in ("", "{", '{"sent": 1, "offset": 10000000, "runs": {}}', "[]", '{"sent": 1}'):
+        (journal.folder / SENT).write_text(broken)
+        outbox = Outbox(journal.folder, told.append)
+        assert outbox.left() == 1
+        assert "all of this journal is delivered again" in told.pop()
+        (journal.folder / CALLS).touch()
+        outbox._lock = os.close(outbox._lock)
+
+
+def test_metrics_of_one_run_go_together_up_to_a_thousand_and_never_out_of_order(journal, told):
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    tracker.open_run(RunSpec("v", "n"))
+    for step in range(5):
+        tracker.metrics("u", [Metric(f"k{n}", 1.0, step) for n in range(300)])
+    tracker.metrics("v", [Metric("k", 1.0)])
+    tracker.text("v", "t", "a.txt")
+    tracker.metrics("v", [Metric("k", 1.0, 1)])
+    groups = taken(Outbox(journal.folder, told.append, journal))
+    assert groups == [[1], [2], [3, 4, 5], [6, 7], [8], [9], [10]]
+
+
+def test_two_processes_never_deliver_one_journal(journal, tmp_path, told):
+    root = tmp_path / "journal"
+    journal.append("describe", "u", {"text": ""})
+    assert dead_journals(root, told.append) == []
+    script = (
+        "import sys; from pathlib import Path; from mtlv.tracking.outbox import dead_journals;"
+        "print(len(dead_journals(Path(sys.argv[1]), print)))"
+    )
+    ask = [sys.executable, "-c", script, str(root)]
+    assert subprocess.run(ask, capture_output=True, text=True).stdout == "0\n"
+    journal.close()
+    assert subprocess.run(ask, capture_output=True, text=True).stdout == "1\n"
+    assert len(dead_journals(root, told.append)) == 1, "a process that ended holds nothing"
+
+
+def test_a_disk_that_fills_leaves_the_journal_whole(journal, monkeypatch, told):
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    real = os.write
+
+    def full(file, data):
+        if file == journal._file:
+            real(file, bytes(data)[:10])
+            raise OSError(28, "No space left on device")
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(
+        TrackingError, match=r"journal .* cannot be written: No space left on device; make room"
+    ):
+        tracker.text("u", "text", "a.txt")
+    monkeypatch.undo()
+    tracker.text("u", "text", "b.txt")
+    outbox = Outbox(journal.folder, told.append, journal)
+    assert taken(outbox) == [[1], [2]]
+    assert told == []
+
+
+def test_a_file_that_changes_later_is_delivered_as_it_was(journal, tmp_path):
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    (tmp_path / "folder" / "deep").mkdir(parents=True)
+    (tmp_path / "folder" / "deep" / "f.txt").write_text("first")
+    (tmp_path / "p.png").write_bytes(b"first")
+    tracker.artifact("u", tmp_path / "folder" / "deep" / "f.txt", "scores")
+    tracker.artifact("u", tmp_path / "folder")
+    tracker.image("u", tmp_path / "p.png", "pictures/p")
+    for path in (tmp_path / "folder" / "deep" / "f.txt", tmp_path / "p.png"):
+        path.write_text("later")
+    held = [path.read_text() for path in (journal.folder / FILES).rglob("*") if path.is_file()]
+    assert held == ["first"] * 3
+
+
+def test_weights_are_linked_and_all_else_is_copied(journal, tmp_path):
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"weights")
+    (tmp_path / "link.safetensors").symlink_to(weights)
+    tracker.model("u", TrackedModel({"a": weights, "b": tmp_path / "link.safetensors"}, {}, "c", "d", {}))
+    tracker.artifact("u", weights)
+    assert weights.stat().st_nlink == 3
+    weights.unlink()
+    kept = journal.folder / FILES / "2"
+    assert {(kept / name).read_bytes() for name in "ab"} == {b"weights"}
+    assert not (kept / "b").is_symlink()
+
+
+POISON = {
+    "a bad key": lambda t, p: t.metrics("u", [Metric("good", 1.0), Metric("a,b", 1.0)]),
+    "a value that is text": lambda t, p: t.metrics("u", [Metric("a", "1")]),
+    "a step that is none": lambda t, p: t.metrics("u", [Metric("a", 1.0, 1.5)]),
+    "a tag's key": lambda t, p: t.tags("u", {"a;b": "c"}),
+    "a param's key": lambda t, p: t.open_run(RunSpec("v", "n", params={"a=b": 1})),
+    "a uid": lambda t, p: t.open_run(RunSpec("v'", "n")),
+    "an unknown parent": lambda t, p: t.open_run(RunSpec("v", "n", parent="w")),
+    "an unknown run": lambda t, p: t.metrics("w", [Metric("a", 1.0)]),
+    "a text's name": lambda t, p: t.text("u", "t", "../a"),
+    "text that is no Unicode": lambda t, p: t.text("u", "\ud800", "a.txt"),
+    "a file's name": lambda t, p: t.artifact("u", p / "a?.txt"),
+    "a file that is not there": lambda t, p: t.artifact("u", p / "no.txt"),
+    "a name in a folder": lambda t, p: t.artifact("u", p / "folder"),
+    "a picture that is none": lambda t, p: t.image("u", p / "a?.txt", "k"),
+    "a picture that is not there": lambda t, p: t.image("u", p / "no.png", "k"),
+    "a table's name": lambda t, p: t.table("u", TableFile("a#.json", ("a",), [[1]])),
+    "a table's content": lambda t, p: t.table("u", TableFile("a.json", ("a",), [[object()]])),
+    "a model's file": lambda t, p: t.model("u", TrackedModel({"m": p / "no"}, {}, "c", "d", {})),
+    "a model's name": lambda t, p: t.model("u", TrackedModel({}, {"/m": ""}, "c", "d", {})),
+    "a model's metric": lambda t, p: t.model(
+        "u", TrackedModel({}, {}, "c", "d", {}, metrics=[Metric("", 1)])
+    ),
+    "a model's other run": lambda t, p: t.model("u", TrackedModel({}, {}, "c", "d", {}, metrics_run="w")),
+}
+
+
+@pytest.mark.parametrize("poison", POISON.values(), ids=POISON)
+def test_what_the_store_would_refuse_is_refused_at_once_and_not_written(poison, journal, tmp_path):
+    (tmp_path / "a?.txt").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "b%.txt").write_text("")
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    before = (journal.folder / CALLS).read_bytes()
+    with pytest.raises(TrackingError):
+        poison(tracker, tmp_path)
+    assert (journal.folder / CALLS).read_bytes() == before
+    assert list((journal.folder / FILES).iterdir()) == []
+
+
+SECRET = "hunter2-s3cret"
+SECRETS = (
+    f"http://ada:{SECRET}@h:5000",
+    f"postgresql+psycopg2://ada:{SECRET}@h/db",
+    f"postgresql://h/db?user=ada&password={SECRET}",
+    f"https://h/?token={SECRET}",
+)
+
+
+@pytest.mark.parametrize("uri", SECRETS)
+def test_no_secret_is_written_down(uri, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
+    journal = Journal(tmp_path / "journal", uri, "e")
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    tracker.data("u", [DataPart("a", "b", "training", "c", 1, ("t",))])
+    tracker.close("u")
+    written = [path for path in journal.folder.rglob("*") if path.is_file()]
+    assert len(written) == 3
+    assert not any(SECRET.encode() in path.read_bytes() for path in written)
+    assert "***" in json.loads((journal.folder / ABOUT).read_text())["uri"]
+    journal.close()
+
+
+def test_a_file_address_is_kept_absolute(journal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = Journal(tmp_path / "j", "sqlite:///a/mlflow.db?timeout=3", "e")
+    assert made.to.uri == f"sqlite:///{tmp_path}/a/mlflow.db?timeout=3"
+    made.close()
+
+
+def test_a_journal_of_another_release_is_left_alone(journal, told):
+    journal.append("describe", "u", {"text": ""})
+    journal.close()
+    for about in ('{"format": 2, "uri": "u", "experiment": "e"}', "{", "[]", '{"format": 1}'):
+        (journal.folder / ABOUT).write_text(about)
+        assert dead_journals(journal.folder.parent, told.append) == []
+        assert "cannot be read" in told.pop()
+    assert (journal.folder / CALLS).stat().st_size > 0
+
+
+def test_nan_and_infinity_are_written_as_null(journal, told):
+    tracker = JournalTracker(journal)
+    tracker.open_run(RunSpec("u", "n"))
+    tracker.metrics("u", [Metric("a", math.nan), Metric("b", math.inf), Metric("c", 0.1 + 0.2)])
+    outbox = Outbox(journal.folder, told.append, journal)
+    outbox.done(outbox.take())
+    (record,) = outbox.take()
+    assert record.content["points"] == [["a", None, 0, 0], ["b", None, 0, 0], ["c", 0.1 + 0.2, 0, 0]]

@@ -1,0 +1,409 @@
+"""However a store fails, it ends with everything exactly once and in order, and nobody waits for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mtlv.errors import RefusedError, TrackingError
+from mtlv.tracking import Chart, DataPart, MemoryTracker, Metric, RunSpec, TableFile, TrackedModel, View
+from mtlv.tracking.journal import CALLS, FILES, Journal, Record, line_of
+from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.outbox import ASIDE, Outbox, dead_journals, journals
+from mtlv.tracking.sender import Pace, Sender
+
+QUICK = Pace(interval=0.01, first=0.001, longest=0.01, closing=0.01, silence=0.0)
+PATIENCE = 10.0  # seconds; nothing here takes so long
+
+
+def away(call: Callable[[], Any]) -> Any:
+    """Nobody listens, or the answer is 500 or 429."""
+    raise TrackingError("the tracking server `http://h` cannot be reached: error code 500")
+
+
+def lost(call: Callable[[], Any]) -> Any:
+    """Stored, but the answer does not arrive."""
+    call()
+    raise TrackingError("the tracking server `http://h` cannot be reached: timed out")
+
+
+def broken(call: Callable[[], Any]) -> Any:
+    """What nobody thought of."""
+    raise RuntimeError("boom")
+
+
+class Store:
+    """A tracker whose ids are not the uids, with a fault for some of its calls, by number from 0."""
+
+    def __init__(self, faults: dict[int, Callable[..., Any]] | None = None) -> None:
+        self.memory = MemoryTracker()
+        self.calls: list[str] = []
+        self.faults = faults or {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            number = len(self.calls)
+            self.calls.append(name)
+            fault = self.faults.get(number, lambda act: act())
+            return fault(lambda: getattr(self.memory, name)(*map(self._uid, args)))
+
+        return call
+
+    def _uid(self, value: Any) -> Any:
+        if isinstance(value, RunSpec):
+            return replace(value, parent=self._uid(value.parent))
+        if isinstance(value, TrackedModel):
+            return replace(value, metrics_run=self._uid(value.metrics_run))
+        if isinstance(value, str) and value.startswith("id-"):
+            return value[3:]
+        assert not (isinstance(value, str) and value in self.memory.runs), "a uid where an id is wanted"
+        return value
+
+    def open_run(self, spec: RunSpec) -> str:
+        return f"id-{self.__getattr__('open_run')(spec)}"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "journal"
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+def begin(root, store, told, *, pace=QUICK, older=(), **options):
+    journal = Journal(root, "http://h", "e")
+    sender = Sender(older, lambda experiment: store, told.append, own=journal, pace=pace, **options)
+    return JournalTracker(journal), sender
+
+
+def write_all(tracker, folder):
+    """Every call of the protocol; into a tracker of whichever kind."""
+    (folder / "weights").write_bytes(b"w" * 10)
+    (folder / "p.png").write_bytes(b"png")
+    (folder / "scores").mkdir(exist_ok=True)
+    (folder / "scores" / "test.parquet").write_bytes(b"scores")
+    tracker.describe_all(
+        "all", [View("Runs", "fold", ("params.a",), {"s": (Chart("line", ("a", "b")),)}, ("c",))]
+    )
+    parent = tracker.open_run(
+        RunSpec("p", "parent", "suite member", params={"a": [1, None]}, tags={"t": "肺炎"})
+    )
+    child = tracker.open_run(RunSpec("c", "child", parent=parent, colour="#123456", description="d"))
+    tracker.data(child, [DataPart("openi", "d", "training", "s", 3, ("x", "y"))])
+    for step in range(30):
+        tracker.metrics(child, [Metric(f"m{n}", step / 7, step, 1000 + step) for n in range(20)])
+    tracker.text(child, "text", "a/b.txt")
+    tracker.table(child, TableFile("t.json", ("a", "b"), [["x", float("nan")], [1, None]]))
+    tracker.artifact(child, folder / "p.png", "deep")
+    tracker.artifact(child, folder / "scores")
+    tracker.image(child, folder / "p.png", "pictures/p")
+    tracker.describe(child, "later")
+    tracker.tags(child, {"t": "new"})
+    points = [Metric("m1", 0.0, 0, 1000)]
+    model = TrackedModel(
+        {"n/w": folder / "weights"},
+        {"code.py": "x"},
+        "code.py",
+        "n",
+        {"o": "double"},
+        {"p": "q"},
+        "d",
+        {"s": "1"},
+    )
+    tracker.model(parent, replace(model, metrics=points, metrics_run=child, dataset=("openi", "d")))
+    tracker.close(child)
+    tracker.close(parent, "FAILED")
+
+
+def content(memory):
+    """All that a store in memory holds, to compare; the model's files by what is in them."""
+    runs = {}
+    for uid, run in memory.runs.items():
+        spec = replace(run.spec, began_ms=0, params=run.params)
+        model = run.model and replace(run.model, files=dict.fromkeys(run.model.files, None))
+        runs[uid] = {**vars(run), "spec": spec, "model": model, "points": list(run.points)}
+    return repr((runs, memory.description, memory.views))
+
+
+@pytest.fixture
+def expected(tmp_path):
+    memory = MemoryTracker()
+    write_all(memory, tmp_path)
+    return content(memory)
+
+
+def test_a_good_store_gets_everything_and_the_journal_goes(root, told, tmp_path, expected):
+    store = Store()
+    tracker, sender = begin(root, store, told)
+    sender.start()
+    write_all(tracker, tmp_path)
+    assert sender.close(PATIENCE) == 0
+    assert content(store.memory) == expected
+    assert journals(root) == []
+    assert told == []
+    assert sender.tracker("e") is store
+
+
+FAULTS = {
+    "away at every second call": dict.fromkeys(range(0, 200, 2), away),
+    "every answer lost once": dict.fromkeys(range(0, 200, 2), lost),
+    "away for long": dict.fromkeys(range(3, 60), away),
+    "answers lost for long": dict.fromkeys(range(3, 60), lost),
+    "broken at times": dict.fromkeys(range(0, 100, 3), broken),
+    "all in turn": {n: (away, lost, broken)[n % 3] for n in range(100) if n % 5},
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+def test_whatever_fails_for_a_while_the_store_ends_as_it_should(faults, root, told, tmp_path, expected):
+    store = Store(faults)
+    tracker, sender = begin(root, store, told)
+    write_all(tracker, tmp_path)
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    assert content(store.memory) == expected
+    assert told[0].startswith(("the tracking server", "boom"))
+    assert "is kept in" in told[0]
+    assert told[1] == "the tracking store answers again"
+
+
+@pytest.mark.parametrize("end", [0, 3, 7, 14])
+@pytest.mark.parametrize("fault", [away, lost])
+def test_a_later_process_goes_on_where_delivery_stopped(end, fault, root, told, tmp_path, expected):
+    store = Store(dict.fromkeys(range(end, 10_000), fault))
+    tracker, sender = begin(root, store, told)
+    write_all(tracker, tmp_path)
+    sender.start()
+    left = sender.close(0.1)
+    assert left > 0
+    store.faults = {}
+    tracker, later = begin(root, store, told, older=dead_journals(root, told.append))
+    assert later.left == left
+    later.start()
+    assert later.close(PATIENCE) == 0
+    assert content(store.memory) == expected
+    assert journals(root) == []
+
+
+def test_calls_return_and_the_end_is_near_though_the_store_hangs_for_ever(root, told, tmp_path):
+    never = threading.Event()
+    store = Store(dict.fromkeys(range(100), lambda call: never.wait()))
+    tracker, sender = begin(root, store, told)
+    sender.start()
+    begun = time.monotonic()
+    write_all(tracker, tmp_path)
+    assert time.monotonic() - begun < 2
+    left = sender.close(0.2)
+    assert time.monotonic() - begun < 4
+    assert left == sender.left > 40
+    assert dead_journals(root, told.append) == [], "a call is under way: nobody else may deliver"
+    never.set()
+
+
+def test_longest_bounds_the_end_though_calls_get_through(root, told):
+    store = Store(dict.fromkeys(range(1000), lambda call: (time.sleep(0.05), call())[1]))
+    tracker, sender = begin(root, store, told)
+    run = tracker.open_run(RunSpec("u", "n"))
+    for number in range(200):
+        tracker.text(run, "t", f"{number}.txt")
+    sender.start()
+    assert 150 < sender.close(PATIENCE, longest=0.3) < 201
+
+
+def test_metrics_in_between_go_together(root, told):
+    store = Store()
+    tracker, sender = begin(root, store, told, pace=replace(QUICK, interval=60))
+    run = tracker.open_run(RunSpec("u", "n"))
+    for step in range(100):
+        tracker.metrics(run, [Metric(f"m{n}", 1.0, step) for n in range(25)])
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    assert store.calls == ["open_run", "metrics", "metrics", "metrics"]
+    assert len(store.memory.runs["u"].points) == 2500
+
+
+def refuse(call):
+    raise RefusedError("the tracking server `http://h` does not let this user do this")
+
+
+def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, expected):
+    store = Store(dict.fromkeys(range(5, 1000), refuse))
+    tracker, sender = begin(root, store, told)
+    write_all(tracker, tmp_path)
+    sender.start()
+    assert sender.close(PATIENCE) == 10
+    assert len(told) == 1
+    assert "does not let this user" in told[0]
+    assert "refuses record 35 (`text`) of" in told[0]
+    assert isinstance(sender.problem, RefusedError)
+    assert len(store.calls) == 6, "nothing was asked again"
+    store.faults = {}
+    _, later = begin(root, store, told, older=dead_journals(root, told.append))
+    later.start()
+    assert later.close(PATIENCE) == 0
+    assert content(store.memory) == expected
+
+
+def test_a_refused_record_is_put_aside_only_where_that_is_asked_for(root, told):
+    store = Store({2: refuse})
+    tracker, sender = begin(root, store, told, set_aside=True)
+    run = tracker.open_run(RunSpec("u", "n"))
+    for name in "abc":
+        tracker.text(run, name, f"{name}.txt")
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    assert list(store.memory.runs["u"].files) == ["a.txt", "c.txt"]
+    (kept,) = root.joinpath(ASIDE).glob("*/broken.jsonl")
+    assert json.loads(kept.read_text())["record"] == "3 (`text`)"
+    assert "record 3 (`text`)" in told[0]
+
+
+def test_a_store_that_refuses_to_be_opened_is_told_once_and_nothing_is_put_aside(root, told):
+    def closed(experiment):
+        raise RefusedError("the experiment `e` was deleted in MLflow")
+
+    journal = Journal(root, "http://h", "e")
+    sender = Sender([], closed, told.append, own=journal, pace=QUICK, set_aside=True)
+    JournalTracker(journal).open_run(RunSpec("u", "n"))
+    sender.start()
+    assert sender.close(PATIENCE) == 1
+    assert len(told) == 1
+    assert not (root / ASIDE).exists()
+
+
+def test_another_experiment_does_not_wait_for_one_that_refuses(root, told):
+    stores = {"e": Store(dict.fromkeys(range(99), refuse)), "f": Store()}
+    old = Journal(root, "http://h", "e")
+    JournalTracker(old).open_run(RunSpec("u", "n"))
+    old.close()
+    journal = Journal(root, "http://h", "f")
+    older = dead_journals(root, told.append)
+    sender = Sender(older, stores.__getitem__, told.append, own=journal, pace=QUICK)
+    JournalTracker(journal).open_run(RunSpec("v", "n"))
+    sender.start()
+    assert sender.close(PATIENCE) == 1
+    assert list(stores["f"].memory.runs) == ["v"]
+    assert len(journals(root)) == 1
+
+
+def test_earlier_journals_go_first_so_that_the_newest_word_stands(root, told):
+    store = Store()
+    for status in ("KILLED", "FAILED"):
+        journal = Journal(root, "http://h", "e")
+        tracker = JournalTracker(journal)
+        tracker.close(tracker.open_run(RunSpec("u", "n", tags={"t": status})), status)
+        journal.close()
+    tracker, sender = begin(root, store, told, older=dead_journals(root, told.append))
+    tracker.close(tracker.open_run(RunSpec("u", "n")))
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    run = store.memory.runs["u"]
+    assert (run.status, run.tags["t"]) == ("FINISHED", "FAILED")
+
+
+DAMAGED = {
+    "an unknown call": (Record(2, "erase", "u", {}, {}), "no such call"),
+    "a missing argument": (Record(2, "text", "u", {"name": "a"}, {}), "its content is not that of a call"),
+    "points that are none": (Record(2, "metrics", "u", {"points": [1]}, {}), "its content"),
+    "a run that was never opened": (Record(2, "describe", "x", {"text": ""}, {}), "was not opened"),
+    "a file that is not there": (
+        Record(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": 3}),
+        "not there, or not whole",
+    ),
+    "a file outside": (
+        Record(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": 3}),
+        "name",
+    ),
+    "a folder outside": (Record(2, "artifact", "u", {"name": "../..", "folder": ""}, {}), "name"),
+}
+
+
+@pytest.mark.parametrize(("record", "said"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_is_named_and_set_aside_and_the_rest_goes_on(record, said, root, told):
+    (root.parent / "x").write_text("abc")
+    store = Store()
+    journal = Journal(root, "http://h", "e")
+    JournalTracker(journal).open_run(RunSpec("u", "n"))
+    after = Record(3, "close", "u", {"status": "FINISHED", "ended_ms": 1}, {})
+    with (journal.folder / CALLS).open("ab") as file:
+        file.write(line_of(record) + line_of(after))
+    journal.close()
+    sender = Sender(dead_journals(root, told.append), lambda e: store, told.append, pace=QUICK)
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    assert store.calls == ["open_run", "close"]
+    assert f"record 2 (`{record.call}`)" in told[0]
+    assert said in told[0]
+
+
+def test_files_go_when_they_are_delivered_and_stay_until_then(root, told, tmp_path):
+    gate = threading.Event()
+    store = Store({1: lambda call: (gate.wait(PATIENCE), call())[1]})
+    tracker, sender = begin(root, store, told)
+    run = tracker.open_run(RunSpec("u", "n"))
+    (tmp_path / "f").write_text("f")
+    tracker.artifact(run, tmp_path / "f")
+    sender.start()
+    files = tracker.journal.folder / FILES
+    assert [path.read_text() for path in files.rglob("f")] == ["f"]
+    gate.set()
+    end = time.monotonic() + PATIENCE
+    while list(files.iterdir()) and time.monotonic() < end:
+        time.sleep(0.005)
+    assert list(files.iterdir()) == []
+    assert sender.close(PATIENCE) == 0
+
+
+def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_path):
+    tracker, _ = begin(root, Store(), told)
+    tracker.open_run(RunSpec("u", "n"))
+    (tmp_path / "f").write_text("f")
+    tracker.artifact("u", tmp_path / "f")
+    outbox = Outbox(tracker.journal.folder, told.append, tracker.journal)
+    for _ in range(2):
+        outbox.done(outbox.take())
+    left = tracker.journal.folder / FILES / "2"
+    left.mkdir()
+    Outbox(tracker.journal.folder, told.append, tracker.journal)
+    assert not left.exists()
+
+
+def test_waits_grow_to_a_limit_and_vary(root, told):
+    _, sender = begin(root, Store(), told, pace=Pace())
+    waits = []
+    for sender._failures in (1, 2, 3, 7, 5000):
+        found = [sender._delay() for _ in range(50)]
+        assert max(found) > min(found)
+        waits.append((min(found), max(found)))
+    for (low, high), middle in zip(waits, (1, 2, 4, 60, 60), strict=True):
+        assert middle * 0.5 <= low <= high <= middle * 1.5
+
+
+def test_a_run_keeps_the_times_of_its_calls(root, told):
+    opened = []
+
+    class Timed(Store):
+        def open_run(self, spec):
+            opened.append(spec.began_ms)
+            return super().open_run(spec)
+
+        def close(self, run, status, ended_ms):
+            opened.append(ended_ms)
+
+    tracker, sender = begin(root, Timed(), told)
+    before = time.time_ns() // 1_000_000
+    tracker.close(tracker.open_run(RunSpec("u", "n")))
+    after = time.time_ns() // 1_000_000
+    time.sleep(0.01)
+    sender.start()
+    assert sender.close(PATIENCE) == 0
+    assert before <= opened[0] <= opened[1] <= after
