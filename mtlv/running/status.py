@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from mtlv.running.delivery import records
 from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, alive, read_states
+from mtlv.running.sync import waiting
 
 SHOWN = 60  # units; of larger suites the members are listed, and the units at work
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
@@ -35,7 +37,16 @@ def status_lines(store: Path, config: Path | None, duration: Callable[[float], s
     lines: list[str] = []
     for state in now:
         lines += [*([""] if lines else []), *teller.suite(state)]
-    return lines
+    return [*lines, *_undelivered(store)]
+
+
+def _undelivered(store: Path) -> list[str]:
+    found = waiting(store)
+    if not found.calls:
+        return []
+    return [
+        f"{records(found.calls)} not in the tracking store yet: `mtlv sync --store {store}` delivers them"
+    ]
 
 
 @dataclass(frozen=True)

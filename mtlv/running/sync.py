@@ -52,7 +52,9 @@ def sync_store(
         raise TrackingError("there is no store", got=str(store), then="name its folder by `--store`")
     found = dead_journals(store / FOLDER, tell)
     busy = len(journals(store / FOLDER)) - len(found)
-    lines = [f"{busy} more: written or delivered by a running process"] if busy else []
+    lines = []
+    if busy > 0:
+        lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or delivered by a running process"]
     places: dict[str, list[Outbox]] = {}
     for outbox in found:
         if outbox.left():
