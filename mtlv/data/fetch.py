@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import shutil
-import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
 
 from mtlv import __version__
+from mtlv.data.archives import unpack
 from mtlv.data.source import Card, Download
 from mtlv.errors import DataError
 
@@ -21,8 +20,6 @@ Progress = Callable[[int, int | None], None]
 Open = Callable[[urllib.request.Request], Any]
 
 CHUNK = 1 << 16
-MOST_MEMBERS = 1_000_000
-MOST_UNPACKED = 10_000_000_000
 
 
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):
@@ -51,7 +48,7 @@ def fetch(
 
     Raises:
         DataError: nothing to fetch automatically, no https, no connection, a file above its size limit, a
-            wrong checksum, or an archive that would write outside `folder`.
+            wrong checksum, or an archive that `unpack` refuses.
     """
     if not card.downloads:
         then = card.by_hand or "nothing needs to be fetched"
@@ -99,55 +96,6 @@ def check_sum(path: Path, item: Download) -> None:
     if item.sha256 is not None and (got := _sha256(path)) != item.sha256:
         path.unlink()
         raise DataError(f"`{path.name}` has a wrong checksum and was deleted", got=got, allowed=item.sha256)
-
-
-def unpack(archive: Path, folder: Path) -> int:
-    """Unpack a tar archive into `folder`; returns the number of files.
-
-    Every member is looked at before the first is written.
-
-    Raises:
-        DataError: a member outside `folder`, a link or device, too much content, or no readable archive.
-    """
-    try:
-        with tarfile.open(archive) as tar:
-            members = tar.getmembers()
-            _check_members(archive, members)
-            for member in members:
-                _write(tar, member, folder)
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(
-            f"`{archive}` cannot be unpacked", got=str(error), then="delete it and fetch again"
-        ) from error
-    return sum(member.isfile() for member in members)
-
-
-def _check_members(archive: Path, members: list[tarfile.TarInfo]) -> None:
-    for member in members:
-        place = PurePosixPath(member.name)
-        outside = place.is_absolute() or ".." in place.parts or "\\" in member.name or ":" in member.name
-        if outside or not (member.isfile() or member.isdir()):
-            kind = "would leave the target folder" if outside else "is a link or device"
-            raise DataError(
-                f"`{archive.name}` has a member that {kind}; nothing was unpacked", got=member.name
-            )
-    if len(members) > MOST_MEMBERS or sum(member.size for member in members) > MOST_UNPACKED:
-        raise DataError(f"`{archive.name}` is too large to unpack", got=f"{len(members)} members")
-
-
-def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    target = folder / member.name
-    # A link that stood in the folder before could still lead out of it.
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"`{target}` leads out of the target folder through a link", then="remove the link")
-    if member.isdir():
-        target.mkdir(parents=True, exist_ok=True)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    source = tar.extractfile(member)
-    if source is not None:
-        with source, target.open("wb") as out:
-            shutil.copyfileobj(source, out)
 
 
 def _silent(done: int, total: int | None) -> None:

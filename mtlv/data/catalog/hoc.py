@@ -8,10 +8,10 @@ one of its sentences has.
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from mtlv.data.archives import documents
 from mtlv.data.rows import decode, read_text
 from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
 from mtlv.errors import DataError
@@ -151,18 +151,13 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                place = PurePosixPath(member.name)
-                wanted = len(place.parts) >= 2 and place.parts[-2] in ("text", "labels")
-                file = archive.extractfile(member) if wanted and place.suffix == ".txt" else None
-                if file is not None:
-                    yield place, file.read()
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(
-            f"`{path}` cannot be read as an archive", got=str(error), then="fetch it again"
-        ) from error
+    for name, data in documents(path, _is_document):
+        yield PurePosixPath(name), data
+
+
+def _is_document(name: str) -> bool:
+    place = PurePosixPath(name)
+    return len(place.parts) >= 2 and place.parts[-2] in ("text", "labels") and place.suffix == ".txt"
 
 
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:

@@ -6,10 +6,10 @@ read as a stream and never unpacked. A document that stands in several folders h
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from mtlv.data.archives import documents
 from mtlv.data.rows import decode
 from mtlv.data.source import Card, Corpus, DataOptions, Label, targets_of
 from mtlv.errors import DataError
@@ -184,7 +184,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     """(path that ends in part/category/id, content) of each document file, in any order."""
     if path.is_file():
-        yield from _packed(path)
+        yield from documents(path, _is_document)
         return
     roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
     root = next((root for root in roots if (root / "training").is_dir()), None)
@@ -195,21 +195,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
             if _is_document(place) and file.is_file():
                 yield place, file.read_bytes()
     elif archives:
-        yield from _packed(archives[0])
-
-
-def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
-    try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                wanted = member.isfile() and _is_document(member.name)
-                file = archive.extractfile(member) if wanted else None
-                if file is not None:
-                    yield member.name, file.read()
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(
-            f"`{path}` cannot be read as an archive", got=str(error), then="get it again"
-        ) from error
+        yield from documents(archives[0], _is_document)
 
 
 def _parts(place: str) -> list[str]:

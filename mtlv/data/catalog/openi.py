@@ -7,12 +7,12 @@ whatever the case. Of reports with equal text the first is kept, compared before
 
 from __future__ import annotations
 
-import tarfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mtlv.data.archives import documents
 from mtlv.data.rows import read_table
 from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
 from mtlv.errors import DataError
@@ -208,25 +208,17 @@ def _from_csv(path: Path) -> Iterator[Report]:
 
 def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of the XML files of an archive, in the order of their numbers."""
-    try:
-        with tarfile.open(path) as archive:
-            members = [m for m in archive if m.isfile() and m.name.endswith(".xml")]
-            members.sort(key=lambda m: (len(m.name), m.name))
-            for member in members:
-                file = archive.extractfile(member)
-                if file is not None:
-                    yield member.name.rsplit("/", 1)[-1], file.read(LARGEST_REPORT + 1)
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(
-            f"`{path}` cannot be read as an archive", got=str(error), then="fetch it again"
-        ) from error
+    found = documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT)
+    for name, data in sorted(found, key=lambda file: (len(file[0]), file[0])):
+        yield name.rsplit("/", 1)[-1], data
 
 
 def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
     for name, data in files:
-        # A DOCTYPE is where entities that expand without end are declared; no report has one.
-        if b"<!DOCTYPE" in data or b"<!ENTITY" in data or len(data) > LARGEST_REPORT:
-            raise DataError(f"`{name}` is no plain report", got="a DOCTYPE, an entity or over 1 MB")
+        # A DOCTYPE is where entities that expand without end are declared; no report has one. In UTF-16 or
+        # UTF-32, which have NULs, it could not be seen.
+        if b"<!DOCTYPE" in data or b"<!ENTITY" in data or b"\0" in data or len(data) > LARGEST_REPORT:
+            raise DataError(f"`{name}` is no plain report", got="a DOCTYPE, an entity, a NUL or over 1 MB")
         try:
             root = ElementTree.fromstring(data)
         except ElementTree.ParseError as error:

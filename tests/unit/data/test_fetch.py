@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.fetch import _HttpsOnly, download, fetch, unpack
+from mtlv.data.fetch import _HttpsOnly, download, fetch
 from mtlv.data.source import Card, Download
 from mtlv.errors import DataError
 
@@ -113,13 +113,8 @@ def archive(members):
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, kind in members:
             info = tarfile.TarInfo(name)
-            info.type = kind
-            if kind == tarfile.REGTYPE:
-                info.size = 2
-                tar.addfile(info, io.BytesIO(b"ok"))
-            else:
-                info.linkname = "/etc/passwd"
-                tar.addfile(info)
+            info.type, info.size = kind, 2 if kind == tarfile.REGTYPE else 0
+            tar.addfile(info, io.BytesIO(b"ok"[: info.size]))
     return buffer.getvalue()
 
 
@@ -132,39 +127,6 @@ def test_fetch_unpacks_and_knows_what_is_there(tmp_path):
     assert "no published checksum" in first[1]
     assert first[2].startswith("2 files unpacked")
     assert "already there" in fetch(card, tmp_path, opener=None)[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
-        ("../out.txt", tarfile.REGTYPE, "would leave the target folder"),
-        ("a/../../out.txt", tarfile.REGTYPE, "would leave the target folder"),
-        ("/tmp/out.txt", tarfile.REGTYPE, "would leave the target folder"),
-        ("C:\\out.txt", tarfile.REGTYPE, "would leave the target folder"),
-        ("link", tarfile.SYMTYPE, "is a link or device"),
-        ("hard", tarfile.LNKTYPE, "is a link or device"),
-        ("device", tarfile.CHRTYPE, "is a link or device"),
-        ("pipe", tarfile.FIFOTYPE, "is a link or device"),
-    ],
-)
-def test_nothing_is_unpacked_from_a_hostile_archive(tmp_path, name, kind, message):
-    folder = tmp_path / "deep" / "folder"
-    folder.mkdir(parents=True)
-    (folder / "x.tgz").write_bytes(archive([("good.txt", tarfile.REGTYPE), (name, kind)]))
-    with pytest.raises(DataError, match=message):
-        unpack(folder / "x.tgz", folder)
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["x.tgz"]
-
-
-def test_a_link_already_in_the_folder_is_not_followed(tmp_path):
-    folder, outside = tmp_path / "folder", tmp_path / "outside"
-    folder.mkdir()
-    outside.mkdir()
-    (folder / "a").symlink_to(outside)
-    (folder / "x.tgz").write_bytes(archive([("a/b.txt", tarfile.REGTYPE)]))
-    with pytest.raises(DataError, match="leads out of the target folder"):
-        unpack(folder / "x.tgz", folder)
-    assert not list(outside.iterdir())
 
 
 def test_a_corpus_without_downloads_says_what_to_do(tmp_path):

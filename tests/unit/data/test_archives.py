@@ -1,0 +1,209 @@
+"""Archives from elsewhere: nothing outside the folder, no links, no bombs, no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtlv.data import catalog
+from mtlv.data.archives import documents, unpack
+from mtlv.data.source import DataOptions
+from mtlv.errors import DataError
+
+FILE, FOLDER = tarfile.REGTYPE, tarfile.DIRTYPE
+
+
+def archive(members, packing="gz"):
+    """(name, type) of each member; files hold `ok`, links lead to /etc/passwd."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=f"w:{packing}") as tar:
+        for name, kind in members:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            if kind == FILE:
+                info.size = 2
+                tar.addfile(info, io.BytesIO(b"ok"))
+            else:
+                info.linkname = "/etc/passwd"
+                tar.addfile(info)
+    return buffer.getvalue()
+
+
+def written(folder):
+    """Names of all files below, links included."""
+    return sorted(path.name for path in folder.rglob("*") if not path.is_dir())
+
+
+def refused(folder, content, message):
+    """Unpacking and reading refuse it, and nothing is written anywhere."""
+    deep = folder / "deep" / "folder"
+    deep.mkdir(parents=True)
+    (deep / "x.tgz").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        unpack(deep / "x.tgz", deep)
+    assert written(folder) == ["x.tgz"]
+    return deep / "x.tgz"
+
+
+@pytest.mark.parametrize("packing", ["", "gz", "bz2", "xz"])
+def test_unpacks_what_is_plain(tmp_path, packing):
+    (tmp_path / "x.tgz").write_bytes(archive([("a", FOLDER), ("a/b.txt", FILE), ("c.txt", FILE)], packing))
+    assert unpack(tmp_path / "x.tgz", tmp_path) == 2
+    assert (tmp_path / "a" / "b.txt").read_bytes() == b"ok"
+    assert list(documents(tmp_path / "x.tgz", lambda name: name.startswith("a"))) == [("a/b.txt", b"ok")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("../out.txt", FILE, "would leave the target folder"),
+        ("a/../../out.txt", FILE, "would leave the target folder"),
+        ("../out", FOLDER, "would leave the target folder"),
+        ("/tmp/out.txt", FILE, "would leave the target folder"),
+        ("C:\\out.txt", FILE, "would leave the target folder"),
+        ("c:out.txt", FILE, "would leave the target folder"),
+        ("link", tarfile.SYMTYPE, "is a link or device"),
+        ("hard", tarfile.LNKTYPE, "is a link or device"),
+        ("device", tarfile.CHRTYPE, "is a link or device"),
+        ("disk", tarfile.BLKTYPE, "is a link or device"),
+        ("pipe", tarfile.FIFOTYPE, "is a link or device"),
+        ("good.txt", FILE, "stands there twice.*got good.txt"),
+    ],
+)
+def test_nothing_is_unpacked_from_a_hostile_archive(tmp_path, name, kind, message):
+    refused(tmp_path, archive([("good.txt", FILE), (name, kind)]), message)
+
+
+def test_a_link_in_the_archive_is_no_way_out(tmp_path):
+    """`a -> /elsewhere`, then `a/b.txt`: the link is refused before anything is written."""
+    refused(tmp_path, archive([("a", tarfile.SYMTYPE), ("a/b.txt", FILE)]), "is a link or device")
+
+
+def test_a_link_already_in_the_folder_is_not_followed(tmp_path):
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "a").symlink_to(outside)
+    (folder / "x.tgz").write_bytes(archive([("a/b.txt", FILE)]))
+    with pytest.raises(DataError, match="leads out of the target folder"):
+        unpack(folder / "x.tgz", folder)
+    assert not list(outside.iterdir())
+
+
+def header(name, size, kind=FILE):
+    """A member's header that says `size`, with nothing behind it."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def test_a_bomb_is_refused_by_what_it_says_of_itself(tmp_path):
+    content = gzip.compress(header("bomb.txt", 5_000_000_000))
+    path = refused(tmp_path, content, "too large to unpack .got 1 members, 5,000,000,000 bytes and more")
+    with pytest.raises(DataError, match="too large to unpack"):
+        list(documents(path, lambda name: True))
+
+
+def test_many_small_members_add_up(tmp_path, monkeypatch):
+    content = archive([(f"{i}.txt", FILE) for i in range(12)])
+    monkeypatch.setattr("mtlv.data.archives.MOST_UNPACKED", 20)
+    path = refused(tmp_path, content, "too large to unpack .got 11 members, 22 bytes and more")
+    monkeypatch.setattr("mtlv.data.archives.MOST_UNPACKED", 1000)
+    monkeypatch.setattr("mtlv.data.archives.MOST_MEMBERS", 10)
+    with pytest.raises(DataError, match=r"too large to unpack .*; allowed: up to 10 members"):
+        list(documents(path, lambda name: False))
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, b"Q"])
+def test_a_header_that_would_fill_the_memory(tmp_path, kind):
+    refused(
+        tmp_path,
+        gzip.compress(header("x", 10**9, kind)),
+        "cannot be unpacked .*a header of 1,000,000,000 bytes",
+    )
+
+
+def test_what_is_no_tar_archive(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as pack:
+        pack.writestr("../out.txt", "x")
+    whole = archive([("a.txt", FILE)] * 1)
+    for i, content in enumerate([buffer.getvalue(), b"", b"text", whole[:30], gzip.compress(b"\xff" * 3000)]):
+        refused(tmp_path / str(i), content, "cannot be unpacked")
+
+
+def test_documents_that_are_no_files_or_too_large(tmp_path):
+    path = tmp_path / "x.tgz"
+    for kind, message in (
+        (tarfile.SYMTYPE, "is a link"),
+        (tarfile.LNKTYPE, "is a link"),
+        (FILE, "larger than 1 "),
+    ):
+        path.write_bytes(archive([("a.txt", kind)]))
+        with pytest.raises(DataError, match=message):
+            list(documents(path, lambda name: name.endswith(".txt"), largest=1))
+
+
+HOSTILE = {
+    "openi": [("r/1.xml", tarfile.SYMTYPE), ("r/1.xml", tarfile.LNKTYPE), ("r/1.xml", tarfile.FIFOTYPE)],
+    "hoc": [("text/1.txt", tarfile.SYMTYPE), ("labels/1.txt", tarfile.LNKTYPE)],
+    "ohsumed": [("x/training/C01/1", tarfile.SYMTYPE), ("x/test/C01/1", tarfile.CHRTYPE)],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "member"), [(name, m) for name, members in HOSTILE.items() for m in members]
+)
+def test_corpora_read_no_links(tmp_path, name, member):
+    (tmp_path / "x.tar.gz").write_bytes(archive([member]))
+    with pytest.raises(DataError, match="is a link or device"):
+        catalog.load(name, DataOptions(path=tmp_path / "x.tar.gz"))
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        b'<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><r>&b;</r>',
+        b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><r>&x;</r>',
+        '<!DOCTYPE r [<!ENTITY a "a">]><r>&a;</r>'.encode("utf-16"),
+        b"<r><unclosed>",
+        b"\xff\xfe\x00",
+        b"",
+    ],
+)
+def test_reports_without_entities(tmp_path, xml):
+    (tmp_path / "1.xml").write_bytes(xml)
+    with pytest.raises(DataError, match=r"is no plain report|is broken XML"):
+        catalog.load("openi", DataOptions(path=tmp_path))
+
+
+@given(st.data())
+def test_damage_anywhere_is_answered(data):
+    whole = archive(
+        [("a", FOLDER), ("a/b.txt", FILE), ("c.txt", FILE)], data.draw(st.sampled_from(["", "gz", "xz"]))
+    )
+    start = data.draw(st.integers(0, len(whole)))
+    damaged = (
+        whole[:start] + data.draw(st.binary(max_size=12)) + whole[start + data.draw(st.integers(0, 600)) :]
+    )
+    with tempfile.TemporaryDirectory() as outer:
+        folder = Path(outer) / "folder"
+        folder.mkdir()
+        (folder / "x.tgz").write_bytes(damaged)
+        for use in (lambda path: unpack(path, folder), lambda path: list(documents(path, lambda name: True))):
+            try:
+                use(folder / "x.tgz")
+            except DataError as error:
+                said = str(error)
+            else:
+                said = "fine"
+            assert said
+        assert [path.name for path in Path(outer).iterdir()] == ["folder"]
