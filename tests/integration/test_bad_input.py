@@ -244,16 +244,25 @@ def test_cuda_that_is_not_there(device, small, mtlv, run_statuses):
     nothing_half_made(small, run_statuses(small))
 
 
-def test_a_server_that_does_not_answer_is_named_at_once(small, mtlv):
+def test_a_server_that_is_away_is_named_at_once_and_told_by_sync(small, mtlv, run_statuses):
     with socket.socket() as taken:  # bound, never listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         uri = f"http://user:secret@127.0.0.1:{taken.getsockname()[1]}"
         begun = time.monotonic()
-        done = mtlv.run(small, "run", "c.yml", f"tracking.uri={uri}")
-    refused(done, "the tracking server `http://***@127.0.0.1", "cannot be reached", "start it")
-    assert "secret" not in done.stderr
-    assert time.monotonic() - begun < 60, "without MLflow's minutes of retries"
+        done = mtlv.run(small, "run", "c.yml", f"tracking.uri={uri}", "tracking.flush_seconds=1")
+        refused(mtlv.run(small, "sync", "--uri", uri), "cannot be reached", "start it")
+    assert done.returncode == 0, done.stderr
+    first, *_, last = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert "the tracking server `http://***@127.0.0.1" in first
+    assert "cannot be reached" in first
+    assert "`mtlv sync --store mtlv-store` delivers them" in last
+    assert "secret" not in done.stderr + done.stdout
+    assert time.monotonic() - begun < 120, "without MLflow's minutes of retries"
     assert not (small / "mlflow.db").exists()
+    refused(mtlv.run(small, "sync"), "a user or password", "give the whole address by `--uri`")
+    assert "delivered to" in mtlv.run(small, "sync", "--uri", "sqlite:///mlflow.db").stdout
+    assert set(run_statuses(small)) == {"FINISHED"}
+    assert "nothing to deliver" in mtlv.run(small, "sync").stdout
 
 
 def test_a_catalogued_corpus_that_is_not_here_is_a_warning_of_check(small, mtlv, monkeypatch):
