@@ -32,6 +32,15 @@ class Batch:
     attention_mask: torch.Tensor
     targets: dict[str, torch.Tensor]
 
+    def pieces(self, count: int) -> list[Batch]:
+        """The batch in about `count` parts of equal size; padding stays."""
+        size = -(-len(self.index) // count)
+        return [self._part(slice(at, at + size)) for at in range(0, len(self.index), size)]
+
+    def _part(self, rows: slice) -> Batch:
+        targets = {name: target[rows] for name, target in self.targets.items()}
+        return Batch(self.index[rows], self.input_ids[rows], self.attention_mask[rows], targets)
+
     def to(self, device: torch.device) -> Batch:
         """The batch on `device`; copies do not wait where the memory is pinned."""
         if device.type == "cpu":

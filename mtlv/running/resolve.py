@@ -23,11 +23,15 @@ STAGE = "train"
 # Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
 ARITHMETIC = 1
 
-NOT_WEIGHTS = ("device", "precision")
+NOT_WEIGHTS = ("device", "precision", "auto_batch")
 """Training settings that are not part of a unit's key as written: precision enters as resolved."""
 
-
-NOT_IDENTITY: dict[str, Any] = {"tracking": True, "store": True, "data": {"path"}, "training": {"device"}}
+NOT_IDENTITY: dict[str, Any] = {
+    "tracking": True,
+    "store": True,
+    "data": {"path"},
+    "training": {"device", "auto_batch"},
+}
 """Settings that say where things are: the same member elsewhere is the same member."""
 
 

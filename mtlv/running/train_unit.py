@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,8 @@ def train_unit(
 
 
 def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus) -> None:
+    import torch
+
     from mtlv.training.finite import LossError
     from mtlv.training.loop import train
 
@@ -104,7 +107,14 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
             clip_norm=settings.clip_norm,
             hooks=[saver.watch, saver],
             progress=saver.go_on(),
+            on_pieces=partial(_tell_pieces, job, saver.watch) if settings.auto_batch else None,
         )
+    except torch.cuda.OutOfMemoryError as error:
+        raise TrainingError(
+            f"`{job.name}`: a batch of {settings.batch_size} documents does not fit the device's memory",
+            then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
+            "`data.max_length`, or set `training.auto_batch: true`",
+        ) from error
     except LossError as error:
         step, ids = error.batch // settings.accumulation, (corpus.ids[i] for i in error.index)
         where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
@@ -115,6 +125,11 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
         ) from error
     finally:
         saver.checkpoints.close()
+
+
+def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
+    text = f"{job.name}: a batch does not fit the device's memory and is taken in {pieces} pieces"
+    watch.listeners.observer.note(text)
 
 
 def _documents(material: Material, model: ModelSpec) -> Callable[[NDArray[np.int64]], Any]:

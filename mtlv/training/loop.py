@@ -34,6 +34,7 @@ def train(
     clip_norm: float | None = 1.0,
     hooks: Sequence[Hook] = (),
     progress: Progress | None = None,
+    on_pieces: Callable[[int], None] | None = None,
 ) -> None:
     """Train a model in place.
 
@@ -48,12 +49,15 @@ def train(
         clip_norm: largest norm of the whole gradient; None for no clipping.
         hooks: called after each batch, optimizer step and epoch.
         progress: where to go on; None is the beginning.
+        on_pieces: where a batch does not fit the device, it is cut into twice as many pieces whose gradients
+            add up, and this hears how many; None raises instead.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
+        torch.cuda.OutOfMemoryError: a batch does not fit the device.
     """
     progress = progress or Progress()
-    step = _Step(trained, objective, precision, clip_norm, hooks)
+    step = _Step(trained, objective, precision, clip_norm, hooks, on_pieces)
     while progress.epoch < epochs:
         trained.model.train()
         begun = time.perf_counter() - progress.seconds
@@ -69,7 +73,7 @@ def train(
         progress = progress.next_epoch()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Step:
     """One optimizer step."""
 
@@ -78,24 +82,50 @@ class _Step:
     precision: str
     clip_norm: float | None
     hooks: Sequence[Hook]
+    on_pieces: Callable[[int], None] | None
+    pieces: int = 1
 
     def take(self, batches: Sequence[Batch], progress: Progress) -> None:
-        model, device = self.trained.model, self.trained.device
-        for batch in batches:
-            batch = batch.to(device)
-            with autocast(device, self.precision):
-                logits = model(batch.input_ids, batch.attention_mask)
-            loss, heads = self.objective(model, logits, batch.targets)
-            (loss / len(batches)).backward()
-            progress.count(loss.detach(), heads, batch.index)
+        for batch, (loss, heads) in zip(batches, self._gradients(batches), strict=True):
+            progress.count(loss, heads, batch.index)
             for hook in self.hooks:
                 hook.on_batch(len(batch.index))
         if self.clip_norm is not None:
-            clip_grad_norm_(model.parameters(), self.clip_norm)
+            clip_grad_norm_(self.trained.model.parameters(), self.clip_norm)
         self.trained.optimizer.step()
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
+
+    def _gradients(self, batches: Sequence[Batch]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Add up the gradients of all batches; the loss of each, and its heads' losses."""
+        largest = max(len(batch.index) for batch in batches)
+        while True:
+            try:
+                return [self._backward(batch, len(batches)) for batch in batches]
+            except torch.cuda.OutOfMemoryError:
+                if self.on_pieces is None or self.pieces >= largest:
+                    raise
+            self.trained.optimizer.zero_grad(set_to_none=True)
+            torch.cuda.empty_cache()
+            self.pieces *= 2
+            self.on_pieces(self.pieces)
+
+    def _backward(self, batch: Batch, of: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gradient of one of `of` batches; its loss and its heads' losses stay on the device."""
+        found = [self._piece(piece, of, len(batch.index)) for piece in batch.pieces(self.pieces)]
+        losses, heads = zip(*found, strict=True)
+        return (losses[0], heads[0]) if len(found) == 1 else (sum(losses), sum(heads))
+
+    def _piece(self, piece: Batch, of: int, documents: int) -> tuple[torch.Tensor, torch.Tensor]:
+        model, device = self.trained.model, self.trained.device
+        piece = piece.to(device)
+        with autocast(device, self.precision):
+            logits = model(piece.input_ids, piece.attention_mask)
+        loss, heads = self.objective(model, logits, piece.targets)
+        weight = len(piece.index) / documents
+        (loss * weight / of).backward()
+        return loss.detach() * weight, heads * weight
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

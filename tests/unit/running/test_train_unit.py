@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from mtlv.errors import TrainingError
+from mtlv.models.multitask import MultiTaskModel
 from mtlv.running.checkpoints import ENDING, Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
@@ -157,3 +158,44 @@ def test_a_loss_that_is_not_finite_names_the_step_and_the_documents(
     assert "not finite in step 2 of epoch 2" in str(raised.value)
     assert ids in str(raised.value)
     assert [path.name for path in sorted(tmp_path.glob(f"*{ENDING}"))][-1] == f"000000006{ENDING}"
+
+
+def full_above(documents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device's memory holds so many documents."""
+    real = MultiTaskModel.forward
+
+    def forward(self: MultiTaskModel, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> object:
+        if self.training and len(input_ids) > documents:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return real(self, input_ids, attention_mask)
+
+    monkeypatch.setattr(MultiTaskModel, "forward", forward)
+
+
+def test_a_full_device_names_the_settings_to_lower(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    full_above(3, monkeypatch)
+    with pytest.raises(TrainingError, match=r"a batch of 8 documents does not fit .*`training.batch_size`"):
+        unit.train(tmp_path)
+
+
+def test_auto_batch_adds_up_the_gradients_of_pieces(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without dropout what comes is the same but for rounding, and so is the unit's key."""
+    changes = ("architecture=mtl", "encoder.dropout=0", "training.clip_norm=null")
+    whole = unit_of(suite(table("t"), *changes))
+    pieces = unit_of(suite(table("t"), *changes, "training.auto_batch=true"))
+    assert pieces.job.unit.key == whole.job.unit.key
+    record, weights = whole.train(tmp_path / "whole")
+    heard = Heard()
+    with monkeypatch.context() as patch:
+        full_above(3, patch)
+        found, in_pieces = pieces.train(tmp_path / "pieces", heard)
+    assert [note.rpartition(" in ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
+    for one, other in zip(found.epochs, record.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
+    for name, weight in weights.items():
+        torch.testing.assert_close(in_pieces[name], weight, rtol=2e-3, atol=2e-4)
