@@ -45,12 +45,13 @@ def _parser() -> argparse.ArgumentParser:
         "--if-exists",
         choices=("resume", "rerun", "only-missing", "fail"),
         default="resume",
-        help="units that were trained before: go on with them (resume, the default), train them anew in new runs, "
+        help="units trained before: go on with them (resume, the default), train them anew in new runs, "
         "run only members that miss some, or refuse",
     )
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
     status = _add(commands, "status", "how far the running or last suite is, unit by unit")
     _with_config(status, required=False)
+    status.add_argument("--next", action="store_true", help="also what `mtlv run` would do now, and why")
     _add_sync(commands)
     cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
     _with_config(cluster)
@@ -65,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     page = _add(commands, "ui", "open MLflow's page on the runs")
     _with_config(page, required=False)
     page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
+    page.add_argument("--host", default="127.0.0.1", help="address it listens on (default: this machine only)")
+    page.add_argument("--no-auth", action="store_true", help="let others in by `--host` without a password")
     return parser
 
 

@@ -131,6 +131,10 @@ def _status(args: argparse.Namespace) -> int:
     suite = _suite_or_defaults(args)
     store = Path(suite.members[0].settings.store.uri)
     _say(*status_lines(store, suite.path if args.config else None, duration))
+    if args.next:
+        from mtlv.running.would_run import would_run_lines
+
+        _say(*would_run_lines(suite))
     return OK
 
 
@@ -294,19 +298,22 @@ def _lengths(settings: Any, corpus: Any) -> Any:
 
 
 def _ui(args: argparse.Namespace) -> int:
-    from mtlv.running.page import has_server, link, serve
+    from mtlv.running.page import Door, has_server, link, serve
 
+    door = Door(args.port, args.host, open_to_all=args.no_auth)
     suite = _suite_or_defaults(args)
     uri = suite.members[0].settings.tracking.uri
-    url = link(uri, suite.experiment if args.config else None, port=args.port)
+    url = link(uri, suite.experiment if args.config else None, door)
     if has_server(uri):
         _say(f"The runs are at {url}", *_side_by_side(args, url))
         return OK
     signal.signal(signal.SIGTERM, _terminated)  # else its server would outlive this command
     _say("Starting MLflow's page (about 10 seconds) ...")
     sys.stdout.flush()
-    log = Path(tempfile.gettempdir()) / f"mtlv-ui-{os.getpid()}.log"
-    with serve(uri, port=args.port, log=log) as server:
+    log = Path(
+        tempfile.mkdtemp(prefix="mtlv-ui-"), "server.log"
+    )  # a name that nobody could have made a link of
+    with serve(uri, door, log=log) as server:
         _say(f"Open {url}", *_side_by_side(args, url), "Ctrl-C ends it.")
         sys.stdout.flush()
         server.wait()

@@ -26,7 +26,7 @@ class _Member(tarfile.TarInfo):
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo | None:
         if not self.isreg() and self.size > LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {self.size:,} bytes")
-        return super()._proc_member(tar)  # type: ignore[misc, no-any-return]
+        return super()._proc_member(tar)  # type: ignore[misc]
 
 
 def documents(
