@@ -8,6 +8,8 @@ import numbers
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from mtlv.errors import TrackingError
@@ -27,7 +29,14 @@ def check_key(key: object, what: str = "metric") -> str:
         TrackingError: other signs than letters, digits and `/_.-: `, a path that is not plain
             (`/a`, `a//b`, `..`), empty, or more than 250 characters.
     """
-    if not isinstance(key, str) or not KEY.fullmatch(key):
+    if not isinstance(key, str):
+        raise TrackingError(f"a {what} key has signs that MLflow refuses", got=key, allowed=KEY_SIGNS)
+    return _checked(key, what)
+
+
+@lru_cache(maxsize=20_000)  # the same hundreds of keys come with every epoch
+def _checked(key: str, what: str) -> str:
+    if not KEY.fullmatch(key):
         raise TrackingError(f"a {what} key has signs that MLflow refuses", got=key, allowed=KEY_SIGNS)
     if posixpath.normpath(key) != key or key == "." or key.startswith(("..", "/")):
         raise TrackingError(f"a {what} key is not a plain path", got=key, allowed="`a/b/c`")
@@ -44,6 +53,8 @@ def check_metric(metric: Metric) -> Metric:
             not a whole number.
     """
     check_key(metric.key)
+    if type(metric.value) is float and type(metric.step) is type(metric.timestamp_ms) is int:
+        return metric if math.isfinite(metric.value) else replace(metric, value=math.nan)
     if not isinstance(metric.value, numbers.Real) or isinstance(metric.value, bool):
         raise TrackingError(f"the value of metric `{metric.key}`", got=metric.value, allowed="a number")
     for what, number in (("step", metric.step), ("timestamp_ms", metric.timestamp_ms)):
