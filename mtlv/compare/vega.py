@@ -80,7 +80,7 @@ def bundle_file() -> Path:
 
 @cache
 def _bundling() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    return subprocess.Popen(  # nosec B603 # this Python, a version of our own
         [sys.executable, "-c", _MAKE.format(VERSION)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
 

@@ -34,8 +34,8 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
 
     logging.set_verbosity_error()
     try:
-        config = AutoConfig.from_pretrained(folder, **HERE)
-        tokenizer = AutoTokenizer.from_pretrained(folder, **HERE)
+        config = AutoConfig.from_pretrained(folder, **HERE)  # nosec B615 # a folder, no download
+        tokenizer = AutoTokenizer.from_pretrained(folder, **HERE)  # nosec B615 # a folder, no download
         return AutoModel.from_config(config, trust_remote_code=False), tokenizer
     except Exception as error:  # readers of configs and vocabularies raise errors of their own
         said = str(error).strip().splitlines()

@@ -14,6 +14,7 @@ from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
 
 HUB_PATIENCE = 10  # seconds
+PLAIN = {"trust_remote_code": False}  # without it Transformers asks on the terminal whether to run code
 
 
 @dataclass(frozen=True)
@@ -163,13 +164,13 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision)
+        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, **PLAIN)
         notes: tuple[str, ...] = ()
         if _lower_cases_a_cased_vocabulary(tokenizer):
-            tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, do_lower_case=False)
+            tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, do_lower_case=False, **PLAIN)
             notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
-        module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32)
+        module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
     except Exception as error:  # readers of configs, vocabularies and weights raise errors of their own
         raise EncoderError(
             f"`encoder.name` `{name}` could not be loaded from {place}",

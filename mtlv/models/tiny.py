@@ -45,14 +45,14 @@ def _train_tokenizer(texts: Sequence[str]) -> Any:
 
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     words = (word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
-    core = Tokenizer(models.WordPiece(_vocabulary(Counter(words)), unk_token="[UNK]"))
+    core = Tokenizer(models.WordPiece(_vocabulary(Counter(words)), unk_token="[UNK]"))  # nosec B106 # a token of a text
     core.normalizer, core.pre_tokenizer = normalizer, splitter
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, core.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
     )
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # nosec B106 # tokens of a vocabulary
         tokenizer_object=core,
         model_max_length=512,
         pad_token="[PAD]",

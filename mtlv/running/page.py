@@ -52,16 +52,16 @@ class Door:
     def __post_init__(self) -> None:
         if not self.open_to_all and not _is_loopback(self.host):
             raise TrackingError(
-                f"`--host {shorten(self.host)}` lets everyone who reaches this machine read and change the runs, "
-                "for the page of `mtlv ui` asks for no password",
-                then="leave `--host` out and come through `ssh -L`, take a server with users (docs/server.md), "
-                "or add `--no-auth` if that is meant",
+                f"`--host {shorten(self.host)}` lets everyone who reaches this machine read and change the "
+                "runs, for the page of `mtlv ui` asks for no password",
+                then="leave `--host` out and come through `ssh -L`, take a server with users "
+                "(docs/server.md), or add `--no-auth` if that is meant",
             )
 
     @property
     def url(self) -> str:
         """Its address for a browser on this machine."""
-        host = {"0.0.0.0": HOST, "::": "::1"}.get(self.host, self.host)
+        host = {"0.0.0.0": HOST, "::": "::1"}.get(self.host, self.host)  # nosec B104 # nothing is bound here
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
@@ -141,7 +141,7 @@ def serve(uri: str | None, door: Door, *, log: Path) -> Iterator[subprocess.Pope
         "PATH": path,
     }
     with log.open("wb") as stream:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # nosec B603 # this Python; host and port are checked
             [*command, "--workers", "1"],
             env=env,
             stdout=stream,
@@ -172,7 +172,7 @@ def _wait(process: subprocess.Popen, door: Door, log: Path) -> None:
     end = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < end:
         try:
-            with urllib.request.urlopen(f"{door.url}/health", timeout=2):
+            with urllib.request.urlopen(f"{door.url}/health", timeout=2):  # nosec B310 # http, ours
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)

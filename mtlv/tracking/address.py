@@ -21,7 +21,8 @@ ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., m
 VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
 WAIT = 10  # seconds for a database server to answer
 MASK = "***"
-SECRET = r"(?i)([?&;](?:user|password|passwd|pwd|token|access_token|secret|odbc_connect)=)[^&;\s'\"]+"
+HIDDEN = "user|password|passwd|pwd|token|access_token|secret|odbc_connect"
+SECRET = rf"(?i)([?&;](?:{HIDDEN})=)[^&;\s'\"]+"
 LOCK_WAIT = 20  # seconds for another writer of the SQLite file
 
 

@@ -75,6 +75,18 @@ def test_a_pickle_is_never_run(saved: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "exploded").exists()
 
 
+def test_code_beside_the_weights_is_never_run(saved: Path, tmp_path: Path) -> None:
+    import json
+
+    (saved / "model.py").write_text(f"open({str(tmp_path / 'exploded')!r}, 'w')\nclass Own: pass\n")
+    config = json.loads((saved / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "model.Own", "AutoModel": "model.Own"}}
+    (saved / "config.json").write_text(json.dumps(config))
+    with pytest.raises(EncoderError, match=r"could not be loaded"):
+        load_encoder(str(saved))
+    assert not (tmp_path / "exploded").exists()
+
+
 def test_a_tokenizer_without_a_pad_token_is_refused(tiny: Encoder, saved: Path) -> None:
     import json
 
