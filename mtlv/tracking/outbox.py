@@ -99,8 +99,7 @@ class Outbox:
             raise BlockingIOError("delivered")
 
     def take(self) -> list[Record]:
-        """The next call, or as many calls of `metrics` of one run as fit into a request; empty at the end."""
-        self._fill()
+        """The next call of those read, or as many of `metrics` of one run as fit into a request; or none."""
         taken: list[Record] = []
         points = 0
         for record, _ in self._waiting:
@@ -115,6 +114,8 @@ class Outbox:
         for _ in records:
             record, self._offset = self._waiting.popleft()
             self.sent = record.number
+        if not self._waiting:
+            self._offset = self._read  # behind broken lines too
         self._write_sent()
         for record in records:
             if record.files:
@@ -148,8 +149,8 @@ class Outbox:
             (self.folder / CALLS).unlink()  # first: a folder without it is an end, not a journal
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _fill(self) -> None:
-        """Read what is new in the file."""
+    def read(self) -> None:
+        """Read what is new in the file, for `take`."""
         with (self.folder / CALLS).open("rb") as file:
             file.seek(self._read)
             for line in file:

@@ -149,10 +149,11 @@ class Sender:
         self._wake.clear()
 
     def _round(self) -> None:
-        """Deliver all that is there, of what is not refused."""
+        """Deliver all that is there now, of what is not refused."""
         if self._own is not None:
             self._own.sync()
         for outbox in self._outboxes:
+            outbox.read()  # once: what is written meanwhile is for the next round, or each point came alone
             while outbox.to.experiment not in self._refused and not self._stopped:
                 records = outbox.take()
                 if not records:

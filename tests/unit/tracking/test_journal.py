@@ -32,6 +32,7 @@ def told():
 def taken(outbox):
     """All records, group by group, each noted as delivered."""
     groups = []
+    outbox.read()
     while records := outbox.take():
         groups.append([record.number for record in records])
         outbox.done(records)
@@ -97,8 +98,10 @@ def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
     with (journal.folder / CALLS).open("ab") as file:
         file.write(line[:30])
         file.flush()
+        outbox.read()
         assert outbox.take() == []
         file.write(line[30:])
+    outbox.read()
     assert [record.number for record in outbox.take()] == [1]
     assert told == []
 
@@ -108,6 +111,7 @@ def test_where_delivery_got_to_outlives_the_process(journal, told):
         journal.append("describe", "u", {"text": str(number)})
     outbox = Outbox(journal.folder, told.append, journal)
     outbox.runs["u"] = "id"
+    outbox.read()
     outbox.done(outbox.take())
     journal.close()
     later = Outbox(journal.folder, told.append)
@@ -296,6 +300,7 @@ def test_nan_and_infinity_are_written_as_null(journal, told):
     tracker.open_run(RunSpec("u", "n"))
     tracker.metrics("u", [Metric("a", math.nan), Metric("b", math.inf), Metric("c", 0.1 + 0.2)])
     outbox = Outbox(journal.folder, told.append, journal)
+    outbox.read()
     outbox.done(outbox.take())
     (record,) = outbox.take()
     assert record.content["points"] == [["a", None, 0, 0], ["b", None, 0, 0], ["c", 0.1 + 0.2, 0, 0]]

@@ -369,6 +369,7 @@ def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_pa
     (tmp_path / "f").write_text("f")
     tracker.artifact("u", tmp_path / "f")
     outbox = Outbox(tracker.journal.folder, told.append, tracker.journal)
+    outbox.read()
     for _ in range(2):
         outbox.done(outbox.take())
     left = tracker.journal.folder / FILES / "2"
