@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 LONGEST = 2000  # characters of what is allowed: names may come from a file, and any number of them
+
+
+MASK = "***"
+LOOKED_AT = 4000  # characters behind those shown, in which the end of a password is looked for
+_HIDDEN = "user|password|passwd|pwd|token|access_token|api_?key|secret|signature|sig|odbc_connect"
+_IN_ADDRESS = re.compile(r"(://)[^\s'\"/][^\s'\"]*@")
+_IN_QUERY = re.compile(rf"(?i)((?:[?&;.\s]|^)(?:{_HIDDEN})=)[^&;\s'\"]+")
 
 
 class MtlvError(Exception):
@@ -28,7 +36,7 @@ class MtlvError(Exception):
             parts.append(f"allowed: {shorten(allowed, LONGEST)}")
         if then:
             parts.append(then.rstrip("."))
-        text = "; ".join(parts)
+        text = masked("; ".join(parts))
         super().__init__(text if text.endswith("?") else f"{text}.")
         self.problems: tuple[str, ...] = (str(self),)
 
@@ -47,7 +55,7 @@ class ConfigError(MtlvError):
     """A config that cannot be run. Holds every problem found, one line each, in `problems`."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(masked, problems))
         Exception.__init__(self, "\n".join(self.problems))
 
 
@@ -83,9 +91,17 @@ class TrainingError(MtlvError):
     """A unit that cannot go on training, such as a loss that is not finite."""
 
 
+def masked(text: object) -> str:
+    """`text` with the user and password of every address as `***`, also where they stand in its query."""
+    text = _IN_ADDRESS.sub(rf"\1{MASK}@", str(text))
+    return _IN_QUERY.sub(rf"\1{MASK}", text)
+
+
 def shorten(value: object, limit: int = 120) -> str:
-    """Text of `value` for a message: one line, at most `limit` characters, control characters escaped."""
+    """Text of `value` for a person: one line, at most `limit` characters, control characters escaped, no
+    password of an address."""
     text = repr(value) if not isinstance(value, str) else value
+    text = masked(text[: min(limit, len(text)) + LOOKED_AT])  # before it is cut, or half of one would stay
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

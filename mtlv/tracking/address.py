@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import sqlite3
 import tempfile
@@ -10,7 +9,9 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from mtlv.errors import MASK as MASK
 from mtlv.errors import RefusedError, TrackingError
+from mtlv.errors import masked as masked
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"
@@ -20,16 +21,7 @@ PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
 VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
 WAIT = 10  # seconds for a database server to answer
-MASK = "***"
-HIDDEN = "user|password|passwd|pwd|token|access_token|secret|odbc_connect"
-SECRET = rf"(?i)([?&;](?:{HIDDEN})=)[^&;\s'\"]+"
 LOCK_WAIT = 20  # seconds for another writer of the SQLite file
-
-
-def masked(text: object) -> str:
-    """`text` with the user and password of every address as `***`, also where they stand in its query."""
-    text = re.sub(r"(://)[^\s'\"/][^\s'\"]*@", rf"\1{MASK}@", str(text))
-    return re.sub(SECRET, rf"\1{MASK}", text)
 
 
 def scheme(uri: str) -> str:
@@ -71,7 +63,7 @@ def check_kind(uri: str) -> None:
     """Refuse a kind of address that MLflow 3.17 does not take; nothing is opened.
 
     Raises:
-        TrackingError: a folder, a database in memory, an unknown scheme.
+        TrackingError: a folder, a database in memory, an unknown scheme, a host or port that is none.
     """
     kind = scheme(uri)
     if kind == "file" or (not kind and uri != "databricks"):
@@ -84,6 +76,8 @@ def check_kind(uri: str) -> None:
     if kind not in ("", "sqlite", "databricks", *SERVERS, *PORTS):
         raise RefusedError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
     sqlite_file(uri)
+    if is_remote(uri):
+        _host_and_port(uri, 0)
 
 
 def check_address(uri: str) -> None:
@@ -144,12 +138,16 @@ def _check_sqlite(uri: str) -> None:
         ) from error
 
 
-def _check_port(uri: str, port: int) -> None:
+def _host_and_port(uri: str, default: int) -> tuple[str, int]:
     try:
         parts = urlsplit(uri)
-        host, port = parts.hostname or "localhost", parts.port or port
+        return parts.hostname or "localhost", parts.port or default
     except ValueError as error:
         raise RefusedError("`tracking.uri`", got=masked(uri), allowed=ALLOWED) from error
+
+
+def _check_port(uri: str, port: int) -> None:
+    host, port = _host_and_port(uri, port)
     try:
         socket.create_connection((host, port), timeout=WAIT).close()
     except OSError as error:

@@ -257,6 +257,7 @@ def test_a_server_that_is_away_is_named_at_once_and_told_by_sync(small, mtlv, ru
     assert "cannot be reached" in first
     assert "`mtlv sync --store mtlv-store` delivers them" in last
     assert "secret" not in done.stderr + done.stdout
+    assert not any(b"user:secret" in path.read_bytes() for path in small.rglob("*") if path.is_file())
     assert time.monotonic() - begun < 120, "without MLflow's minutes of retries"
     assert not (small / "mlflow.db").exists()
     refused(mtlv.run(small, "sync"), "a user or password", "give the whole address by `--uri`")
