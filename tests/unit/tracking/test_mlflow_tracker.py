@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from mtlv.errors import TrackingError
+from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import Metric, RunSpec, Tracker
+from mtlv.tracking.mlflow_access import store_error
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 
 
@@ -165,3 +166,47 @@ def test_the_default_store_is_made_here_without_a_word(first):
 def test_importing_the_trackers_does_not_import_mlflow():
     code = "import sys, mtlv.tracking.mlflow_tracker; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_has_the_times_that_it_is_told(tracker, client):
+    run = tracker.open_run(RunSpec("late", "n", began_ms=1_700_000_000_000))
+    tracker.close(run, "FINISHED", 1_700_000_060_000)
+    info = client.get_run(run).info
+    assert (info.start_time, info.end_time, info.status) == (1_700_000_000_000, 1_700_000_060_000, "FINISHED")
+    tracker.close(tracker.open_run(RunSpec("late", "n", began_ms=1_800_000_000_000)))
+    again = client.get_run(run).info
+    assert (again.start_time, again.end_time) == (1_700_000_000_000, 1_700_000_060_000)
+
+
+def test_a_twin_that_a_lost_answer_left_goes_and_nothing_else_does(tracker, client):
+    run = tracker.open_run(RunSpec("u", "n"))
+    twins = [client.create_run(tracker.experiment_id, tags={"mtlv.uid": uid}) for uid in "uuuv"]
+    empty, told, ended, other = (twin.info.run_id for twin in twins)
+    client.log_param(told, "a", 1)
+    client.set_terminated(ended)
+    tracker.close(run)
+    stages = {each: client.get_run(each).info.lifecycle_stage for each in (run, empty, told, ended, other)}
+    assert [each for each, stage in stages.items() if stage == "deleted"] == [empty]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "final"),
+    [
+        ("INVALID_PARAMETER_VALUE", "INVALID_PARAMETER_VALUE: no such thing", True),
+        ("RESOURCE_DOES_NOT_EXIST", "RESOURCE_DOES_NOT_EXIST: no run", True),
+        ("RESOURCE_DOES_NOT_EXIST", "API request to endpoint /x failed with error code 404 != 200", False),
+        ("BAD_REQUEST", "BAD_REQUEST: QueuePool limit of size 5 overflow 10 reached", False),
+        ("RESOURCE_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS: experiment", False),
+        ("TEMPORARILY_UNAVAILABLE", "TEMPORARILY_UNAVAILABLE: database is locked", False),
+        ("INTERNAL_ERROR", "API request to endpoint /x failed with error code 500 != 200", False),
+        ("INTERNAL_ERROR", "API request to endpoint /x failed with error code 429 != 200", False),
+        ("INTERNAL_ERROR", "API request to endpoint /x failed with error code 401 != 200", True),
+        ("PERMISSION_DENIED", "PERMISSION_DENIED: no", True),
+    ],
+)
+def test_which_errors_are_final(code, text, final):
+    from mlflow.exceptions import MlflowException
+    from mlflow.protos.databricks_pb2 import ErrorCode
+
+    error = MlflowException(text, error_code=ErrorCode.Value(code))
+    assert isinstance(store_error("http://h", error), RefusedError) is final
