@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     page = _add(commands, "ui", "open MLflow's page on the runs")
     _with_config(page, required=False)
     page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
-    page.add_argument("--host", default="127.0.0.1", help="address it listens on (default: this machine only)")
+    page.add_argument("--host", default="127.0.0.1", help="address it listens on (default: 127.0.0.1)")
     page.add_argument("--no-auth", action="store_true", help="let others in by `--host` without a password")
     return parser
 

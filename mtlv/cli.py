@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
 import re
@@ -59,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read has gone, such as `head`. Nothing may be written at exit any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _complain(f"the disk is full: {error}; free room and start again: what was written before is whole")
+        return USER_ERROR
     finally:
         gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second
 
@@ -128,6 +134,8 @@ def _status(args: argparse.Namespace) -> int:
     from mtlv.display import duration
     from mtlv.running.status import status_lines
 
+    if args.next and args.config is None:
+        raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
     suite = _suite_or_defaults(args)
     store = Path(suite.members[0].settings.store.uri)
     _say(*status_lines(store, suite.path if args.config else None, duration))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import io
 import os
@@ -13,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from mtlv.errors import TrackingError
+from mtlv.running.disk import cannot_write, tensor_bytes, to_disk
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # ends a file, with the digest of what stands before it
 END = len(MARK) + 64
@@ -79,16 +78,11 @@ class Checkpoints:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_whole(part, state)
             part.replace(path)
-            _sync(self.folder)
-        except OSError as error:
+            to_disk(self.folder)
+        except (OSError, RuntimeError) as error:  # the latter is torch's word for a disk that is full
             with contextlib.suppress(OSError):
                 part.unlink()
-            size = _bytes(state) / 1e6
-            raise TrackingError(
-                f"a checkpoint of {size:.0f} MB cannot be written to {self.folder}",
-                got=error.strerror or error,
-                then=f"free {(KEPT + 1) * size:.0f} MB there and start again: it goes on from the one before",
-            ) from error
+            raise cannot_write("a checkpoint", tensor_bytes(state), self.folder, error) from error
         for old in sorted(self.folder.glob(f"*{ENDING}"))[:-KEPT]:
             old.unlink(missing_ok=True)
 
@@ -121,31 +115,10 @@ def _write_whole(path: Path, state: Mapping[str, Any]) -> None:
     import torch
 
     with path.open("w+b") as file:
-        try:
-            torch.save(dict(state), file)
-        except RuntimeError as error:  # what torch makes of a disk that is full
-            raise OSError(errno.ENOSPC, str(error)) from error
+        torch.save(dict(state), file)
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0, os.SEEK_END)
         file.write(MARK + digest.encode())
         file.flush()
         os.fsync(file.fileno())
-
-
-def _bytes(tree: Any) -> int:
-    """Of all tensors in it."""
-    if isinstance(tree, Mapping):
-        return sum(_bytes(value) for value in tree.values())
-    if isinstance(tree, (list, tuple)):
-        return sum(_bytes(value) for value in tree)
-    return getattr(tree, "nbytes", 0)
-
-
-def _sync(folder: Path) -> None:
-    """The new name is on disk too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

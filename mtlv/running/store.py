@@ -18,6 +18,7 @@ from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.disk import cannot_write, tensor_bytes, to_disk
 from mtlv.running.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -154,31 +155,43 @@ class Store:
             ) from error
 
     def save(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None) -> None:
-        """Keep a finished unit; it appears whole or not at all."""
+        """Keep a finished unit; it appears whole or not at all.
+
+        Raises:
+            TrackingError: it cannot be written.
+        """
+        from safetensors import SafetensorError
+
         folder = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{record.key}-"))
         try:
-            if weights is not None:
-                from safetensors.torch import save_file
+            self._write(record, weights, folder)
+        except (OSError, SafetensorError) as error:
+            size = tensor_bytes([weights or {}, record.curve]) + 100_000
+            raise cannot_write("a finished unit", size, self.units, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)  # gone already where all went well
 
-                save_file(dict(weights), folder / WEIGHTS)
-            write_scores(record.validation, folder / "validation.parquet")
-            write_scores(record.test, folder / "test.parquet")
-            np.save(folder / "curve.npy", record.curve, allow_pickle=False)
-            plain = {
-                name: value
-                for name, value in vars(record).items()
-                if name not in ("epochs", "validation", "test", "curve")
-            }
-            content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
-            (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-            if self.has(record.key):  # another process was faster; its unit is the same
-                shutil.rmtree(folder)
-            else:
-                folder.chmod(0o755)
-                os.replace(folder, self.units / record.key)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    def _write(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None, folder: Path) -> None:
+        if weights is not None:
+            from safetensors.torch import save_file
+
+            save_file(dict(weights), folder / WEIGHTS)
+        write_scores(record.validation, folder / "validation.parquet")
+        write_scores(record.test, folder / "test.parquet")
+        np.save(folder / "curve.npy", record.curve, allow_pickle=False)
+        plain = {
+            name: value
+            for name, value in vars(record).items()
+            if name not in ("epochs", "validation", "test", "curve")
+        }
+        content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
+        (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        for path in (*folder.iterdir(), folder):
+            to_disk(path)
+        if not self.has(record.key):  # else another process was faster; its unit is the same
+            folder.chmod(0o755)
+            os.replace(folder, self.units / record.key)
+            to_disk(self.units)
 
 
 def write_scores(scores: Scores, path: Path) -> None:

@@ -118,7 +118,7 @@ def quiet() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in CHATTY]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        logger.setLevel(logging.CRITICAL)  # what they log as errors is raised too, and told once
     try:
         with _no_warnings():
             yield

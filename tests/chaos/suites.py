@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ def begin(folder: Path, *argv: str) -> subprocess.Popen[bytes]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "c.yml").write_text(CONFIG, encoding="utf-8")
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    log = (folder / "log").open("ab")
+    log = log_of(folder).open("ab")
     with log:
         return subprocess.Popen(
             [sys.executable, "-m", "mtlv.cli", "run", "c.yml", *argv],
@@ -40,10 +41,15 @@ def begin(folder: Path, *argv: str) -> subprocess.Popen[bytes]:
         )
 
 
+def log_of(folder: Path) -> Path:
+    """What its processes said; not on the disk that may be full."""
+    return folder.parents[1] / f"{folder.name}.log"
+
+
 def run(folder: Path, *argv: str) -> None:
     """To its end, which must be a good one."""
     code = begin(folder, *argv).wait()
-    assert code == 0, (folder / "log").read_text(encoding="utf-8")[-3000:]
+    assert code == 0, log_of(folder).read_text(encoding="utf-8")[-3000:]
 
 
 def units(folder: Path) -> dict[str, str]:
@@ -58,7 +64,7 @@ def units(folder: Path) -> dict[str, str]:
 def points(folder: Path) -> dict[tuple[str, str, int], list[float]]:
     """All values of each metric and step of each run (by its uid); more than one is a doubled point."""
     found: dict[tuple[str, str, int], list[float]] = {}
-    with sqlite3.connect(folder / "mlflow.db") as database:
+    with closing(sqlite3.connect(folder / "mlflow.db")) as database:
         rows = database.execute(
             "SELECT tags.value, metrics.key, metrics.step, metrics.value FROM metrics "
             "JOIN tags ON tags.run_uuid = metrics.run_uuid AND tags.key = 'mtlv.uid'"
@@ -80,7 +86,7 @@ def doubled(found: dict[tuple[str, str, int], list[float]]) -> list[tuple[str, s
 def artifacts(folder: Path) -> dict[str, int]:
     """Names of all artifacts, by the uid of their run, and how many runs have them."""
     out: dict[str, int] = {}
-    with sqlite3.connect(folder / "mlflow.db") as database:
+    with closing(sqlite3.connect(folder / "mlflow.db")) as database:
         rows = database.execute(
             "SELECT tags.value, runs.artifact_uri, runs.status FROM runs "
             "JOIN tags ON tags.run_uuid = runs.run_uuid AND tags.key = 'mtlv.uid'"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from suites import arithmetic, artifacts, begin, doubled, points, run, units
+from suites import arithmetic, artifacts, begin, doubled, log_of, points, run, units
 
 KILLS = int(os.environ.get("MTLV_CHAOS_KILLS", "50"))
 LONGEST = 12.0  # seconds that a process lives, about as long as a third of the suite takes
@@ -36,7 +36,7 @@ def test_killed_suites_end_as_an_undisturbed_one(
             process = begin(folder)
             time.sleep(moments.uniform(1.0, LONGEST))
             if process.poll() is not None:
-                assert process.returncode == 0, (folder / "log").read_text(encoding="utf-8")[-3000:]
+                assert process.returncode == 0, log_of(folder).read_text(encoding="utf-8")[-3000:]
                 break
             process.kill()
             process.wait()

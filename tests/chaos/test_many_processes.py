@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from suites import arithmetic, begin, doubled, points, run, units
+from suites import arithmetic, begin, doubled, log_of, points, run, units
 
 PROCESSES = 8
 
@@ -15,7 +15,7 @@ def test_processes_share_the_units_of_a_suite(tmp_path: Path, say: Callable[[str
     run(alone)
     processes = [begin(together) for _ in range(PROCESSES)]
     codes = [process.wait() for process in processes]
-    said = (together / "log").read_text(encoding="utf-8")
+    said = log_of(together).read_text(encoding="utf-8")
     assert codes == [0] * PROCESSES, said[-3000:]
     assert "Traceback" not in said
     assert units(together) == units(alone)

@@ -112,9 +112,9 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole(
     of_unit.write(2, STATE | {"large": torch.zeros(10**6)})
     with pytest.raises(TrackingError) as raised:
         of_unit.wait()
-    said = re.escape("a checkpoint of 4 MB cannot be written to")
+    said = re.escape("a checkpoint of 4.0 MB cannot be written to")
     assert re.match(said, str(raised.value))
-    assert "free 12 MB there and start again" in str(raised.value)
+    assert "free 12.0 MB there and start again" in str(raised.value)
     found, _ = newest(tmp_path)
     assert found is not None
     assert found["step"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,10 @@ from mtlv.running.clean import delete, leftovers
 from mtlv.running.cleaning import clean_lines
 from mtlv.running.locks import held, holder
 from mtlv.running.observer import Observer
+from mtlv.running.resolve import resolve
 from mtlv.running.store import Store
+from mtlv.running.workbench import Workbench
+from mtlv.running.would_run import NEW, would_run_lines
 from mtlv.tracking import MemoryTracker
 
 CHANGES = ("architecture=mtl", "training.epochs=1")
@@ -66,9 +70,7 @@ def test_rerun_trains_anew_in_runs_of_its_own_and_can_be_resumed(trained: tuple)
 
 def test_fail_names_what_is_there(trained: tuple) -> None:
     made, tracker = trained
-    with pytest.raises(
-        TrackingError, match=r"1 of the suite's 1 units are in .*store already \(got mtl"
-    ):
+    with pytest.raises(TrackingError, match=r"1 of the suite's 1 units are in .*store already \(got mtl"):
         run_suite(made, Observer(), tracker, if_exists="fail")
 
 
@@ -172,6 +174,29 @@ def test_clean_deletes_only_when_told_to(littered: Store, trained: tuple) -> Non
     assert not any("a finished unit that none" in line for line in of_config)
     assert clean_lines(littered.root, [made], delete=True)[-1] == "deleted 0.0 MB"
     assert clean_lines(littered.root, [made], delete=False) == [f"{littered.root}: nothing to clean"]
+
+
+def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable, tmp_path: Path) -> None:
+    made, _ = trained
+    path, folder = made.path, tmp_path / "store"
+    assert would_run_lines(made) == [
+        f"`mtlv run {path}` now: 1 of 1 units are in the store: it is taken from there"
+    ]
+    changed = suite(table("t"), *CHANGES, "training.learning_rate=2e-3")
+    head, line = would_run_lines(changed)
+    assert head.startswith(f"`mtlv run {path}` now: 0 of 1 units")
+    assert line.endswith(f": {NEW}")
+    key = resolve(Workbench(), changed.members[0]).children[0].jobs[0].unit.key
+    with held(Store(folder).lock(key)):
+        assert would_run_lines(changed)[1].endswith(
+            f"process {os.getpid()} on {socket.gethostname()} works on it"
+        )
+    checkpoints = folder / "checkpoints" / key
+    checkpoints.mkdir(parents=True)
+    (checkpoints / "000000012.ckpt").touch()
+    assert would_run_lines(changed)[1].endswith("it goes on after step 12")
+    elsewhere = suite(table("t"), *CHANGES, store="nowhere")
+    assert "there is no store" in would_run_lines(elsewhere)[0]
 
 
 def test_clean_of_no_store(tmp_path: Path) -> None:
