@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+
+from mtlv.errors import shorten
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,9 @@ def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str
 
 
 def plain(text: str) -> str:
-    """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags."""
-    text = " ".join(text.split())
+    """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags, no links."""
+    text = shorten(" ".join(text.split()), sys.maxsize)
     for sign in "\\|`*_<>[]":
         text = text.replace(sign, "\\" + sign)
-    return text
+    # Bare addresses become links by themselves.
+    return re.sub(r"(?i)(:(?=//)|(?<=www)\.)", r"\\\1", text)

@@ -41,7 +41,7 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
     lines = [
         f"**{what[0].upper()}{what[1:]}** ({how}) of {_many(len(resolved.tasks), 'task')} of "
         f"`{settings.data.name}`{' (generated reports)' if generated else ''} "
-        f"with encoder `{settings.encoder.name}`: {shape} in each of {' x '.join(over)}; "
+        f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
         f"{_many(settings.training.epochs, 'epoch')}; documents: {parts}."
     ]
     if child.groups is not None:

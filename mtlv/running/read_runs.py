@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ class _Files:
             return None
         try:
             return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise _broken(run, name, error) from error
 
     def scores(self, run: StoredRun, name: str) -> Scores | None:
@@ -68,6 +69,22 @@ class _Files:
             return read_scores(path)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise _broken(run, name, error) from error
+
+
+NOT_OURS = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
+"""What content of another shape than `mtlv` writes ends in."""
+
+
+@contextmanager
+def _as_written(run: StoredRun) -> Iterator[None]:
+    try:
+        yield
+    except NOT_OURS as error:
+        raise TrackingError(
+            f"run `{run.name}` ({run.id}) has params or artifacts that are not as `mtlv` writes them",
+            got=f"{type(error).__name__}: {error}",
+            then="leave that run out, or run its config again",
+        ) from error
 
 
 def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
@@ -109,12 +126,13 @@ def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
     names = _unique_names(members)
     sources = [_Source(reader, files, member, children[member.id]) for member in members]
     runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
+    tasks = _tasks(sources)
     warnings += [
         f"`{run.name}` is {run.status.lower()}: more folds may follow"
         for run in runs
         if run.status != "FINISHED"
     ]
-    return Found(runs, _tasks(sources), tuple(warnings), {fold.id: fold for fold in folds})
+    return Found(runs, tasks, tuple(warnings), {fold.id: fold for fold in folds})
 
 
 def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
@@ -152,7 +170,8 @@ def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[St
 
 
 def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
-    return int(run.params.get("fold", 0)), int(run.params.get("seed", 0))
+    with _as_written(run):
+        return int(run.params.get("fold", 0)), int(run.params.get("seed", 0))
 
 
 def _unique_names(members: Sequence[StoredRun]) -> list[str]:
@@ -179,6 +198,11 @@ class _Source:
 
 
 def _run(source: _Source, key: str, name: str) -> ComparedRun:
+    with _as_written(source.member):
+        return _compared(source, key, name)
+
+
+def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
     content = source.json("tasks.json") or {}
     children = tuple(_child(source, fold, content) for fold in source.folds)
@@ -272,10 +296,11 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
     """Tasks of all members, the most frequent first; support and size as the first that has a task says."""
     out: dict[str, TaskInfo] = {}
     for source in sources:
-        content = source.json("tasks.json") or {}
-        for each in content.get("tasks", {}).values():
-            info = TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)))
-            out.setdefault(info.name, info)
+        with _as_written(source.member):
+            content = source.json("tasks.json") or {}
+            for each in content.get("tasks", {}).values():
+                info = TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)))
+                out.setdefault(info.name, info)
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
 
 

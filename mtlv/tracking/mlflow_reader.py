@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE = 500  # runs per request: a run holds hundreds of metrics
 HANDS = 8  # artifacts fetched at once from a server
+RUN_ID = re.compile(r"[\w-]{1,100}")
 MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")  # ids may hold 404
 
 
@@ -123,6 +124,10 @@ class MlflowReader:
 
 def _stored(run: Run) -> StoredRun:
     info, data = run.info, run.data
+    if not RUN_ID.fullmatch(info.run_id):  # it names a folder here, and stands in filters
+        raise TrackingError(
+            "the store has a run with a strange id", got=info.run_id, allowed="letters, digits, - _"
+        )
     return StoredRun(
         id=info.run_id,
         experiment=info.experiment_id,
@@ -137,9 +142,9 @@ def _stored(run: Run) -> StoredRun:
 
 
 def _quoted(value: str) -> str:
-    """A value between single quotes: MLflow's filter has no escape, so a quote cannot be searched for."""
-    if "'" in value:
-        raise TrackingError(f"`{value}` holds a quote, which MLflow cannot search for")
+    """A value between single quotes: MLflow's filter has no escape for what would end them."""
+    if "'" in value or "\\" in value:
+        raise TrackingError(f"`{value}` holds a quote or a backslash, which MLflow cannot search for")
     return value
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mtlv.compare.pairs import comparable
+from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.read_runs import read_runs, with_scores
 from mtlv.running.store import write_scores
@@ -92,3 +96,74 @@ def test_scores_are_read_of_the_asked_for_runs_only(tmp_path: Path) -> None:
     first, second = with_scores(shelf, found, ("r1",)).runs  # type: ignore[arg-type]
     assert first.children[0].test is None
     assert second.children[0].test.ids == second.children[0].validation.ids == ("d",)
+
+
+STRANGE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["tasks", "heads", "documents", "name", "support", "groups", "map", "k", "heart", "x"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+OF_RUNS = ("tasks.json", "plan.json", "grouping/groups.json", "grouping/elbow.json", "curves.json")
+
+
+class Strange(Shelf):
+    """Answers with other content than `mtlv` writes."""
+
+    content: str = ""
+
+    def _file(self, run: StoredRun, name: str) -> Path:
+        path = self.folder / "strange"
+        path.write_text(self.content, encoding="utf-8")
+        return path
+
+
+@given(STRANGE, st.sampled_from(OF_RUNS))
+def test_other_content_than_ours_names_the_run(content: Any, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = Strange(Path(folder), {"m0": (name,), "f0": (name,), "f1": (name,)}, "FINISHED")
+        shelf.content = json.dumps(content)
+        try:
+            read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+        except TrackingError as error:
+            said = str(error)
+        else:
+            said = "run `m0`"
+        assert "run `m" in said
+
+
+@pytest.mark.parametrize("content", ["", "{", "[" * 100_000])
+def test_an_artifact_that_is_no_json(tmp_path: Path, content: str) -> None:
+    shelf = Strange(tmp_path, {"m0": ("tasks.json",)}, "FINISHED")
+    shelf.content = content
+    with pytest.raises(TrackingError, match=r"`tasks\.json` of run `m0` .* cannot be read"):
+        read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+
+
+def test_params_that_are_no_numbers(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, {}, "FINISHED")
+    shelf.folds["m0"][0].params["fold"] = "first"  # type: ignore[index]
+    with pytest.raises(TrackingError, match=r"run `f0` .*not as `mtlv` writes them .got ValueError"):
+        read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet"])
+def test_scores_that_are_none(tmp_path: Path, content: bytes) -> None:
+    class Torn(Shelf):
+        def _file(self, run: StoredRun, name: str) -> Path:
+            path = self.folder / "torn.parquet"
+            path.write_bytes(content)
+            return path
+
+    shelf = Torn(tmp_path, {"f0": ("scores/test.parquet",)}, "FINISHED")
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+    with pytest.raises(TrackingError, match=r"`scores/test\.parquet` of run `f0` .* cannot be read"):
+        with_scores(shelf, found, ("r0",))  # type: ignore[arg-type]
