@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from mtlv.compare.palette import RUNS
 from mtlv.compare.table import as_text
-from mtlv.errors import MtlvError, TrainingError
+from mtlv.errors import TrainingError
 from mtlv.running.check import check_suite
 from mtlv.running.delivery import Delivery, deliver, store_answers
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
+from mtlv.running.existing import IfExists, as_asked
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
 from mtlv.running.observer import Observer, Together
 from mtlv.running.progress import Progress, SuiteState, UnitState
 from mtlv.running.ready_views import ready_views
-from mtlv.running.resolve import Resolved, resolve
+from mtlv.running.resolve import Resolved, resolve_all
 from mtlv.running.run_member import Session, run_member
 from mtlv.running.store import Store
 from mtlv.running.suite_summary import comparison_spec, write_comparison
@@ -51,7 +52,9 @@ class SuiteResult:
     failed: tuple[str, ...] = ()
 
 
-def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) -> SuiteResult:
+def run_suite(
+    suite: Suite, observer: Observer, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
+) -> SuiteResult:
     """Run every member of a suite; finished units are taken from the store.
 
     Everything that can be wrong with data, encoders, groups and stores is found before a run is opened.
@@ -60,6 +63,7 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
         suite: checked settings.
         observer: hears of progress.
         tracker: where to write; None writes to a journal, which is delivered to the settings' MLflow store.
+        if_exists: what becomes of units that are in the store already.
 
     Raises:
         MtlvError: what a user can put right.
@@ -70,7 +74,9 @@ def run_suite(suite: Suite, observer: Observer, tracker: Tracker | None = None) 
     answers = tracker is None and store_answers(settings.tracking.uri or DEFAULT_URI, observer.warn)
     store = Store(Path(settings.store.uri))
     bench = Workbench(store)
-    resolved = _resolve_all(bench, suite)
+    resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
+    if not resolved:
+        return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
     _tell_notes(resolved, bench, observer)
     given = nullcontext(Delivery(tracker)) if tracker else deliver(settings, observer, answers=answers)
     with given as delivery, Progress(store.root, _state(suite, resolved)) as progress:
@@ -126,19 +132,6 @@ def _where_to_look(suite: Suite, delivery: Delivery) -> tuple[str, ...]:
         beside = (f"Side by side: {compare_url(page)}",) if "#" in page else ()
         return f"The runs are at {page}", *beside
     return (f"Look at the runs: mtlv ui {suite.path}",)
-
-
-def _resolve_all(bench: Workbench, suite: Suite) -> list[Resolved]:
-    """Every member, or the problems of all of them."""
-    found, errors = [], []
-    for member in suite.members:
-        try:
-            found.append(resolve(bench, member))
-        except MtlvError as error:
-            errors.append(error)
-    if errors:
-        raise MtlvError.all_of(errors)
-    return found
 
 
 def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) -> None:
