@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,8 +68,8 @@ def read_table(path: Path) -> Table:
         DataError: another suffix, bytes that are no UTF-8, a broken row, or no row.
     """
     suffix = path.suffix.lower()
-    if suffix not in FORMATS or not path.is_file():
-        kind = "a file of an unknown kind" if path.is_file() else "not a file"
+    if suffix not in FORMATS or not os.path.isfile(path):  # Path's own raises where a name is too long
+        kind = "a file of an unknown kind" if os.path.isfile(path) else "not a file"
         raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
     _need_size(path, path.stat().st_size)
     if suffix == ".parquet":

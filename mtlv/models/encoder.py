@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
         module, tokenizer = build_tiny(texts)
         return Encoder(name, module, tokenizer, weights_digest(module, tokenizer))
     place = locate(name)
-    if not Path(place).is_dir():
+    if not os.path.isdir(place):
         need_hub(name, place)
     module, tokenizer, notes = _from_pretrained(name, place, revision)
     if tokenizer.pad_token_id is None:
@@ -78,8 +79,8 @@ def locate(name: str) -> str:
         folder = _packaged_folder(PACKAGED[name])
         if folder is not None:
             return str(folder)
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
         if not (path / "config.json").is_file():
             raise EncoderError(
                 f"`encoder.name`: folder {name} holds no config.json", then="give its own folder"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
@@ -127,7 +127,8 @@ def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
     """Folders only: whether a hub has a name cannot be known here."""
     names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
     for key, name in names.items():
-        if name is not None and name.startswith((".", "~", "/")) and not Path(name).expanduser().is_dir():
+        folder = name is not None and name.startswith((".", "~", "/"))
+        if folder and not os.path.isdir(os.path.expanduser(str(name))):
             raise EncoderError(
                 f"`{key}`: there is no folder with an encoder", got=name, then="check the path"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,8 +149,9 @@ def _state(card: Card) -> str:
     if not card.downloads and not card.by_hand:
         return "your file"
     place = catalog.location(card.name)
-    files = (file for file in place.glob("*") if ".part" not in file.suffixes)
-    return "here" if place.is_file() or any(files) else "not fetched"
+    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises where a name is too long
+    files = (file for file in below if ".part" not in file.suffixes)
+    return "here" if os.path.isfile(place) or any(files) else "not fetched"
 
 
 def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:

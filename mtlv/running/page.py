@@ -107,7 +107,7 @@ def has_server(uri: str | None) -> bool:
 
 def _need_store(uri: str) -> None:
     path = sqlite_file(uri)
-    if path is not None and not path.exists():
+    if path is not None and not os.path.exists(path):
         raise TrackingError(
             f"no runs are here yet: the tracking store `{masked(uri)}` is not there",
             then="start `mtlv run CONFIG` first, or call this in the folder it ran in",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -107,10 +108,10 @@ def _own_folder(text: str) -> Path | None:
     Raises:
         TrackingError: it can only be meant as a folder, and holds no model.
     """
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     found = _content(path)
     if found is None and (path.is_absolute() or text.startswith((".", "~"))):
-        what = "holds no model" if path.is_dir() else "is not there"
+        what = "holds no model" if os.path.isdir(path) else "is not there"
         raise TrackingError(
             f"the folder {path} {what}", then="give one with the file MLmodel, or a run's id or name"
         )
@@ -122,7 +123,7 @@ def _content(folder: Path) -> Path | None:
     from mtlv.running.model_files import CONTENT
     from mtlv.running.served import DESCRIPTION
 
-    return next((path for path in (folder / CONTENT, folder) if (path / DESCRIPTION).is_file()), None)
+    return next((path for path in (folder / CONTENT, folder) if os.path.isfile(path / DESCRIPTION)), None)
 
 
 def _no_model(run: StoredRun) -> TrackingError:

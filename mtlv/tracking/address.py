@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sqlite3
 import tempfile
@@ -21,6 +22,7 @@ PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
 VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
 WAIT = 10  # seconds for a database server to answer
+LONGEST_NAME = 255  # bytes of a file's name, on all disks of today
 LOCK_WAIT = 20  # seconds for another writer of the SQLite file
 
 
@@ -37,6 +39,12 @@ def sqlite_file(uri: str) -> Path | None:
     if path in ("", ":memory:"):
         raise RefusedError(
             "`tracking.uri` is a database in memory, lost at the end", got=uri, allowed=ALLOWED
+        )
+    if "\0" in path or any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts):
+        raise RefusedError(
+            "`tracking.uri` has a file name that no disk takes",
+            got=uri,
+            allowed=f"up to {LONGEST_NAME} bytes, no NUL",
         )
     return Path(path).absolute()
 

@@ -200,7 +200,7 @@ def _patiently() -> Iterator[None]:
     """Wait as long as a large file takes: MLflow reads its patience from the environment at each request."""
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     before = os.environ.get(name)
-    os.environ[name] = str(max(PATIENCE, int(before or 0)))
+    os.environ[name] = str(max(PATIENCE, int(before) if before and before.isdecimal() else 0))
     try:
         yield
     finally:

@@ -32,9 +32,9 @@ def card(name: str) -> Card:
 def location(name: str, options: DataOptions | None = None) -> Path:
     """Where a corpus is read from: `data.path`, else `$MTLV_DATA/NAME`, else `~/.cache/mtlv/NAME`."""
     if options is not None and options.path is not None:
-        return options.path.expanduser()
+        return Path(os.path.expanduser(options.path))
     home = os.environ.get("MTLV_DATA")
-    return (Path(home).expanduser() if home else Path.home() / ".cache" / "mtlv") / name
+    return (Path(os.path.expanduser(home)) if home else Path.home() / ".cache" / "mtlv") / name
 
 
 def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
@@ -54,7 +54,8 @@ def absence(name: str, options: DataOptions) -> str:
         _existing(name, known, options)
         return ""
     place = location(name, options)
-    here = place.is_file() or any(".part" not in file.suffixes for file in place.glob("*"))
+    below = place.glob("*") if os.path.isdir(place) else ()
+    here = os.path.isfile(place) or any(".part" not in file.suffixes for file in below)
     return "" if here else str(_nowhere(name, known, options))
 
 
@@ -98,7 +99,7 @@ def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
     if options.path is None and not card.downloads and not card.by_hand:
         raise DataError(f"corpus `{name}` needs a file", then="set `data.path` to it")
     path = location(name, options)
-    if not path.exists():
+    if not os.path.exists(path):  # Path's own raises where a name is too long
         raise _nowhere(name, card, options)
     return path
 
