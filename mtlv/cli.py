@@ -358,7 +358,7 @@ def _quoted(text: str) -> str:
 
 
 def _is_config(name: str) -> bool:
-    return name.endswith((".yml", ".yaml")) or Path(name).is_file()
+    return name.endswith((".yml", ".yaml")) or os.path.isfile(name)
 
 
 def _console(*, stderr: bool = False) -> Any:
