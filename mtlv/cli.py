@@ -37,9 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     the user's. 130: Ctrl-C. 143: SIGTERM.
     """
     gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal cannot show
+    _show_anything()
     try:
         args = parse(argv)
         code = COMMANDS[args.command](args)
@@ -67,6 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USER_ERROR
     finally:
         gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second
+
+
+def _show_anything() -> None:
+    """Names may hold what the terminal has no letters for."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say(*lines: str) -> None:
