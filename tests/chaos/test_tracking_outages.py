@@ -21,6 +21,7 @@ from mtlv.tracking import Metric, RunSpec, TableFile, Tracker
 
 EVERY = 0.25  # seconds between two epochs of the make-believe training
 LABELS = 23
+INTO = 5.0  # seconds of training before a fault
 STALL = 0.05  # seconds: the longest that a call of the tracker may take
 
 
@@ -110,6 +111,11 @@ def stopped(site: Site, seconds: float) -> None:
     site.server.signal(signal.SIGCONT)
 
 
+def later(wait: float, fault: Callable[[Site, float], None], site: Site, seconds: float) -> None:
+    time.sleep(wait)
+    fault(site, seconds)
+
+
 def mode(name: str) -> Callable[[Site, float], None]:
     def fault(site: Site, seconds: float) -> None:
         site.proxy.mode = name
@@ -169,14 +175,12 @@ def test_a_fault_while_it_trains(
     settings = site.settings(experiment)
     assert store_answers(site.proxy.uri, print)
     with deliver(settings, Observer(), answers=True) as delivery:
-        breaker = Thread(target=fault, args=(site, seconds))
-        if not at_start:
-            time.sleep(1)
+        breaker = Thread(target=later, args=(0 if at_start else INTO, fault, site, seconds))
         before, begun = site.proxy.requests, time.monotonic()
         breaker.start()
         time.sleep(0.2)
         tracker = Timed(delivery.tracker)
-        sent = train(tracker, seconds + 6, tmp_path, "u")
+        sent = train(tracker, INTO + seconds + 6, tmp_path, "u")
         asked = (site.proxy.requests - before) / (time.monotonic() - begun)
         breaker.join()
     say(f"{experiment}: {asked:.2f} requests a second while it trained")
