@@ -78,7 +78,8 @@ $(VENV)/.bench: $(VENV)/.test
 
 fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make test` does; about 30 minutes.
 	HYPOTHESIS_PROFILE=long $(ONE_THREAD) $(BIN)/python -m pytest -q tests/unit/settings/test_any_config.py \
-	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py
+	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
+	  tests/unit/running/test_read_runs.py
 
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
