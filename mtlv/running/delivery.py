@@ -15,7 +15,7 @@ from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
 from mtlv.tracking.outbox import Outbox, Tell, dead_journals
-from mtlv.tracking.sender import Sender
+from mtlv.tracking.sender import Pace, Sender
 
 if TYPE_CHECKING:
     from mtlv.running.observer import Observer
@@ -98,7 +98,7 @@ def deliver(settings: Settings, observer: Observer, *, answers: bool) -> Iterato
     def opener(name: str) -> Tracker:
         return opened.pop(name, None) or open_tracker(uri, name)
 
-    sender = Sender(older, opener, observer.warn, own=journal)
+    sender = Sender(older, opener, observer.warn, own=journal, pace=Pace(settings.tracking.send_seconds))
     delivery = Delivery(JournalTracker(journal), sender, experiment)
     sender.start()
     try:

@@ -133,6 +133,7 @@ class Evaluation(Section):
 class Tracking(Section):
     uri: MaybeText
     models: Literal["all", "best", "none"]
+    send_seconds: Annotated[float, Field(ge=0.1, le=3600, description="a number from 0.1 to 3600")]
     flush_seconds: Annotated[float, Field(ge=0, le=86400, description="a number from 0 to 86400")]
 
 

@@ -35,7 +35,7 @@ class Pace:
         silence: failures shorter than this are not worth a word.
     """
 
-    interval: float = 2.0
+    interval: float = 5.0
     first: float = 1.0
     longest: float = 60.0
     closing: float = 5.0

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import time
 
-EPOCHS = "training.epochs=60"
+EPOCHS = "training.epochs=40"
 
 
 def rows(folder, query):
@@ -16,7 +16,7 @@ def rows(folder, query):
 
 def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(small, mtlv):
     assert "no suite of `c.yml` has run" in mtlv.run(small, "status", "c.yml").stdout
-    process = mtlv.begin(small, "run", "c.yml", EPOCHS)
+    process = mtlv.begin(small, "run", "c.yml", EPOCHS, "tracking.send_seconds=0.2")
     assert process.stderr is not None
     try:
         assert any("epoch 2/" in line for line in process.stderr), "it ended before it trained"

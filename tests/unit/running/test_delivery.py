@@ -60,7 +60,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     return made
 
 
-def _quick(self: Pace, **values: float) -> None:
+def _quick(self: Pace, *_: float, **__: float) -> None:
     for name, value in {
         "interval": 0.01,
         "first": 0.01,
