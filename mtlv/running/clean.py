@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mtlv.locks import held
 from mtlv.running.checkpoints import ENDING
-from mtlv.running.locks import held
 from mtlv.running.store import Store
 
 

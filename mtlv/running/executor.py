@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from mtlv.locks import held, holder
 from mtlv.plan import Scores
 from mtlv.running.job import Job
-from mtlv.running.locks import held, holder
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.train_unit import train_unit

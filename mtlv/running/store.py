@@ -116,7 +116,7 @@ class Store:
         return Checkpoints(self.root / "checkpoints" / key)
 
     def lock(self, key: str) -> Path:
-        """Held by the process that works on a unit; see `mtlv.running.locks`."""
+        """Held by the process that works on a unit; see `mtlv.locks`."""
         return self.root / "locks" / f"{key}.lock"
 
     def forget(self, key: str) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.locks import held, holder
 from mtlv.running.checkpoints import ENDING
-from mtlv.running.locks import held, holder
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench

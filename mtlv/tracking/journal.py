@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.errors import TrackingError
+from mtlv.locks import hold, release
 from mtlv.tracking.address import kept_address
 
 FOLDER = "journal"
@@ -209,28 +210,3 @@ def flush(path: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
-
-def hold(path: Path) -> int | None:
-    """Lock a file until `release` or the process's end; None where another process holds it.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: nobody else is assumed
-        pass
-    except OSError:
-        os.close(file)
-        return None
-    return file
-
-
-def release(lock: int | None) -> None:
-    """Give back what `hold` gave."""
-    if lock is not None:
-        os.close(lock)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mtlv.errors import TrackingError, shorten
+from mtlv.locks import hold, release
 from mtlv.tracking.journal import (
     ABOUT,
     BROKEN,
@@ -23,9 +24,7 @@ from mtlv.tracking.journal import (
     Journal,
     Record,
     flush,
-    hold,
     record_of,
-    release,
 )
 
 ASIDE = "set-aside"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.errors import RefusedError
+from mtlv.locks import hold, release
 from mtlv.tracking.journal import Journal, Record
 from mtlv.tracking.outbox import Outbox, Tell
 from mtlv.tracking.replay import UnplayableError, call_of
@@ -215,14 +215,8 @@ class Sender:
 
 @contextmanager
 def _one_opens(root: Path) -> Iterator[None]:
-    file = os.open(root / OPENING, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)
-    except ImportError:  # Windows
-        pass
+    lock = hold(root / OPENING, wait=True)
     try:
         yield
     finally:
-        os.close(file)
+        release(lock)

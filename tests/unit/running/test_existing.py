@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mtlv.errors import TrackingError
+from mtlv.locks import held, holder
 from mtlv.running import executor, run_suite
 from mtlv.running.clean import delete, leftovers
 from mtlv.running.cleaning import clean_lines
-from mtlv.running.locks import held, holder
 from mtlv.running.observer import Observer
 from mtlv.running.resolve import resolve
 from mtlv.running.store import Store
@@ -118,7 +118,7 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
 def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "locks" / "unit.lock"
     code = (
-        "import sys, time; from pathlib import Path; from mtlv.running.locks import held\n"
+        "import sys, time; from pathlib import Path; from mtlv.locks import held\n"
         "with held(Path(sys.argv[1])) as mine: print(mine, flush=True); time.sleep(600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
