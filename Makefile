@@ -72,6 +72,11 @@ lint: $(VENV)/.lint  ## Style, format, types, security.
 	$(BIN)/mypy
 	$(BIN)/bandit -q -c pyproject.toml -r mtlv
 
+# Not pinned: it is no part of what it looks at, and it should know of the newest findings.
+audit: $(VENV)/.test  ## Look up known weaknesses of the pinned dependencies; needs the network.
+	$(PIP) 'pip-audit>=2.7'
+	$(BIN)/pip-audit --local --skip-editable --progress-spinner off
+
 $(VENV)/.bench: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,bench]'
 	@touch $@
