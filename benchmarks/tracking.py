@@ -1,9 +1,9 @@
 """What tracking costs training: python benchmarks/tracking.py
 
 Trains MTL, GMHL and GMTL on a made-up table of 23 labels, in turn with nothing tracked and with all that
-`mtlv run` tracks (a journal, and a thread that delivers it to an SQLite store). Compares the seconds of training
-alone, of whole units and of the suite, the median of 3 pairs. Writes results/tracking.json; exit code 1 where
-training takes more than 1% longer.
+`mtlv run` tracks (a journal, and a thread that delivers it to an SQLite store). Compares the seconds of
+training alone, of whole units and of the suite, the median of 3 pairs. Writes results/tracking.json; exit code 1
+where training takes more than 1% longer.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main():
         "train_units_suite_seconds": {"tracked": found[True], "silent": found[False]},
         "training_longer_by": ratios,
         "median": median(ratios),
-        "machine": {"cpu": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": {"cpu": platform.machine(), "cores": os.cpu_count()},
     }
     RESULTS.write_text(json.dumps(out, indent=1) + "\n", encoding="utf-8")
     print(
