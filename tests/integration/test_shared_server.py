@@ -72,7 +72,7 @@ class Shared:
 
     def unchanged(self) -> bool:
         """Whether the server holds now what it held then, and gives out the files of a child."""
-        child = next(name for name in self.saved if name.startswith("fold"))
+        child = next(name for name in self.files if name.startswith("fold"))
         there = files(self.saved[child]["id"], self.site.address)
         return contents(self.site.address) == self.saved and there == self.files[child]
 
