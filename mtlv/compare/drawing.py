@@ -7,7 +7,6 @@ import os
 import pickle  # nosec B403 # between a process and the children it started, over their own pipes
 import re
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
+from mtlv.beside import asked_and_answers, begin, end
 from mtlv.compare.vega import VERSION
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000
 MOST = 3  # processes: each needs up to 0.4 GB
-ROOT = Path(__file__).resolve().parents[2]
 ONLY_BUNDLED = Path(__file__).with_name("bundled_fonts.conf")
 """vl-convert opens a system's font file dozens of times for each text, which is half of the time of a figure.
 Its own Liberation Sans lies in memory, and makes a picture the same everywhere."""
@@ -63,7 +62,7 @@ class DrawingPool:
         """End the processes; what was not begun yet is not drawn."""
         self._hands.shutdown(cancel_futures=True)
         while self._free:
-            _end(self._free.pop())
+            end(self._free.pop())
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +77,7 @@ class DrawingPool:
         process = self._free.popleft() if self._free else None
         found = None if process is None else _ask(process, spec)
         if process is not None:
-            self._free.append(process) if found is not None else _end(process)
+            self._free.append(process) if found is not None else end(process)
         return draw(spec) if found is None else found
 
 
@@ -108,14 +107,7 @@ def _cores() -> int:
 
 def _begin() -> subprocess.Popen[bytes]:
     """Another process with this file as its program."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(  # nosec B603 # this Python, fixed words
-        [sys.executable, "-m", "mtlv.compare.drawing"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": path, "FONTCONFIG_FILE": str(ONLY_BUNDLED)},
-    )
+    return begin("mtlv.compare.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
 
 
 def _ask(process: subprocess.Popen[bytes], spec: Mapping[str, Any]) -> Picture | None:
@@ -128,11 +120,6 @@ def _ask(process: subprocess.Popen[bytes], spec: Mapping[str, Any]) -> Picture |
         return Picture(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
     except (OSError, EOFError, pickle.UnpicklingError):
         return None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()
 
 
 def _serve(asked: BinaryIO, answers: BinaryIO) -> None:
@@ -160,6 +147,5 @@ def _add_system_fonts() -> None:
 
 
 if __name__ == "__main__":
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as own:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed does not come between
-        _serve(sys.stdin.buffer, own)
+    with asked_and_answers() as (asked, answers):
+        _serve(asked, answers)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from mtlv.compare import vega
 from mtlv.compare.blocks import Section
@@ -17,13 +16,14 @@ from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparis
 from mtlv.compare.disagree import with_texts
 from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.table import Member, as_text, plain
-from mtlv.errors import DataError, MtlvError, TrackingError, nearest
+from mtlv.errors import DataError, TrackingError, nearest
 from mtlv.plan import ascii_slug
 from mtlv.running.choose_runs import Chosen, Wanted, choose
+from mtlv.running.corpus_texts import Reading, reading
 from mtlv.running.read_runs import Found, read_runs, sized, with_scores
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec
-from mtlv.tracking.reader import COMPARISON, Reader, StoredRun
+from mtlv.tracking.reader import COMPARISON, Reader
 
 if TYPE_CHECKING:
     from mtlv.tracking import Tracker
@@ -106,7 +106,7 @@ def compare_store(uri: str | None, ask: Ask) -> Compared:
 
 
 def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compared:
-    """Lay runs side by side. The long parts overlap: the pool draws figures while texts are read here.
+    """Lay runs side by side. The long parts overlap: figures are drawn and texts read in other processes.
 
     Args:
         reader: of the store.
@@ -118,17 +118,13 @@ def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compar
         TrackingError: runs cannot be found or read, or the result cannot be written.
         DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
     """
-    from mtlv.compare.files import begin_pictures
-    from mtlv.compare.sections import each_section
-
     chosen = choose(reader, ask.wanted)
-    comparison = _comparison(reader, ask, chosen, read_runs(reader, chosen.runs))
-    parts: list[Section] = []
-    pictures: dict[str, Future[Picture]] = {}
-    for part in each_section(comparison):
-        parts.append(part)
-        pictures |= begin_pictures(comparison, part, pool)
-    texts = _read_texts(reader, chosen.runs, comparison, ask.data) if ask.texts else _Texts()
+    found = read_runs(reader, chosen.runs)
+    with ExitStack() as ending:
+        begun = _begin_texts(reader, ask, chosen, found, ending) if ask.texts else None
+        comparison = _comparison(reader, ask, chosen, found)
+        parts, pictures = _begin_parts(comparison, pool)
+        texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
     comparison = replace(comparison, texts=texts.texts)
     folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
     files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
@@ -137,6 +133,21 @@ def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compar
         run_id = _log(tracker(chosen.experiment), comparison, files, folder)
     notes = (texts.note,) if texts.note else ()
     return Compared(comparison, folder / PAGE, tuple(files), notes, run_id)
+
+
+def _begin_parts(
+    comparison: Comparison, pool: DrawingPool
+) -> tuple[list[Section], dict[str, Future[Picture]]]:
+    """All parts of the page, and their figures, which are begun to be drawn part by part."""
+    from mtlv.compare.files import begin_pictures
+    from mtlv.compare.sections import each_section
+
+    parts: list[Section] = []
+    pictures: dict[str, Future[Picture]] = {}
+    for part in each_section(comparison):
+        parts.append(part)
+        pictures |= begin_pictures(comparison, part, pool)
+    return parts, pictures
 
 
 def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> Comparison:
@@ -176,31 +187,32 @@ def _single(model: tuple[tuple[str, ...], ...]) -> bool:
     return sum(len(head) for head in model) == 1
 
 
-def _read_texts(reader: Reader, runs: list[StoredRun], comparison: Comparison, path: str | None) -> _Texts:
-    """Texts of the baseline's test documents, by its own `config.yml`; none if the corpus is not at hand."""
-    from mtlv.data import catalog
-    from mtlv.running.corpora import options_of
-    from mtlv.settings.schema import Data
-
-    baseline = comparison.run(comparison.baseline)
-    stored = next(run for run in runs if run.id == baseline.run_id)
+def _begin_texts(reader: Reader, ask: Ask, chosen: Chosen, found: Found, ending: ExitStack) -> Reading | None:
+    """Begin to read the corpus that the baseline's own `config.yml` names; nothing where it has none."""
+    baseline = _baseline(found.runs, ask.baseline)
+    stored = next(run for run in chosen.runs if run.id == baseline.run_id)
     file = reader.files([(stored, "config.yml")])[0]
+    if file is None:
+        return None
+    config = file.read_text(encoding="utf-8", errors="replace")
+    return ending.enter_context(reading(config, ask.data))
+
+
+def _texts(comparison: Comparison, begun: Reading | None, ask: Ask) -> _Texts:
+    """Texts of the baseline's test documents; none if the corpus is not at hand."""
     try:
-        if file is None:
+        if begun is None:
             raise DataError("the run has no `config.yml`")
-        content: Mapping[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["data"]
-        changed = {} if path is None else {"path": path}
-        data = Data.model_validate({**content, **changed})
-        corpus = catalog.load(data.name, options_of(data))
-    except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
-        if path is not None and isinstance(error, MtlvError):
+        known = begun.texts()
+    except DataError as error:
+        if ask.data is not None and begun is not None:
             raise
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return _Texts(note=f"documents are shown without their texts: {said} Name the corpus by `--data`.")
+        return _Texts(note=f"documents are shown without their texts: {error} Name the corpus by `--data`.")
+    baseline = comparison.run(comparison.baseline)
     wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
     if not wanted:
         return _Texts(note=f"documents are not shown: `{baseline.name}` has no scores in the store")
-    texts = {i: text for i, text in zip(corpus.ids, corpus.texts, strict=True) if i in wanted}
+    texts = {i: text for i, text in known.items() if i in wanted}
     if len(texts) < len(wanted):
         return _Texts(note="documents are shown without their texts: the corpus at hand is not the runs' own")
     return _Texts(texts)

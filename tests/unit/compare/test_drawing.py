@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -44,7 +45,7 @@ def test_several_processes_draw_the_same_as_one(pool: DrawingPool):
 
 
 def test_what_another_process_could_not_draw_is_drawn_here(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(drawing.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with DrawingPool(2) as pool:
         pictures = [begun.result() for begun in pool.draw([a_spec(f"f{at}") for at in range(4)])]
     assert all(picture.png.startswith(b"\x89PNG") for picture in pictures)

@@ -1,0 +1,94 @@
+"""The texts of a run's corpus, read in a process beside this one: a large archive takes seconds."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from subprocess import Popen
+
+import yaml
+
+from mtlv.beside import asked_and_answers, begin, end
+from mtlv.errors import DataError, MtlvError
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A corpus that is being read.
+
+    Args:
+        config: content of the run's `config.yml`.
+        path: of the corpus, where it has moved.
+        process: reads it.
+    """
+
+    config: str
+    path: str | None
+    process: Popen[bytes]
+
+    def texts(self) -> dict[str, str]:
+        """All documents by id; waits for them.
+
+        Raises:
+            DataError: the corpus is not at hand, or cannot be read.
+        """
+        assert self.process.stdout is not None
+        try:
+            texts, problem = pickle.load(self.process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):  # it could not start, or was ended
+            return read(self.config, self.path)
+        if problem:
+            raise DataError(problem)
+        return dict(texts)
+
+
+@contextmanager
+def reading(config: str, path: str | None) -> Iterator[Reading]:
+    """Begin to read; what is not asked for until the block ends is not read to its end."""
+    process = begin("mtlv.running.corpus_texts")
+    assert process.stdin is not None
+    try:
+        pickle.dump((config, path), process.stdin)
+        process.stdin.flush()
+    except OSError:
+        pass  # it has ended already; `texts` finds out
+    try:
+        yield Reading(config, path, process)
+    finally:
+        end(process)
+
+
+def read(config: str, path: str | None) -> dict[str, str]:
+    """All documents of the corpus that a run's `config.yml` names, by id.
+
+    Raises:
+        DataError: the corpus is not at hand, or cannot be read.
+    """
+    from mtlv.data import catalog
+    from mtlv.running.corpora import options_of
+    from mtlv.settings.schema import Data
+
+    try:
+        content = yaml.safe_load(config)["data"]
+        data = Data.model_validate(content if path is None else {**content, "path": path})
+        corpus = catalog.load(data.name, options_of(data))
+    except DataError:
+        raise
+    except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(said) from error
+    return dict(zip(corpus.ids, corpus.texts, strict=True))
+
+
+def _answer(config: str, path: str | None) -> tuple[dict[str, str], str]:
+    try:
+        return read(config, path), ""
+    except DataError as error:
+        return {}, str(error)
+
+
+if __name__ == "__main__":
+    with asked_and_answers() as (asked, answers):
+        pickle.dump(_answer(*pickle.load(asked)), answers)
