@@ -21,7 +21,7 @@ def begin(module: str, **environment: str) -> subprocess.Popen[bytes]:
         environment: variables besides this process's own.
     """
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(
+    return subprocess.Popen(  # nosec B603 # this Python, a module of ours
         [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

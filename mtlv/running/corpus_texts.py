@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Reading:
         """
         assert self.process.stdout is not None
         try:
-            texts, problem = pickle.load(self.process.stdout)
+            texts, problem = pickle.load(self.process.stdout)  # nosec B301 # our own child writes it
         except (OSError, EOFError, pickle.UnpicklingError):  # it could not start, or was ended
             return read(self.config, self.path)
         if problem:
@@ -91,4 +91,4 @@ def _answer(config: str, path: str | None) -> tuple[dict[str, str], str]:
 
 if __name__ == "__main__":
     with asked_and_answers() as (asked, answers):
-        pickle.dump(_answer(*pickle.load(asked)), answers)
+        pickle.dump(_answer(*pickle.load(asked)), answers)  # nosec B301 # our own parent writes it
