@@ -16,7 +16,7 @@ from mtlv.running.workbench import Workbench
 if TYPE_CHECKING:
     from mtlv.settings import Suite
 
-DONE = "in the store: it is taken from there"
+DONE = "in the store and not trained again"
 NEW = "no unit of these settings, data and encoder is in the store: it is trained"
 SHOWN = 40  # units that are not done
 

@@ -180,7 +180,7 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
     made, _ = trained
     path, folder = made.path, tmp_path / "store"
     assert would_run_lines(made) == [
-        f"`mtlv run {path}` now: 1 of 1 units are in the store: it is taken from there"
+        f"`mtlv run {path}` now: 1 of 1 units are in the store and not trained again"
     ]
     changed = suite(table("t"), *CHANGES, "training.learning_rate=2e-3")
     head, line = would_run_lines(changed)
