@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from mtlv.running.disk import cannot_write, tensor_bytes, to_disk
+from mtlv.running.disk import cannot_write, tensor_bytes
+from mtlv.tracking.journal import flush
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # ends a file, with the digest of what stands before it
 END = len(MARK) + 64
@@ -78,7 +79,7 @@ class Checkpoints:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_whole(part, state)
             part.replace(path)
-            to_disk(self.folder)
+            flush(self.folder)
         except (OSError, RuntimeError) as error:  # the latter is torch's word for a disk that is full
             with contextlib.suppress(OSError):
                 part.unlink()

@@ -30,15 +30,6 @@ def cannot_write(what: str, size: int, folder: Path, error: Exception) -> Tracki
     )
 
 
-def to_disk(path: Path) -> None:
-    """Wait until a file's content, or a folder's names, are on disk and not only in memory."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def tensor_bytes(tree: Any) -> int:
     """Bytes of all tensors in a state."""
     if isinstance(tree, Mapping):

@@ -18,8 +18,9 @@ from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import Checkpoints
-from mtlv.running.disk import cannot_write, tensor_bytes, to_disk
+from mtlv.running.disk import cannot_write, tensor_bytes
 from mtlv.running.ledger import Ledger
+from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
@@ -187,11 +188,11 @@ class Store:
         content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
         (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
         for path in (*folder.iterdir(), folder):
-            to_disk(path)
+            flush(path)
         if not self.has(record.key):  # else another process was faster; its unit is the same
             folder.chmod(0o755)
             os.replace(folder, self.units / record.key)
-            to_disk(self.units)
+            flush(self.units)
 
 
 def write_scores(scores: Scores, path: Path) -> None:

@@ -204,7 +204,7 @@ def _unwritable(folder: Path, error: OSError) -> TrackingError:
 
 
 def flush(path: Path) -> None:
-    """Force a file's content to the disk."""
+    """Force a file's content, or a folder's names, to the disk."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

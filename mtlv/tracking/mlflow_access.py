@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,11 +141,10 @@ def _no_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def once() -> Iterator[None]:
-    """Let MLflow send each request once: if an answer is lost, it would make what it asks for twice."""
-    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"  # read from the environment at each request
+def environment(name: str, value: str) -> Iterator[None]:
+    """Another value for one of MLflow's variables, which it reads from the environment at each request."""
     before = os.environ.get(name)
-    os.environ[name] = "0"
+    os.environ[name] = value
     try:
         yield
     finally:
@@ -153,6 +152,11 @@ def once() -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def once() -> AbstractContextManager[None]:
+    """Let MLflow send each request once: if an answer is lost, it would make what it asks for twice."""
+    return environment("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
 
 
 @contextmanager

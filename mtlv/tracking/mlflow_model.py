@@ -7,13 +7,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, local_folder, once, open_client
+from mtlv.tracking.mlflow_access import environment, guarded, local_folder, once, open_client
 from mtlv.tracking.tracker import RUN_ID, TrackedModel
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ NAME = "model"
 """What a run's model is called: `runs:/RUN/model`."""
 SOURCE = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
 REQUIREMENTS = "requirements.txt"
+TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 PATIENCE = 600  # seconds for a server to take a file of weights; it answers when the file is stored
 
 
@@ -195,16 +196,7 @@ def _environment() -> dict[str, str]:
     return {"python_env.yaml": wanted + "\n", "conda.yaml": conda + "\n"}  # JSON is YAML
 
 
-@contextmanager
-def _patiently() -> Iterator[None]:
-    """Wait as long as a large file takes: MLflow reads its patience from the environment at each request."""
-    name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
-    before = os.environ.get(name)
-    os.environ[name] = str(max(PATIENCE, int(before) if before and before.isdecimal() else 0))
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+def _patiently() -> AbstractContextManager[None]:
+    """Wait as long as a large file takes."""
+    before = os.environ.get(TIMEOUT, "")
+    return environment(TIMEOUT, str(max(PATIENCE, int(before) if before.isdecimal() else 0)))
