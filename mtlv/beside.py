@@ -26,6 +26,7 @@ def begin(module: str, **environment: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for this process to answer
         env=os.environ | environment | {"PYTHONPATH": path},
     )
 

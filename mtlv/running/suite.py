@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -13,7 +13,8 @@ from mtlv.compare.palette import RUNS
 from mtlv.compare.table import as_text
 from mtlv.errors import TrainingError
 from mtlv.running.check import check_suite
-from mtlv.running.delivery import Delivery, deliver, store_answers
+from mtlv.running.courier import Courier
+from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.executor import LocalExecutor
 from mtlv.running.existing import IfExists, as_asked
@@ -71,15 +72,24 @@ def run_suite(
     """
     check_suite(suite)
     settings = suite.members[0].settings
-    answers = tracker is None and store_answers(settings.tracking.uri or DEFAULT_URI, observer.warn)
-    store = Store(Path(settings.store.uri))
+    if tracker is not None:
+        return _run(suite, observer, nullcontext(Delivery(tracker)), if_exists)
+    uri = settings.tracking.uri or DEFAULT_URI
+    with Courier(uri, settings.experiment, observer.warn) as courier:
+        courier.check()
+        return _run(suite, observer, deliver(settings, observer, courier), if_exists)
+
+
+def _run(
+    suite: Suite, observer: Observer, way: AbstractContextManager[Delivery], if_exists: IfExists
+) -> SuiteResult:
+    store = Store(Path(suite.members[0].settings.store.uri))
     bench = Workbench(store)
     resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
     _tell_notes(resolved, bench, observer)
-    given = nullcontext(Delivery(tracker)) if tracker else deliver(settings, observer, answers=answers)
-    with given as delivery, Progress(store.root, _state(suite, resolved)) as progress:
+    with way as delivery, Progress(store.root, _state(suite, resolved)) as progress:
         tracker = delivery.tracker
         _describe(tracker, resolved)
         together = Together(progress, observer)

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from mtlv.errors import TrackingError
-from mtlv.running.delivery import open_tracker, records
+from mtlv.running.courier import open_tracker
+from mtlv.running.delivery import records
 from mtlv.tracking.address import MASK, kept_address
 from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.mlflow_access import check_access

@@ -26,14 +26,10 @@ from mtlv.tracking.address import kept_address
 FOLDER = "journal"
 """In a store."""
 FORMAT = 1
-CALLS, SENT, ABOUT, FILES, BROKEN, LOCK = (
-    "calls.jsonl",
-    "sent",
-    "journal.json",
-    "files",
-    "broken.jsonl",
-    "lock",
-)
+CALLS, SENT, ABOUT, FILES, BROKEN = "calls.jsonl", "sent", "journal.json", "files", "broken.jsonl"
+LOCK, SENDING = "lock", "sending"
+"""Locks of who writes a journal, and of who delivers it."""
+LONGEST = 500_000_000  # bytes of a line: it is held in memory
 HEAD = len('{"crc":"01234567",')
 
 
@@ -68,9 +64,11 @@ def line_of(record: Record) -> bytes:
     """`record` as a line of strict JSON that begins with the CRC-32 of the rest.
 
     Raises:
-        ValueError: a number that JSON does not have, or text that is not Unicode.
+        ValueError: a number that JSON does not have, text that is not Unicode, or too long a line.
     """
     body = json.dumps(vars(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if len(body) > LONGEST - HEAD:
+        raise ValueError(f"{len(body):,} bytes, more than {LONGEST:,}")
     return f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"
 
 
@@ -106,8 +104,7 @@ class Journal:
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(3)}"
         self.folder, making = root / name, root / f".{name}"
         self.written = 0
-        self._end, self._synced = 0, 0
-        self._fresh: list[Path] = []
+        self._end = 0
         self._alone = threading.Lock()
         try:
             (making / FILES).mkdir(parents=True)
@@ -149,7 +146,6 @@ class Journal:
                 self._write(line_of(Record(number, call, run, content, sizes)))
             except (OSError, ValueError) as error:
                 shutil.rmtree(folder, ignore_errors=True)
-                self._fresh = [path for path in self._fresh if path.is_file()]
                 if isinstance(error, OSError):
                     raise _unwritable(self.folder, error) from error
                 raise TrackingError(f"`{call}` cannot be written down: {error}") from error
@@ -163,7 +159,6 @@ class Journal:
                 os.link(source.resolve(), target)
                 return target.stat().st_size
         shutil.copyfile(source, target)
-        self._fresh.append(target)
         return target.stat().st_size
 
     def _write(self, line: bytes) -> None:
@@ -176,24 +171,24 @@ class Journal:
             raise
         self._end += len(line)
 
-    def sync(self) -> None:
-        """Let what was written outlive the machine; the sender calls it, because it takes milliseconds."""
-        with self._alone:
-            fresh, self._fresh = self._fresh, []
-            end = self._end
-        for path in fresh:
-            with suppress(FileNotFoundError):  # delivered meanwhile
-                flush(path)
-        if end > self._synced:
+    def close(self, *, delivered: bool = False) -> None:
+        """Give the journal back, for others to deliver; or remove it, where all of it was delivered."""
+        if self._file < 0:
+            return
+        if delivered:
+            remove(self.folder)
+        else:
             os.fsync(self._file)
-            self._synced = end
+        os.close(self._file)
+        release(self._lock)
+        self._file = -1
 
-    def close(self) -> None:
-        """Give the journal back, for others to deliver."""
-        if self._file >= 0:
-            os.close(self._file)
-            release(self._lock)
-            self._file = -1
+
+def remove(folder: Path) -> None:
+    """Remove a journal; only who holds its lock may."""
+    with suppress(FileNotFoundError):
+        (folder / CALLS).unlink()  # first: a folder without it is an end, not a journal
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unwritable(folder: Path, error: OSError) -> TrackingError:

@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from mtlv.errors import TrackingError, shorten
@@ -19,16 +21,19 @@ from mtlv.tracking.journal import (
     FILES,
     FORMAT,
     LOCK,
+    LONGEST,
+    SENDING,
     SENT,
     Destination,
-    Journal,
     Record,
     flush,
     record_of,
+    remove,
 )
 
 ASIDE = "set-aside"
 POINTS = 1000  # of one request to MLflow
+KEPT = 1_000_000  # bytes of a broken line that are kept
 Tell = Callable[[str], None]
 
 
@@ -62,40 +67,46 @@ class Outbox:
     Args:
         folder: the journal's.
         tell: hears of records that cannot be read.
-        journal: the journal, where this process writes it; else its lock is taken.
+        live: whether a process still writes it; else nobody may.
 
     Raises:
         TrackingError: it is no journal that this release can read.
-        BlockingIOError: another process delivers it, or has delivered it.
+        BlockingIOError: another process writes or delivers it, or has delivered it.
     """
 
-    def __init__(self, folder: Path, tell: Tell, journal: Journal | None = None) -> None:
-        self.folder, self._tell = folder, tell
-        self._lock: int | None = None
-        if journal is None:
-            self._take_lock()
-        self._live = journal is not None
+    def __init__(self, folder: Path, tell: Tell, *, live: bool = False) -> None:
+        self.folder, self._tell, self._live = folder, tell, live
+        self._locks: list[int] = []
         try:
-            self.to = journal.to if journal else _destination(folder)
+            for name in (SENDING,) if live else (LOCK, SENDING):
+                self._take_lock(folder / name)
+            self._stop_if_delivered()
+            self.to = _destination(folder)
             self.sent, self._offset, self.runs = self._read_sent()
         except BaseException:
-            release(self._lock)
+            self._release()
             raise
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[Record, int]] = deque()
         self._remove_files(up_to=self.sent)
 
-    def _take_lock(self) -> None:
+    def _take_lock(self, path: Path) -> None:
         try:
-            self._lock = hold(self.folder / LOCK)
+            lock = hold(path)
         except FileNotFoundError:
             raise BlockingIOError("delivered") from None
-        if self._lock is None:
+        if lock is None:
             raise BlockingIOError("another process")
+        self._locks.append(lock)
+
+    def _stop_if_delivered(self) -> None:
         if not (self.folder / CALLS).exists():  # delivered and removed by who held the lock
-            release(self._lock)
             shutil.rmtree(self.folder, ignore_errors=True)
             raise BlockingIOError("delivered")
+
+    def _release(self) -> None:
+        while self._locks:
+            release(self._locks.pop())
 
     def take(self) -> list[Record]:
         """The next call of those read, or as many of `metrics` of one run as fit into a request; or none."""
@@ -136,37 +147,41 @@ class Outbox:
         return 0
 
     def close(self) -> None:
-        """Give the lock back; a journal of which all was delivered, and which nobody writes, is removed."""
+        """Give the locks back; a journal of which all was delivered, and which nobody writes, is removed."""
         if not self._live and not self.left():
-            self.remove()
-        release(self._lock)
-        self._lock = None
-
-    def remove(self) -> None:
-        """Remove the journal."""
-        with suppress(FileNotFoundError):
-            (self.folder / CALLS).unlink()  # first: a folder without it is an end, not a journal
-        shutil.rmtree(self.folder, ignore_errors=True)
+            remove(self.folder)
+        self._release()
 
     def read(self) -> None:
-        """Read what is new in the file, for `take`."""
+        """Read what is new in the file, for `take`; what is still written is made to outlive the machine."""
+        known = len(self._waiting)
         with (self.folder / CALLS).open("rb") as file:
             file.seek(self._read)
-            for line in file:
-                if not line.endswith(b"\n") and self._live:
+            for line in iter(partial(file.readline, LONGEST), b""):
+                if not line.endswith(b"\n") and self._live and len(line) < LONGEST:
                     break  # just being written
                 self._read += len(line)
                 self._keep(line)
         if not self._waiting and self._read > self._offset:  # broken lines alone: not to be told again
             self._offset = self._read
             self._write_sent()
+        if self._live and len(self._waiting) > known:
+            self._flush(islice(self._waiting, known, None))
+
+    def _flush(self, fresh: Iterable[tuple[Record, int]]) -> None:
+        """Here and not where it is written, because it takes milliseconds."""
+        for record, _ in fresh:
+            for name in record.files:
+                with suppress(OSError):  # a damaged record's
+                    flush(self.folder / FILES / str(record.number) / name)
+        flush(self.folder / CALLS)
 
     def _keep(self, line: bytes) -> None:
         try:
             record = record_of(line)
         except ValueError as error:
             torn = "it was torn off" if not line.endswith(b"\n") else str(error)
-            self._aside(line.decode(errors="backslashreplace").rstrip("\n"), str(self._next), torn)
+            self._aside(line[:KEPT].decode(errors="backslashreplace").rstrip("\n"), str(self._next), torn)
             self._next += 1
             return
         if record.number > self._next:

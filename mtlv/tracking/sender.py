@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mtlv.errors import RefusedError
 from mtlv.locks import hold, release
-from mtlv.tracking.journal import Journal, Record
+from mtlv.tracking.journal import Record
 from mtlv.tracking.outbox import Outbox, Tell
 from mtlv.tracking.replay import UnplayableError, call_of
 from mtlv.tracking.tracker import Tracker
@@ -43,33 +43,31 @@ class Pace:
 
 
 class Sender:
-    """Delivers `older` journals and then `own`, which is still written.
+    """Delivers journals, those of earlier processes first.
 
     A store that is away is asked again, ever more rarely. What a store refuses for good ends the delivery to
     that experiment: the refused call and all behind it stay in their journals.
 
     Args:
-        older: journals of earlier processes, the oldest first.
+        outboxes: the journals, the oldest first; the last may still be written.
         open_tracker: opens the store for an experiment; called in the thread, once it is needed.
         tell: hears of outages and refusals, once each, in the sender's thread.
-        own: the journal that this process writes.
         pace: how often the store is asked.
         set_aside: whether a refused call is put aside, so that those behind it are delivered.
     """
 
     def __init__(
         self,
-        older: Sequence[Outbox],
+        outboxes: Sequence[Outbox],
         open_tracker: Callable[[str], Tracker],
         tell: Tell,
         *,
-        own: Journal | None = None,
         pace: Pace | None = None,
         set_aside: bool = False,
     ) -> None:
-        self._own, self._pace, self._tell, self._set_aside = own, pace or Pace(), tell, set_aside
+        self._pace, self._tell, self._set_aside = pace or Pace(), tell, set_aside
         self._open_tracker = open_tracker
-        self._outboxes = [*older, *([] if own is None else [Outbox(own.folder, tell, own)])]
+        self._outboxes = list(outboxes)
         self.delivered = 0
         self.problem: Exception | None = None
         self._trackers: dict[str, Tracker] = {}
@@ -118,16 +116,9 @@ class Sender:
     def _end(self) -> int:
         """Give the journals back, unless the thread still holds on to one; returns what is left of all."""
         left = self.left
-        if self._own is not None:
-            self._own.sync()
-        if self._thread.is_alive():
-            return left  # it may still deliver, so nobody else should
-        for outbox in self._outboxes:
-            outbox.close()
-        if self._own is not None:
-            if not self._outboxes[-1].left():
-                self._outboxes[-1].remove()
-            self._own.close()
+        if not self._thread.is_alive():  # else it may still deliver, so nobody else should
+            for outbox in self._outboxes:
+                outbox.close()
         return left
 
     def _work(self) -> None:
@@ -150,10 +141,9 @@ class Sender:
 
     def _round(self) -> None:
         """Deliver all that is there now, of what is not refused."""
-        if self._own is not None:
-            self._own.sync()
         for outbox in self._outboxes:
             outbox.read()  # once: what is written meanwhile is for the next round, or each point came alone
+        for outbox in self._outboxes:
             while outbox.to.experiment not in self._refused and not self._stopped:
                 records = outbox.take()
                 if not records:

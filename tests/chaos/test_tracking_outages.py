@@ -6,6 +6,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from threading import Thread
@@ -14,7 +15,8 @@ import pytest
 from faulty import Held, Proxy, Server
 
 from mtlv.running import Observer
-from mtlv.running.delivery import deliver, store_answers
+from mtlv.running.courier import Courier
+from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.sync import sync_store
 from mtlv.settings import Settings, load_overrides
 from mtlv.tracking import Metric, RunSpec, TableFile, Tracker
@@ -45,6 +47,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     yield made
     made.proxy.close()
     made.server.kill()
+
+
+@contextmanager
+def delivering(settings: Settings, *, answers: bool) -> Iterator[Delivery]:
+    uri = settings.tracking.uri
+    assert uri is not None
+    with Courier(uri, settings.experiment, print) as courier:
+        assert courier.check() == answers
+        with deliver(settings, Observer(), courier) as delivery:
+            yield delivery
 
 
 class Timed:
@@ -173,8 +185,7 @@ def test_a_fault_while_it_trains(
     seconds = min(seconds, 25) if at_start else seconds
     experiment = f"{name} {'first' if at_start else 'later'}"
     settings = site.settings(experiment)
-    assert store_answers(site.proxy.uri, print)
-    with deliver(settings, Observer(), answers=True) as delivery:
+    with delivering(settings, answers=True) as delivery:
         breaker = Thread(target=later, args=(0 if at_start else INTO, fault, site, seconds))
         before, begun = site.proxy.requests, time.monotonic()
         breaker.start()
@@ -185,22 +196,20 @@ def test_a_fault_while_it_trains(
         breaker.join()
     say(f"{experiment}: {asked:.2f} requests a second while it trained")
     assert asked < 1
-    assert delivery.left == 0
+    assert delivery.came.left == 0
     judge(site, experiment, sent, tracker, say)
 
 
 def test_down_before_the_start_and_back_in_training(site: Site, tmp_path: Path, say: Callable) -> None:
     site.proxy.close()
-    told: list[str] = []
     settings = site.settings("down before")
-    assert not store_answers(site.proxy.uri, told.append)
-    with deliver(settings, Observer(), answers=False) as delivery:
+    with delivering(settings, answers=False) as delivery:
         breaker = Thread(target=down, args=(site, 15))
         breaker.start()
         tracker = Timed(delivery.tracker)
         sent = train(tracker, 20, tmp_path, "u")
         breaker.join()
-    assert delivery.left == 0
+    assert delivery.came.left == 0
     judge(site, "down before", sent, tracker, say)
 
 
@@ -210,10 +219,10 @@ def test_away_until_sync(site: Site, tmp_path: Path, say: Callable) -> None:
     settings = settings.model_copy(
         update={"tracking": settings.tracking.model_copy(update={"flush_seconds": 1})}
     )
-    with deliver(settings, Observer(), answers=False) as delivery:
+    with delivering(settings, answers=False) as delivery:
         tracker = Timed(delivery.tracker)
         sent = train(tracker, 5, tmp_path, "u")
-    assert delivery.left > 10
+    assert delivery.came.left > 10
     site.proxy.open()
     store = Path(settings.store.uri)
     say(str(sync_store(store, None, print, patience=60)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mtlv.errors import RefusedError, TrackingError
-from mtlv.running import Observer, delivery, run_suite, sync
+from mtlv.running import Observer, courier, run_suite, sync
+from mtlv.running.courier import Courier
+from mtlv.running.delivery import deliver
 from mtlv.running.status import status_lines
-from mtlv.running.suite import deliver
 from mtlv.tracking import MemoryTracker
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
@@ -50,10 +53,32 @@ class Server:
         return self.memory
 
 
+class InThread:
+    """The process that delivers, as a thread: so that it sees a store that is made up here."""
+
+    def __init__(self) -> None:
+        asked, answers = os.pipe(), os.pipe()
+        self.stdin, self.stdout = os.fdopen(asked[1], "wb"), os.fdopen(answers[0], "rb")
+        self.thread = threading.Thread(target=self.work, args=(asked[0], answers[1]), daemon=True)
+        self.thread.start()
+
+    @staticmethod
+    def work(asked: int, answers: int) -> None:
+        with os.fdopen(asked, "rb") as requests, os.fdopen(answers, "wb") as replies:
+            courier.serve(requests, replies)
+
+    def kill(self) -> None:
+        self.stdin.close()
+
+    def communicate(self) -> None:
+        self.thread.join(10)
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server()
-    for module in (delivery, sync):
+    monkeypatch.setattr(courier, "_begin", InThread)
+    for module in (courier, sync):
         monkeypatch.setattr(module, "check_access", made.check_access)
         monkeypatch.setattr(module, "open_tracker", made.open)
     monkeypatch.setattr(Pace, "__init__", _quick)
@@ -106,8 +131,8 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     assert result.rows
     assert result.where == ("The runs are at http://***@127.0.0.1:9",)
     assert "cannot be reached: refused. Training begins without it" in listener.warnings[0]
-    assert "records are not in the tracking store yet; they are kept in" in listener.warnings[-1]
-    assert f"`mtlv sync --store {tmp_path / 'store'}` delivers them" in listener.warnings[-1]
+    assert listener.warnings[-1].startswith("not in the tracking store yet: ")
+    assert f"`mtlv sync --store {tmp_path / 'store'}` delivers what is left" in listener.warnings[-1]
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
     assert sync.waiting(tmp_path / "store").journals == 1
@@ -194,7 +219,10 @@ def test_a_journal_for_another_store_is_left_for_sync(made: Callable, server: Se
 
 def test_sync_leaves_a_running_process_alone(made: Callable, server: Server, tmp_path: Path) -> None:
     settings = made().members[0].settings
-    with deliver(settings, Observer(), answers=True):
+    with (
+        Courier(SERVER, settings.experiment, print) as post,
+        deliver(settings, Observer(), post),
+    ):
         lines = sync.sync_store(Path(settings.store.uri), None, lambda _: None, patience=1)
     assert lines[0] == "1 journal is written or delivered by a running process"
     with pytest.raises(TrackingError, match="there is no store"):

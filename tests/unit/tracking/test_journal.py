@@ -93,7 +93,7 @@ def test_lines_that_are_missing_are_named(journal, told):
 
 
 def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
-    outbox = Outbox(journal.folder, told.append, journal)
+    outbox = Outbox(journal.folder, told.append, live=True)
     line = line_of(Record(1, "describe", "u", {"text": "x"}, {}))
     with (journal.folder / CALLS).open("ab") as file:
         file.write(line[:30])
@@ -109,10 +109,11 @@ def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
 def test_where_delivery_got_to_outlives_the_process(journal, told):
     for number in range(3):
         journal.append("describe", "u", {"text": str(number)})
-    outbox = Outbox(journal.folder, told.append, journal)
+    outbox = Outbox(journal.folder, told.append, live=True)
     outbox.runs["u"] = "id"
     outbox.read()
     outbox.done(outbox.take())
+    outbox.close()
     journal.close()
     later = Outbox(journal.folder, told.append)
     assert later.runs == {"u": "id"}
@@ -129,7 +130,7 @@ def test_a_broken_note_of_how_far_means_all_again(journal, told):
         assert outbox.left() == 1
         assert "all of this journal is delivered again" in told.pop()
         (journal.folder / CALLS).touch()
-        outbox._lock = os.close(outbox._lock)
+        outbox._release()
 
 
 def test_metrics_of_one_run_go_together_up_to_a_thousand_and_never_out_of_order(journal, told):
@@ -141,7 +142,7 @@ def test_metrics_of_one_run_go_together_up_to_a_thousand_and_never_out_of_order(
     tracker.metrics("v", [Metric("k", 1.0)])
     tracker.text("v", "t", "a.txt")
     tracker.metrics("v", [Metric("k", 1.0, 1)])
-    groups = taken(Outbox(journal.folder, told.append, journal))
+    groups = taken(Outbox(journal.folder, told.append, live=True))
     assert groups == [[1], [2], [3, 4, 5], [6, 7], [8], [9], [10]]
 
 
@@ -178,7 +179,7 @@ def test_a_disk_that_fills_leaves_the_journal_whole(journal, monkeypatch, told):
         tracker.text("u", "text", "a.txt")
     monkeypatch.undo()
     tracker.text("u", "text", "b.txt")
-    outbox = Outbox(journal.folder, told.append, journal)
+    outbox = Outbox(journal.folder, told.append, live=True)
     assert taken(outbox) == [[1], [2]]
     assert told == []
 
@@ -299,8 +300,67 @@ def test_nan_and_infinity_are_written_as_null(journal, told):
     tracker = JournalTracker(journal)
     tracker.open_run(RunSpec("u", "n"))
     tracker.metrics("u", [Metric("a", math.nan), Metric("b", math.inf), Metric("c", 0.1 + 0.2)])
-    outbox = Outbox(journal.folder, told.append, journal)
+    outbox = Outbox(journal.folder, told.append, live=True)
     outbox.read()
     outbox.done(outbox.take())
     (record,) = outbox.take()
     assert record.content["points"] == [["a", None, 0, 0], ["b", None, 0, 0], ["c", 0.1 + 0.2, 0, 0]]
+
+
+def test_a_journal_that_is_not_there_or_empty_is_nothing_to_deliver(journal, tmp_path, told):
+    assert journals(tmp_path / "none") == []
+    assert dead_journals(tmp_path / "none", told.append) == []
+    root = journal.folder.parent
+    journal.close()
+    assert [box.left() for box in dead_journals(root, told.append)] == [0]
+    (root / "made").mkdir()
+    (journal.folder / CALLS).unlink()  # delivered, and its end came before the folder was gone
+    assert dead_journals(root, told.append) == []
+    assert told == []
+    assert list(root.iterdir()) == []
+
+
+def test_a_journal_without_its_destination_is_named_and_kept(journal, told):
+    journal.append("describe", "u", {"text": ""})
+    journal.close()
+    for harm in (lambda path: path.write_text(""), lambda path: path.unlink()):
+        harm(journal.folder / ABOUT)
+        assert dead_journals(journal.folder.parent, told.append) == []
+        assert "cannot be read" in told[-1]
+        assert "delete the folder to give it up" in told.pop()
+    assert (journal.folder / CALLS).stat().st_size > 0
+
+
+def test_a_huge_call_is_delivered_whole(journal, told):
+    text = "é" * 10_000_000
+    journal.append("text", "u", {"text": text})
+    outbox = Outbox(journal.folder, told.append, live=True)
+    outbox.read()
+    (record,) = outbox.take()
+    assert record.content["text"] == text
+    assert told == []
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_huge_line_that_is_none_is_set_aside_in_part(journal, told, live, monkeypatch):
+    monkeypatch.setattr("mtlv.tracking.outbox.LONGEST", 3_000_000)
+    journal.append("describe", "u", {"text": "before"})
+    with (journal.folder / CALLS).open("ab") as file:  # as a disk leaves it when the power goes
+        file.write(b"\0" * 5_000_000 + b"\n")
+    journal.append("describe", "u", {"text": "behind"})
+    if not live:
+        journal.close()
+    outbox = Outbox(journal.folder, told.append, live=live)
+    assert taken(outbox) == [[1], [2]]
+    assert len(told) == 2
+    assert all(len(line) < 600 and "was set aside" in line for line in told)
+    aside = journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl"
+    assert aside.stat().st_size < 13_000_000, "escaped"
+
+
+def test_a_call_above_the_limit_is_refused_at_once_and_not_written(journal, monkeypatch):
+    monkeypatch.setattr("mtlv.tracking.journal.LONGEST", 1000)
+    with pytest.raises(TrackingError, match=r"`text` cannot be written down: [\d,]+ bytes, more than 1,000"):
+        journal.append("text", "u", {"text": "x" * 1000})
+    assert (journal.folder / CALLS).stat().st_size == 0
+    journal.append("text", "u", {"text": "x" * 800})

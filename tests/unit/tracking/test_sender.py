@@ -81,7 +81,8 @@ def told():
 
 def begin(root, store, told, *, pace=QUICK, older=(), **options):
     journal = Journal(root, "http://h", "e")
-    sender = Sender(older, lambda experiment: store, told.append, own=journal, pace=pace, **options)
+    own = Outbox(journal.folder, told.append, live=True)
+    sender = Sender([*older, own], lambda experiment: store, told.append, pace=pace, **options)
     return JournalTracker(journal), sender
 
 
@@ -147,6 +148,7 @@ def test_a_good_store_gets_everything_and_the_journal_goes(root, told, tmp_path,
     sender.start()
     write_all(tracker, tmp_path)
     assert sender.close(PATIENCE) == 0
+    tracker.journal.close(delivered=True)
     assert content(store.memory) == expected
     assert journals(root) == []
     assert told == []
@@ -184,6 +186,7 @@ def test_a_later_process_goes_on_where_delivery_stopped(end, fault, root, told, 
     write_all(tracker, tmp_path)
     sender.start()
     left = sender.close(0.1)
+    tracker.journal.close()
     assert left > 0
     store.faults = {}
     tracker, later = begin(root, store, told, older=dead_journals(root, told.append))
@@ -191,7 +194,7 @@ def test_a_later_process_goes_on_where_delivery_stopped(end, fault, root, told, 
     later.start()
     assert later.close(PATIENCE) == 0
     assert content(store.memory) == expected
-    assert journals(root) == []
+    assert journals(root) == [tracker.journal.folder]
 
 
 def test_calls_return_and_the_end_is_near_though_the_store_hangs_for_ever(root, told, tmp_path):
@@ -204,6 +207,7 @@ def test_calls_return_and_the_end_is_near_though_the_store_hangs_for_ever(root, 
     assert time.monotonic() - begun < 2
     left = sender.close(0.2)
     assert time.monotonic() - begun < 4
+    tracker.journal.close()
     assert left == sender.left > 40
     assert dead_journals(root, told.append) == [], "a call is under way: nobody else may deliver"
     never.set()
@@ -241,6 +245,7 @@ def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, ex
     write_all(tracker, tmp_path)
     sender.start()
     assert sender.close(PATIENCE) == 10
+    tracker.journal.close()
     assert len(told) == 1
     assert "does not let this user" in told[0]
     assert "refuses record 35 (`text`) of" in told[0]
@@ -272,7 +277,8 @@ def test_a_store_that_refuses_to_be_opened_is_told_once_and_nothing_is_put_aside
         raise RefusedError("the experiment `e` was deleted in MLflow")
 
     journal = Journal(root, "http://h", "e")
-    sender = Sender([], closed, told.append, own=journal, pace=QUICK, set_aside=True)
+    own = Outbox(journal.folder, told.append, live=True)
+    sender = Sender([own], closed, told.append, pace=QUICK, set_aside=True)
     JournalTracker(journal).open_run(RunSpec("u", "n"))
     sender.start()
     assert sender.close(PATIENCE) == 1
@@ -287,12 +293,13 @@ def test_another_experiment_does_not_wait_for_one_that_refuses(root, told):
     old.close()
     journal = Journal(root, "http://h", "f")
     older = dead_journals(root, told.append)
-    sender = Sender(older, stores.__getitem__, told.append, own=journal, pace=QUICK)
+    own = Outbox(journal.folder, told.append, live=True)
+    sender = Sender([*older, own], stores.__getitem__, told.append, pace=QUICK)
     JournalTracker(journal).open_run(RunSpec("v", "n"))
     sender.start()
     assert sender.close(PATIENCE) == 1
     assert list(stores["f"].memory.runs) == ["v"]
-    assert len(journals(root)) == 1
+    assert old.folder in journals(root)
 
 
 def test_earlier_journals_go_first_so_that_the_newest_word_stands(root, told):
@@ -364,17 +371,18 @@ def test_files_go_when_they_are_delivered_and_stay_until_then(root, told, tmp_pa
 
 
 def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_path):
-    tracker, _ = begin(root, Store(), told)
+    tracker = JournalTracker(Journal(root, "http://h", "e"))
     tracker.open_run(RunSpec("u", "n"))
     (tmp_path / "f").write_text("f")
     tracker.artifact("u", tmp_path / "f")
-    outbox = Outbox(tracker.journal.folder, told.append, tracker.journal)
+    outbox = Outbox(tracker.journal.folder, told.append, live=True)
     outbox.read()
     for _ in range(2):
         outbox.done(outbox.take())
     left = tracker.journal.folder / FILES / "2"
     left.mkdir()
-    Outbox(tracker.journal.folder, told.append, tracker.journal)
+    outbox.close()
+    Outbox(tracker.journal.folder, told.append, live=True)
     assert not left.exists()
 
 
