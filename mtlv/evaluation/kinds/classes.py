@@ -1,0 +1,97 @@
+"""One class of several for each document: accuracy, and F1 with or without the negative class.
+
+Classes are positions in the task's classes [N], and those that count are named one by one, never taken from a
+confusion matrix: there a class that nobody has shifts the others (MT-BERT's scripts can fall for it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import DataError, nearest
+from mtlv.evaluation.kinds.counts import Counts, f1
+from mtlv.evaluation.metrics import ratio
+
+Classes = NDArray[np.integer]
+
+
+def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple[int, ...]:
+    """Positions of the classes that are not negative.
+
+    Raises:
+        DataError: a negative class is no class of the task, or no other is left.
+    """
+    unknown = [name for name in negative if name not in classes]
+    if unknown:
+        raise DataError(
+            f"the negative class `{unknown[0]}` is no class of the task",
+            allowed=", ".join(classes),
+            then=nearest(unknown[0], classes),
+        )
+    positive = tuple(place for place, name in enumerate(classes) if name not in negative)
+    if not positive:
+        raise DataError("every class of the task is negative", then="leave at least one positive")
+    return positive
+
+
+def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -> Counts:
+    """Per document [N, 3], each 0 or 1: one of `classes` is right, is predicted, and is true."""
+    truth, predicted = np.asarray(truth), np.asarray(predicted)
+    wanted = np.array(sorted(classes), np.int64)
+    there, found = np.isin(truth, wanted), np.isin(predicted, wanted)
+    return np.stack([there & (truth == predicted), found, there], axis=-1).astype(np.int64)
+
+
+def accuracy(truth: Classes, predicted: Classes) -> float:
+    """Share of documents whose class is right. BLURB: question answering."""
+    right = np.asarray(truth) == np.asarray(predicted)
+    return float(ratio(right.sum(), right.size))
+
+
+def f1_micro(truth: Classes, predicted: Classes) -> float:
+    """F1 of all classes taken together. With one class per document it is the accuracy (BLUE: MedNLI)."""
+    return accuracy(truth, predicted)
+
+
+def f1_micro_positive(truth: Classes, predicted: Classes, positive: Collection[int]) -> float:
+    """F1 of the positive classes taken together.
+
+    2 Σ TP / (Σ predicted + Σ true), sums over `positive`: a document that is truly negative and predicted so
+    counts nowhere; one wrongly predicted positive lowers precision, one missed lowers recall. BLURB and BLUE:
+    relation extraction.
+    """
+    return f1(class_counts(truth, predicted, positive))
+
+
+def f1_per_class(truth: Classes, predicted: Classes, classes: Sequence[int]) -> NDArray[np.float64]:
+    """F1 of each of `classes` against all others, in their order."""
+    return np.array([f1(class_counts(truth, predicted, [place])) for place in classes])
+
+
+def f1_macro(truth: Classes, predicted: Classes, classes: Sequence[int]) -> float:
+    """Mean of the F1 of `classes`, also of those that no document has."""
+    return float(f1_per_class(truth, predicted, classes).mean())
+
+
+def figures(
+    truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
+) -> dict[str, float]:
+    """All figures by name; `f1_micro_positive` where `positive` classes are given.
+
+    Args:
+        truth: [N] positions.
+        predicted: [N] positions.
+        classes: how many the task has.
+        positive: positions of those that are not negative.
+    """
+    found = {
+        "accuracy": accuracy(truth, predicted),
+        "f1_micro": f1_micro(truth, predicted),
+        "f1_macro": f1_macro(truth, predicted, range(classes)),
+    }
+    if positive is not None:
+        found["f1_micro_positive"] = f1_micro_positive(truth, predicted, positive)
+    return found

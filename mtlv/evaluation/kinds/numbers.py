@@ -1,0 +1,66 @@
+"""A number for each document: correlations of what is predicted with what is true."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mtlv.errors import TrainingError
+
+Floats = NDArray[np.float64]
+
+
+def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Pearson's correlation: Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² · Σ (y - ȳ)²). BLURB and BLUE: similarity.
+
+    0 where a side does not vary (SciPy gives NaN): such predictions tell nothing.
+
+    Raises:
+        TrainingError: a prediction is not a finite number.
+    """
+    return _correlation(_finite(truth), _finite(predicted))
+
+
+def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Spearman's correlation: Pearson's of the ranks; equal values share the mean of their ranks.
+
+    0 where a side does not vary.
+
+    Raises:
+        TrainingError: a prediction is not a finite number.
+    """
+    return _correlation(ranks(_finite(truth)), ranks(_finite(predicted)))
+
+
+def ranks(values: Floats) -> Floats:
+    """Ranks from 1 [N]; equal values share the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
+
+
+def figures(truth: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
+    """Both correlations, by name."""
+    return {"pearson": pearson(truth, predicted), "spearman": spearman(truth, predicted)}
+
+
+def _finite(values: ArrayLike) -> Floats:
+    values = np.asarray(values, np.float64)
+    if not np.isfinite(values).all():
+        raise TrainingError("predicted numbers are not all finite", then="lower the learning rate")
+    return values
+
+
+def _correlation(x: Floats, y: Floats) -> float:
+    if x.shape != y.shape:
+        raise ValueError(f"{len(x)} true and {len(y)} predicted numbers")
+    x, y = _direction(x), _direction(y)
+    return float(np.clip(x @ y, -1.0, 1.0))  # rounding may lead beyond
+
+
+def _direction(values: Floats) -> Floats:
+    """Distances from the mean, as a vector of length 1, or of 0 where there is none."""
+    if values.size == 0 or values.min() == values.max():
+        return np.zeros_like(values)
+    scaled = values / np.abs(values).max()  # or squares of very large or small numbers are lost
+    away = scaled - scaled.mean()
+    return away / np.linalg.norm(away)

@@ -1,0 +1,234 @@
+"""Tagging schemes: spans of words as one tag per word, and back.
+
+A scheme says which letter each word of a span carries; a tag is a letter and a type, as `B-Chemical`, or `O`.
+Sources: Ramshaw and Marcus 1995 (BIO), Ratinov and Roth 2009 (BIOUL, there BILOU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The letters that the words of a span carry.
+
+    Args:
+        name: what a config calls it.
+        first: of the first of several words.
+        inside: of the words between.
+        last: of the last of several words.
+        only: of a span's only word.
+    """
+
+    name: str
+    first: str
+    inside: str
+    last: str
+    only: str
+
+    @cached_property
+    def letters(self) -> tuple[str, ...]:
+        """Each letter once."""
+        return tuple(dict.fromkeys((self.first, self.inside, self.last, self.only)))
+
+    @cached_property
+    def opening(self) -> frozenset[str]:
+        """Letters that can only begin a span."""
+        return frozenset({self.first, self.only} - {self.inside, self.last})
+
+    @cached_property
+    def closing(self) -> frozenset[str]:
+        """Letters that can only end a span."""
+        return frozenset({self.last, self.only} - {self.inside, self.first})
+
+    def letters_of(self, words: int) -> list[str]:
+        """The letters of a span of so many words, at least one."""
+        if words == 1:
+            return [self.only]
+        return [self.first, *[self.inside] * (words - 2), self.last]
+
+
+BIO = Scheme("bio", first="B", inside="I", last="I", only="B")
+BIOUL = Scheme("bioul", first="B", inside="I", last="L", only="U")
+IO = Scheme("io", first="I", inside="I", last="I", only="I")
+SCHEMES: dict[str, Scheme] = {scheme.name: scheme for scheme in (BIO, BIOUL, IO)}
+
+
+class _Part(NamedTuple):
+    """What a tag says; `type` is None outside of every span."""
+
+    type: str | None = None
+    opens: bool = False
+    closes: bool = False
+
+
+_NOTHING = _Part()
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of a task: `O` is 0, then the letters of the first type, and so on (C tags).
+
+    Args:
+        scheme: which letters there are.
+        types: types of spans, as the task's classes; the type may be empty where there is only one.
+
+    Raises:
+        DataError: a type is named twice.
+    """
+
+    scheme: Scheme
+    types: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.types)) < len(self.types):
+            raise DataError("a type of span is named twice", got=", ".join(self.types))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The tags as CoNLL files write them [C]."""
+        pairs = (f"{letter}-{type_}" if type_ else letter for type_, letter in self._pairs)
+        return (OUTSIDE, *pairs)
+
+    @property
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        return ((type_, letter) for type_ in self.types for letter in self.scheme.letters)
+
+    @cached_property
+    def _ids(self) -> dict[tuple[str, str], int]:
+        return {pair: number for number, pair in enumerate(self._pairs, start=1)}
+
+    @cached_property
+    def _parts(self) -> tuple[_Part, ...]:
+        parts = (_part(letter, type_, self.scheme) for type_, letter in self._pairs)
+        return (_NOTHING, *parts)
+
+    def encode(self, spans: Iterable[Span], words: int) -> NDArray[np.int64]:
+        """Tag ids [words] of spans in words.
+
+        Raises:
+            DataError: a span is empty, leaves the text, overlaps another or has an unknown type.
+        """
+        tags = np.zeros(words, np.int64)
+        for span in spans:
+            self._check(span, tags)
+            tags[span.start : span.end] = self._ids_of(span)
+        return tags
+
+    def _check(self, span: Span, tags: NDArray[np.int64]) -> None:
+        if not 0 <= span.start < span.end <= len(tags):
+            raise DataError(
+                f"a span does not lie in its text of {len(tags)} words", got=f"{span.start} to {span.end}"
+            )
+        if span.type not in self.types:
+            raise DataError("the type of a span is unknown", got=span.type, allowed=", ".join(self.types))
+        if tags[span.start : span.end].any():
+            raise DataError(
+                "two spans overlap, and a word has one tag", got=f"{span.start} to {span.end} ({span.type})"
+            )
+
+    def _ids_of(self, span: Span) -> list[int]:
+        return [self._ids[span.type, letter] for letter in self.scheme.letters_of(span.end - span.start)]
+
+    def decode(self, ids: ArrayLike) -> tuple[Span, ...]:
+        """Spans of any sequence of tag ids, as conlleval reads it: every word inside belongs to a span.
+
+        A span begins at a letter that opens, at a change of type and after `O`; so an `I-` without a `B-`
+        opens one. conlleval has no `L` and `U`: these are read as seqeval's default mode reads `E` and `S`.
+
+        Raises:
+            DataError: an id is not one of the C tags.
+        """
+        return tuple(_chunks(self._parts[tag] for tag in self._checked(ids)))
+
+    def decode_strictly(self, ids: ArrayLike) -> tuple[Span, ...]:
+        """Spans whose tags are exactly those of the scheme, as seqeval's strict mode; the others are none.
+
+        Raises:
+            DataError: an id is not one of the C tags.
+        """
+        tags = self._checked(ids)
+        found = _chunks(self._parts[tag] for tag in tags)
+        return tuple(span for span in found if tags[span.start : span.end] == self._ids_of(span))
+
+    def _checked(self, ids: ArrayLike) -> list[int]:
+        tags: list[int] = np.asarray(ids, np.int64).tolist()
+        if tags and not 0 <= min(tags) <= max(tags) < len(self.names):
+            wrong = next(tag for tag in tags if not 0 <= tag < len(self.names))
+            raise DataError("a tag is unknown", got=wrong, allowed=f"0 to {len(self.names) - 1}")
+        return tags
+
+
+def _part(letter: str, type_: str, scheme: Scheme) -> _Part:
+    return _Part(type_, letter in scheme.opening, letter in scheme.closing)
+
+
+def _chunks(parts: Iterable[_Part]) -> Iterator[Span]:
+    before, start = _NOTHING, 0
+    for at, part in enumerate(chain(parts, (_NOTHING,))):
+        if part.opens or before.closes or part.type != before.type:
+            if before.type is not None:
+                yield Span(start, at, before.type)
+            start = at
+        before = part
+
+
+def spans_of(names: Sequence[str], scheme: Scheme = BIO) -> tuple[Span, ...]:
+    """Spans of tags as a CoNLL file writes them (`B-X`, or `B` without a type), read as conlleval reads them.
+
+    Files with `I-` alone (IO) can be read as BIO.
+
+    Raises:
+        DataError: a letter that the scheme has not.
+    """
+    return tuple(_chunks(_read(name, scheme) for name in names))
+
+
+def _read(name: str, scheme: Scheme) -> _Part:
+    if name == OUTSIDE:
+        return _NOTHING
+    letter, _, type_ = name.partition("-")  # a type may hold hyphens itself
+    if letter not in scheme.letters:
+        raise DataError(
+            "a tag is unknown", got=name, allowed=", ".join([OUTSIDE, *(f"{x}-TYPE" for x in scheme.letters)])
+        )
+    return _part(letter, type_, scheme)
+
+
+def convert(ids: ArrayLike, given: Tags, wanted: Tags) -> NDArray[np.int64]:
+    """Tag ids of another scheme. Between BIO and BIOUL nothing of a valid sequence is lost.
+
+    Raises:
+        DataError: an id is unknown, or `wanted` lacks a type.
+    """
+    tags = np.asarray(ids, np.int64)
+    return wanted.encode(given.decode(tags), len(tags))
+
+
+def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:
+    """How many spans are lost in a scheme because they become one with the span before them.
+
+    Only a scheme without a letter that opens or closes (IO) loses any: neighbours of one type without a word
+    between them.
+
+    Raises:
+        DataError: see `Tags.encode`.
+    """
+    lost = 0
+    for spans in rows:
+        tags = Tags(scheme, tuple({span.type: None for span in spans}))
+        lost += len(spans) - len(tags.decode(tags.encode(spans, max((s.end for s in spans), default=0))))
+    return lost

@@ -1,0 +1,138 @@
+"""Entity F1 is conlleval's and seqeval's on the same tags, whatever the tags are."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from conlleval import conlleval
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics import f1_score, precision_score, recall_score
+from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.scheme import BILOU, IOB1, IOB2
+
+from mtlv.evaluation.kinds import entities
+from mtlv.evaluation.kinds.entities import entity_counts, entity_f1, entity_f1_per_type
+from mtlv.plan.spans import Span
+from mtlv.plan.tagging import BIO, SCHEMES, Tags
+
+TYPES = ("Drug", "Gene-x")
+STRICT = {"bio": IOB2, "bioul": BILOU, "io": IOB1}  # with `I` alone IOB1 is IO, which seqeval has not
+AS_SEQEVAL = str.maketrans({"L": "E", "U": "S"})  # its default mode knows IOBES, not BILOU
+
+
+def some_spans(words: int):
+    """Spans that do not overlap, often side by side."""
+
+    def build(cuts: list[tuple[int, bool, str]]) -> list[Span]:
+        spans, at = [], 0
+        for length, inside, type_ in cuts:
+            if inside and at + length <= words:
+                spans.append(Span(at, at + length, type_))
+            at += length
+        return spans
+
+    piece = st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from(TYPES))
+    return st.lists(piece, max_size=12).map(build)
+
+
+@st.composite
+def sentences(draw, scheme):
+    """Gold spans, and any tags at all as predicted, near the gold ones or far from them."""
+    tags, rows = Tags(scheme, TYPES), []
+    for words in draw(st.lists(st.integers(1, 14), min_size=1, max_size=4)):
+        gold = tags.encode(draw(some_spans(words)), words)
+        noise = draw(st.lists(st.integers(-8, len(tags.names) - 1), min_size=words, max_size=words))
+        rows.append((gold, [n if n >= 0 else int(g) for n, g in zip(noise, gold, strict=True)]))
+    return tags, rows
+
+
+def names(tags: Tags, ids) -> list[str]:
+    return [tags.names[i] for i in ids]
+
+
+def both_sides(tags: Tags, rows) -> tuple[list[list[str]], list[list[str]]]:
+    return [names(tags, gold) for gold, _ in rows], [names(tags, guess) for _, guess in rows]
+
+
+@given(st.sampled_from(["bio", "io"]).flatmap(lambda name: sentences(SCHEMES[name])))
+def test_counts_are_those_of_conlleval(made):
+    tags, rows = made
+    gold, guessed = [tags.decode(g) for g, _ in rows], [tags.decode(p) for _, p in rows]
+    oracle = conlleval(*both_sides(tags, rows))
+    assert tuple(entity_counts(gold, guessed).sum(axis=0)) == oracle
+    assert entity_f1(gold, guessed) == pytest.approx(oracle.f1)
+
+
+@given(sentences(SCHEMES["bioul"]))
+def test_bioul_is_scored_as_conlleval_scores_the_same_spans_in_bio(made):
+    tags, rows = made
+    bio = Tags(BIO, TYPES)
+    spans = [(tags.decode(g), tags.decode(p)) for g, p in rows]
+    texts = [
+        [names(bio, bio.encode(side[which], len(row[0]))) for side, row in zip(spans, rows, strict=True)]
+        for which in (0, 1)
+    ]
+    assert tuple(entity_counts(*zip(*spans, strict=True)).sum(axis=0)) == conlleval(*texts)
+
+
+@given(st.sampled_from(sorted(SCHEMES)).flatmap(lambda name: sentences(SCHEMES[name])))
+def test_decoding_is_that_of_seqevals_default_mode(made):
+    tags, rows = made
+    for _, ids in rows:
+        text = [n[:1].translate(AS_SEQEVAL) + n[1:] for n in names(tags, ids)]
+        assert tags.decode(ids) == tuple(Span(s, e + 1, t) for t, s, e in get_entities(text))
+
+
+@given(st.sampled_from(sorted(SCHEMES)).flatmap(lambda name: sentences(SCHEMES[name])))
+def test_figures_are_those_of_seqevals_strict_mode(made):
+    tags, rows = made
+    gold = [tags.decode_strictly(g) for g, _ in rows]
+    guessed = [tags.decode_strictly(p) for _, p in rows]
+    mine, how = entities.figures(gold, guessed), {"mode": "strict", "scheme": STRICT[tags.scheme.name]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of figures that are 0 for want of entities
+        theirs = [f(*both_sides(tags, rows), **how) for f in (f1_score, precision_score, recall_score)]
+    assert list(mine.values()) == pytest.approx(theirs)
+
+
+def test_the_two_ways_to_read_tags_differ_on_an_orphan():
+    """`I` without `B`: conlleval opens a chunk, the strict mode does not."""
+    tags = Tags(BIO, ("X",))
+    gold, orphan = tags.encode([Span(1, 3, "X")], 4), [0, 2, 2, 0]
+    truth = [tags.decode(gold)]
+    assert entity_f1(truth, [tags.decode(orphan)]) == 1.0
+    assert entity_f1(truth, [tags.decode_strictly(orphan)]) == 0.0
+
+
+def test_figures_by_hand():
+    gold = [(Span(0, 2, "A"), Span(3, 4, "B")), (Span(0, 1, "A"),)]
+    guessed = [(Span(0, 2, "A"), Span(3, 4, "A")), ()]
+    figures = entities.figures(gold, guessed)
+    assert figures == pytest.approx({"entity_f1": 2 / 5, "entity_precision": 1 / 2, "entity_recall": 1 / 3})
+    assert entity_f1_per_type(gold, guessed, ["A", "B", "C"]) == {"A": 0.5, "B": 0.0, "C": 0.0}
+    assert entity_counts(gold, guessed).tolist() == [[1, 2, 2], [0, 0, 1]]
+
+
+def test_without_entities_all_is_zero():
+    assert set(entities.figures([(), ()], [(), ()]).values()) == {0.0}
+    assert set(entities.figures([], []).values()) == {0.0}
+
+
+@given(
+    st.lists(st.tuples(some_spans(12), some_spans(12)), min_size=1, max_size=5),
+    st.randoms(use_true_random=False),
+)
+def test_order_of_documents_and_spans_does_not_matter(rows, random):
+    before = entities.figures(*zip(*rows, strict=True))
+    assert all(0 <= value <= 1 for value in before.values())
+    turned = [(list(g), list(p)) for g, p in rows]
+    random.shuffle(turned)
+    for gold, guessed in turned:
+        random.shuffle(gold)
+        random.shuffle(guessed)
+    assert entities.figures(*zip(*turned, strict=True)) == pytest.approx(before)
+    swapped = entities.figures([p for _, p in rows], [g for g, _ in rows])
+    assert swapped["entity_precision"] == before["entity_recall"]
+    assert swapped["entity_f1"] == pytest.approx(before["entity_f1"])
