@@ -12,6 +12,19 @@ from mtlv._version import __version__
 from mtlv.errors import shorten
 
 
+class _Once(argparse.Action):
+    """Keeps a value, as argparse does by itself, and refuses another one for the same option."""
+
+    given: Any = None
+
+    def __call__(self, _: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if option_string is not None and self.given not in (None, values):
+            both = f"{shorten(str(self.given))} and {shorten(str(values))}"
+            raise argparse.ArgumentError(self, f"given twice, as {both}; keep one of them")
+        self.given = values
+        setattr(namespace, self.dest, values)
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """What is asked for; `command` is a key of `cli.COMMANDS`.
 
@@ -149,6 +162,7 @@ def _add(commands: Any, command: str, text: str) -> argparse.ArgumentParser:
         command.split()[-1], help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
     )
     parser.set_defaults(command=command)
+    parser.register("action", None, _Once)
     return parser
 
 

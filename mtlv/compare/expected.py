@@ -17,6 +17,7 @@ ALSO = ("spread", "note")
 TAGS = ("architecture", "encoder", "dataset")
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
 FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | set(OF_TASKS))
+MOST_BYTES, MOST_ROWS, MOST_COLUMNS, MOST_TOLD = 10_000_000, 10_000, 1_000, 50
 TEST = "p_"  # before the p-value of a test
 BEFORE = ("", "test/", "time/", "cost/")  # what may stand before a metric's name as tracked
 
@@ -40,6 +41,8 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     lines = _lines(path)
     if not lines:
         raise DataError(f"`{path}` is empty", allowed=f"a header with the columns {', '.join(NEEDED)}")
+    if len(lines) > MOST_ROWS + 1:
+        raise DataError(f"`{path}` has too many rows", got=len(lines) - 1, allowed=f"up to {MOST_ROWS}")
     header = [name.strip() for name in lines[0][1]]
     _check_header(path, header, runs)
     found: list[Published] = []
@@ -50,6 +53,8 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
         except DataError as error:
             errors.append(error)
     if errors:
+        if len(errors) > MOST_TOLD:
+            errors[MOST_TOLD:] = [DataError(f"`{path}`: and {len(errors) - MOST_TOLD} more wrong lines")]
         raise DataError.all_of(errors)
     return tuple(found)
 
@@ -57,6 +62,9 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """Rows that are not empty, with the number of their last line."""
     try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise DataError(f"`{path}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,}")
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
             return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
@@ -66,6 +74,8 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _check_header(path: Path, header: Sequence[str], runs: Sequence[ComparedRun]) -> None:
+    if len(header) > MOST_COLUMNS:
+        raise DataError(f"`{path}` has too many columns", got=len(header), allowed=f"up to {MOST_COLUMNS}")
     missing = [name for name in NEEDED if name not in header]
     if missing:
         raise DataError(

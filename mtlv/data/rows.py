@@ -101,14 +101,26 @@ def _need_header(path: Path, header: Sequence[str]) -> None:
         raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key `{shorten(twice)}` twice in one object")
+    return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_object)
+
+
 def read_json(text: str) -> Any:
     """One JSON value that can be written as UTF-8 again.
 
     Raises:
-        ValueError: broken, nested too deeply, or with half of a surrogate pair (`\\ud83d` alone).
+        ValueError: broken, nested too deeply, a key twice in one object, or with half of a surrogate pair
+            (`\\ud83d` alone).
     """
     try:
-        value = json.loads(text)
+        value = _JSON.decode(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
+from mtlv.models.sizes import need_parameters, need_possible
 
 HUB_PATIENCE = 10  # seconds
 PLAIN = {"trust_remote_code": False}  # without it Transformers asks on the terminal whether to run code
@@ -159,12 +160,14 @@ def need_hub(name: str, hub_id: str) -> None:
 
 def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, Any, tuple[str, ...]]:
     import torch
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers.utils import cached_file, logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
+        need_possible(Path(str(cached_file(place, "config.json", revision=revision))).parent)
+        need_parameters(AutoConfig.from_pretrained(place, revision=revision, **PLAIN), place)
         tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, **PLAIN)
         notes: tuple[str, ...] = ()
         if _lower_cases_a_cased_vocabulary(tokenizer):
@@ -172,6 +175,8 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
             notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
         module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
+    except EncoderError:
+        raise
     except Exception as error:  # readers of configs, vocabularies and weights raise errors of their own
         raise EncoderError(
             f"`encoder.name` `{name}` could not be loaded from {place}",

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from mtlv.errors import shorten
 from mtlv.running.disk import cannot_write, tensor_bytes
 from mtlv.tracking.journal import flush
 
@@ -97,19 +98,31 @@ def read(path: Path) -> dict[str, Any]:
     """
     import torch
 
-    data = memoryview(path.read_bytes())
-    body, end = data[:-END], bytes(data[-END:])
-    if not end.startswith(MARK):
-        raise ValueError("it was cut short, or is of another format")
+    body, end = _parts(path)
     if hashlib.sha256(body).hexdigest().encode() != end[len(MARK) :]:
         raise ValueError("its checksum is another: it was changed")
     try:
         found = torch.load(io.BytesIO(body), weights_only=True)
     except Exception as error:  # whatever torch raises of content that is not what it wrote
-        raise ValueError(f"it cannot be unpacked: {error}") from error
+        raise ValueError(f"it cannot be unpacked: {shorten(str(error))}") from error
     if not isinstance(found, dict):
         raise ValueError("it holds no state")
     return found
+
+
+def _parts(path: Path) -> tuple[memoryview, bytes]:
+    """What a file holds, and its end; what has not the right end is not read, however large it is."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - END))
+        end = file.read(END)
+        if not end.startswith(MARK):
+            raise ValueError("it was cut short, or is of another format")
+        file.seek(0)
+        try:
+            return memoryview(file.read(size - END)), end
+        except MemoryError as error:
+            raise ValueError(f"its {size:,} bytes do not fit into memory") from error
 
 
 def _write_whole(path: Path, state: Mapping[str, Any]) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.compare.comparison import Child, ComparedRun, Groups, TaskInfo
-from mtlv.errors import TrackingError
+from mtlv.errors import TrackingError, shorten
 from mtlv.plan import Scores
-from mtlv.running.store import read_scores
+from mtlv.running.scores_read import Figures, scores_of
 from mtlv.tracking.reader import FOLD, Reader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
@@ -61,13 +61,15 @@ class _Files:
         except (OSError, ValueError, RecursionError) as error:
             raise _broken(run, name, error) from error
 
-    def scores(self, run: StoredRun, name: str) -> Scores | None:
+    def scores(self, run: StoredRun, name: str, figures: Figures) -> Scores | None:
         path = self._known.get((run.id, name))
         if path is None:
             return None
+        from pyarrow import ArrowException
+
         try:
-            return read_scores(path)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return scores_of(path, Path(name).stem, figures)
+        except (OSError, MemoryError, RecursionError, ArrowException, *NOT_OURS) as error:
             raise _broken(run, name, error) from error
 
 
@@ -81,7 +83,8 @@ def _as_written(run: StoredRun) -> Iterator[None]:
         yield
     except NOT_OURS as error:
         raise TrackingError(
-            f"run `{run.name}` ({run.id}) has params or artifacts that are not as `mtlv` writes them",
+            f"run `{shorten(run.name)}` ({run.id}) has params or artifacts that are "
+            "not as `mtlv` writes them",
             got=f"{type(error).__name__}: {error}",
             then="leave that run out, or run its config again",
         ) from error
@@ -89,8 +92,8 @@ def _as_written(run: StoredRun) -> Iterator[None]:
 
 def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
     return TrackingError(
-        f"the artifact `{name}` of run `{run.name}` ({run.id}) cannot be read",
-        got=error,
+        f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) cannot be read",
+        got=str(error) or type(error).__name__,
         then="leave that run out, or run its config again",
     )
 
@@ -147,7 +150,8 @@ def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
 
     def complete(child: Child) -> Child:
         fold = found.folds[child.run_id]
-        return replace(child, validation=files.scores(fold, VALIDATION), test=files.scores(fold, TEST))
+        validation, test = (files.scores(fold, name, child.tasks) for name in (VALIDATION, TEST))
+        return replace(child, validation=validation, test=test)
 
     runs = (
         replace(run, children=tuple(map(complete, run.children))) if run.key in keys else run

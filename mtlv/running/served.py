@@ -18,6 +18,8 @@ from mtlv.plan import ModelSpec, Plan, Task, from_json
 if TYPE_CHECKING:
     from mtlv.models.multitask import MultiTaskModel
 
+MOST_BYTES = 20_000_000  # of a JSON file
+MOST_LAYERS = 100  # of a head
 FORMAT = 1
 """Raise it when an older mtlv could no longer read the folder."""
 DESCRIPTION, PLAN, ENCODER = "served.json", "plan.json", "encoder"
@@ -75,9 +77,27 @@ class Description:
                 then="use the version of mtlv in its requirements.txt",
             )
         try:
-            return cls(**content)
-        except TypeError as error:
+            described = cls(**content)
+            _check(described)
+        except (TypeError, ValueError) as error:
             raise _broken(folder / DESCRIPTION, error) from error
+        return described
+
+
+def _check(found: Description) -> None:
+    """Raises ValueError where a value is of another kind than `Description` says."""
+    texts = (found.origin, found.scope, found.encoder, found.tokenizer, found.features, found.precision)
+    mappings = (found.tasks, found.networks, found.thresholds)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
+        raise ValueError("a value of the wrong type")
+    if not all(isinstance(text, str) for m in mappings[:2] for text in m.values()):
+        raise ValueError("`tasks` or `networks` with a value that is no text")
+    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found.thresholds.values()):
+        raise ValueError("`thresholds` with a value outside 0 to 1")
+    if type(found.max_length) is not int or found.max_length < 1:
+        raise ValueError("`max_length` that is no whole number of 1 or more")
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in found.networks.values()):
+        raise ValueError("`networks` with a file outside the folder")
 
 
 @dataclass(frozen=True)
@@ -139,6 +159,10 @@ class ServedPlan:
                 f"the tokenizer of the model in {folder} splits texts in another way here than in training",
                 then="install the version of transformers in its requirements.txt",
             )
+        longest = getattr(bare.config, "max_position_embeddings", description.max_length)
+        if description.max_length > longest:
+            fault = ValueError(f"`max_length` {description.max_length}, the encoder reads {longest}")
+            raise _broken(folder / DESCRIPTION, fault)
         networks = [_network(copy.deepcopy(bare), model, description, folder) for model in plan.models]
         return cls(description, [network.to(place) for network in networks], tokenizer)
 
@@ -186,8 +210,10 @@ class ServedPlan:
 
 def _read_json(path: Path) -> Any:
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"{path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _broken(path, error) from error
 
 
@@ -205,6 +231,8 @@ def _read_plan(path: Path, description: Description) -> Plan:
         plan.check([Task(name, kind) for name, kind in description.tasks.items()])
     except MtlvError as error:
         raise _broken(path, error) from error
+    if any(type(head.layers) is not int or not 0 < head.layers <= MOST_LAYERS for head in plan.heads):
+        raise _broken(path, ValueError(f"a head without 1 to {MOST_LAYERS} layers"))
     lost = [model.name for model in plan.models if model.name not in description.networks]
     lost += [task for task in plan.tasks if task not in description.thresholds]
     if lost:
@@ -219,8 +247,11 @@ def _network(bare: Any, model: ModelSpec, description: Description, folder: Path
     from mtlv.models.multitask import MultiTaskModel
 
     tasks = {name: Task(name, kind) for name, kind in description.tasks.items()}
-    network = MultiTaskModel(bare, model.heads, tasks=tasks, features=description.features, seed=0)
     path = folder / description.networks[model.name]
+    try:
+        network = MultiTaskModel(bare, model.heads, tasks=tasks, features=description.features, seed=0)
+    except KeyError as error:
+        raise _broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
     try:
         network.load_state_dict(load_file(path))  # strict: every weight, and no other
     except (OSError, SafetensorError, RuntimeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import TrackingError
+from mtlv.errors import TrackingError, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
 from mtlv.tracking.reader import StoredRun
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 PAGE = 500  # runs per request: a run holds hundreds of metrics
 HANDS = 8  # artifacts fetched at once from a server
+MOST_BYTES = {".parquet": 500_000_000}  # of an artifact
+MOST_OTHERWISE = 50_000_000
+MOST_POINTS = 100_000  # of a metric
 RUN_ID = re.compile(r"[\w-]{1,100}")
 MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")  # ids may hold 404
 
@@ -89,37 +93,81 @@ class MlflowReader:
         return _stored(found) if found.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        with self._guarded():
-            points = self._client.get_metric_history(run_id, key)
+        with self._guarded():  # the client itself asks until it has all, however many they are
+            store = self._client._tracking_client.store
+            points = store.get_metric_history(run_id, key, max_results=MOST_POINTS + 1)
+        if len(points) > MOST_POINTS:
+            raise TrackingError(
+                f"metric `{key}` of run {run_id} has too many points",
+                allowed=f"up to {MOST_POINTS:,}",
+                then="leave that run out",
+            )
         return sorted((point.step, point.value) for point in points)
 
     def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+        pairs = list(wanted)
         with self._guarded(), ThreadPoolExecutor(HANDS) as hands:
-            return list(hands.map(lambda pair: self._file(*pair), wanted))
+            folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
+            listed = hands.map(lambda place: self._listing(folders[place], place[1]), folders)
+            sizes = dict(zip(folders, listed, strict=True))
+            return list(hands.map(lambda pair: self._file(pair[0], pair[1], sizes), pairs))
 
     def page(self, run: StoredRun) -> str | None:
         if address.scheme(self.uri) not in address.SERVERS:
             return None
         return address.page_url(self.uri, run.experiment).replace("/runs?", f"/runs/{run.id}?")
 
-    def _file(self, run: StoredRun, name: str) -> Path | None:
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+    def _listing(self, run: StoredRun, folder: str) -> Mapping[str, int | None]:
+        """Sizes of the artifacts in a folder of a run, by whole names; of a folder here nothing is told."""
+        if local_folder(run.artifacts) is not None:
+            return {}
+        try:
+            found = self._repository(run).list_artifacts(folder or None)
+        except (
+            Exception
+        ) as error:  # each kind of repository has its own way to say that a folder is not there
+            if _is_missing(error):
+                return {}
+            raise
+        return {each.path: each.file_size for each in found if not each.is_dir}
 
+    def _file(
+        self, run: StoredRun, name: str, sizes: Mapping[tuple[str, str], Mapping[str, int | None]]
+    ) -> Path | None:
         place = local_folder(run.artifacts)
         if place is not None:
-            return place / name if (place / name).is_file() else None
-        folder = Path(self._fetched.name) / run.id
-        folder.mkdir(exist_ok=True)
-        try:
-            repository = get_artifact_repository(run.artifacts, tracking_uri=self.uri)
-            return Path(repository.download_artifacts(name, str(folder)))
-        except Exception as error:  # each kind of repository has its own way to say that a file is not there
-            if _is_missing(error):
+            if not (place / name).is_file():
                 return None
-            raise
+            _need_size(run, name, (place / name).stat().st_size)
+            return place / name
+        there = sizes[run.id, posixpath.dirname(name)]
+        if name not in there:
+            return None
+        _need_size(run, name, there[name])
+        path = Path(self._fetched.name) / run.id / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._repository(run)._download_file(name, str(path))  # what is public would list the folder again
+        _need_size(run, name, path.stat().st_size)
+        return path
+
+    def _repository(self, run: StoredRun) -> Any:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        return get_artifact_repository(run.artifacts, tracking_uri=self.uri)
 
     def _guarded(self) -> AbstractContextManager[None]:
         return guarded(self.uri)
+
+
+def _need_size(run: StoredRun, name: str, size: int | None) -> None:
+    most = MOST_BYTES.get(posixpath.splitext(name)[1], MOST_OTHERWISE)
+    if size is not None and size > most:
+        raise TrackingError(
+            f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) is too large",
+            got=f"{size:,} bytes",
+            allowed=f"up to {most:,}",
+            then="leave that run out",
+        )
 
 
 def _stored(run: Run) -> StoredRun:

@@ -44,12 +44,13 @@ def _unknown(server: str, uri: str) -> RefusedError:
     user = _user(uri)
     if user is None:
         return RefusedError(f"{server} wants a user and a password", then=f"set {USER} and {PASSWORD}")
-    return RefusedError(
-        f"{server} does not know {user} with the password it got", then=f"correct {USER} and {PASSWORD}"
-    )
+    then = f"correct {USER} and {PASSWORD}"
+    if urlsplit(uri).username:
+        then = f"correct both in `tracking.uri`, which goes before {USER}"
+    return RefusedError(f"{server} does not know {user} with the password it got", then=then)
 
 
 def _user(uri: str) -> str | None:
-    """Name of the user that MLflow's client gives, in backticks, as environment or address tell."""
-    name = os.environ.get(USER) or urlsplit(uri).username
+    """Name of the user that MLflow's client gives, in backticks: the address's before the environment's."""
+    name = urlsplit(uri).username or (os.environ.get(USER) if os.environ.get(PASSWORD) else None)
     return f"`{name}`" if name else None

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mtlv.arguments import parse
 from mtlv.cli import main
 
 # Those that train nothing, fetch nothing and listen nowhere; `run` has no config that it could read.
@@ -38,10 +39,12 @@ PLACES = [
 words = st.text(st.characters(exclude_characters="\0"), max_size=10) | st.sampled_from([*PLACES, LONG])
 
 
-def call(argv: list[str]) -> tuple[int, str]:
-    """The exit code and everything said; run in an empty folder."""
+def call(argv: list[str], config: str = "") -> tuple[int, str]:
+    """The exit code and everything said; run in a folder with nothing, or with that `c.yml`."""
     out = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(out), redirect_stderr(out):
+        if config:
+            Path("c.yml").write_text(config, encoding="utf-8")
         try:
             code = main(argv)
         except SystemExit as stop:  # argparse's
@@ -89,3 +92,31 @@ def test_variables_of_mlflow_that_are_no_numbers(
     code, said = call(["compare", "--uri", "http://127.0.0.1:1"])
     assert code == 2
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (
+            ["run", "c.yml", "--if-exists", "rerun", "--if-exists", "fail"],
+            "--if-exists: given twice, as rerun and fail",
+        ),
+        (
+            ["compare", "--last", "3", "--out", "a", "--last", "4"],
+            "--last: given twice, as 3 and 4; keep one",
+        ),
+        (["predict", "r", "t", "--file", "a.txt", "--file=b.txt"], "--file: given twice, as a.txt and b.txt"),
+        (["sync", "--uri", "http://ada:secret@h", "--uri", "http://h"], "as http://***@h and http://h"),
+        (["check", "c.yml", "seed=1", "seed=2"], "given twice, before as 1; keep one of them"),
+    ],
+)
+def test_options_and_overrides_that_contradict_each_other(argv: list[str], said: str) -> None:
+    code, told = call(argv, config="seed: 3\n")
+    assert code == 2
+    assert said in told
+    assert "secret" not in told
+
+
+def test_an_option_given_twice_alike_is_taken() -> None:
+    args = parse(["compare", "a", "--last", "3", "--no-log", "b", "--last", "3", "--no-log"])
+    assert (args.last, args.no_log, args.targets) == (3, True, ["a", "b"])

@@ -95,9 +95,15 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     for place, data in _files(path):
         content = decode(data, str(place))
         if place.parts[-2] == "text":
-            texts[place.stem] = " ".join(content.split())
+            text = " ".join(content.split())
+            same = texts.setdefault(place.stem, text) == text
         else:
-            labels[place.stem] = hallmarks(content, place.stem)
+            found = hallmarks(content, place.stem)
+            same = labels.setdefault(place.stem, found) == found
+        if not same:
+            raise DataError(
+                f"document `{place.stem}` has two contents", got=str(place), then="keep one of them"
+            )
     if not texts or texts.keys() != labels.keys():
         raise DataError(
             f"no complete Hallmarks of Cancer corpus in `{path}`",
@@ -171,8 +177,13 @@ def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
         return None
     for part, path in lists.items():
         for name in read_text(path).replace("\n", ",").split(","):
-            if name.strip():
-                found[name.strip().removesuffix(".txt")] = part
+            id_ = name.strip().removesuffix(".txt")
+            if id_ and found.setdefault(id_, part) != part:
+                raise DataError(
+                    f"document `{id_}` stands in two split lists in `{folder / 'blurb_split'}`",
+                    got=f"{found[id_]}, {part}",
+                    then="keep it in one of them",
+                )
     missing = [id_ for id_ in ids if id_ not in found]
     if missing:
         raise DataError(

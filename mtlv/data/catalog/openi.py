@@ -162,6 +162,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     """All reports with text, each text once."""
     assert path is not None
     reports = list(_reports(path))
+    _need_one_content(reports)
     with_text = [report for report in reports if report.text]
     first: dict[str, Report] = {}
     for report in with_text:
@@ -179,6 +180,13 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         targets=targets_of([report.labels for report in kept], [name for name, _, _ in _LABELS]),
         notes=notes,
     )
+
+
+def _need_one_content(reports: Iterable[Report]) -> None:
+    known: dict[str, Report] = {}
+    for report in reports:
+        if known.setdefault(report.uid, report) != report:
+            raise DataError(f"report `{report.uid}` has two contents", then="keep one of them")
 
 
 def _reports(path: Path) -> Iterator[Report]:

@@ -283,3 +283,71 @@ def test_an_archive_that_ends_early(tmp_path):
     (tmp_path / "o.tar.gz").write_bytes(buffer.getvalue()[: len(buffer.getvalue()) // 2])
     with pytest.raises(DataError, match="cannot be read as an archive"):
         catalog.load("ohsumed", DataOptions(path=tmp_path / "o.tar.gz"))
+
+
+@pytest.mark.parametrize("name", ["ohsumed", "hoc", "openi"])
+def test_a_corpus_that_is_not_there(tmp_path, monkeypatch, name):
+    with pytest.raises(
+        DataError, match=r"nothing is at `data.path` .got .*/none.*set `data.path` to the file"
+    ):
+        catalog.load(name, DataOptions(path=tmp_path / "none"))
+    monkeypatch.setenv("MTLV_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=rf"nothing is at the place of corpus `{name}` .got .*/{name}.; "):
+        catalog.load(name, DataOptions())
+    with pytest.raises(DataError, match=rf"(in|corpus) `{tmp_path}`.*allowed: .*; "):
+        catalog.load(name, DataOptions(path=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "place", ["text/3.txt", "labels/3.txt", "blurb_split/dev_pmid.tsv"], ids=["text", "labels", "list"]
+)
+@pytest.mark.parametrize("content", [b"a\nb\xff", "a\nb".encode("utf-16")], ids=["latin-1", "utf-16"])
+def test_hoc_in_another_encoding_is_named(tmp_path, place, content):
+    make_hoc(tmp_path)
+    (tmp_path / "blurb_split").mkdir()
+    for name in ("train", "dev", "test"):
+        (tmp_path / "blurb_split" / f"{name}_pmid.tsv").write_text("")
+    (tmp_path / place).write_bytes(content)
+    name = place.removeprefix("blurb_split/")
+    with pytest.raises(DataError, match=rf"`{name}` has unreadable bytes at line \d, offset \d.*UTF-8"):
+        catalog.load("hoc", DataOptions(path=tmp_path))
+
+
+def test_hoc_lists_that_contradict_each_other(tmp_path):
+    make_hoc(tmp_path)
+    (tmp_path / "blurb_split").mkdir()
+    for name, ids in (("train", "0.txt,1.txt"), ("dev", "2.txt,1.txt"), ("test", "3.txt")):
+        (tmp_path / "blurb_split" / f"{name}_pmid.tsv").write_text(ids)
+    with pytest.raises(
+        DataError, match=r"document `1` stands in two split lists .*train, validation.; keep it"
+    ):
+        catalog.load("hoc", DataOptions(path=tmp_path))
+
+
+def test_hoc_with_two_contents_of_a_document(tmp_path):
+    make_hoc(tmp_path / "one")
+    make_hoc(tmp_path / "two")
+    (tmp_path / "two" / "labels" / "4.txt").write_text("<NULL")
+    with tarfile.open(tmp_path / "hoc.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "one", "one")
+        archive.add(tmp_path / "two", "two")
+    with pytest.raises(DataError, match=r"document `4` has two contents .got two/labels/4.txt"):
+        catalog.load("hoc", DataOptions(path=tmp_path / "hoc.tar.gz"))
+
+
+@pytest.mark.parametrize(
+    "other", [report(1, ["Nodule"], "Another text."), report(1, ["Nodule"], "Small.", "Clear.")]
+)
+def test_openi_with_two_contents_of_a_report(tmp_path, other):
+    reports = [report(1, ["Cardiomegaly"], "Small.", "Clear."), other]
+    with pytest.raises(DataError, match=r"report `CXR1` has two contents; keep one of them"):
+        catalog.load("openi", DataOptions(path=write_xml(tmp_path / "xml", reports)))
+    lines = ["uid,MeSH,findings,impression", "1,Cardiomegaly,Small.,Clear.", "1,Nodule,Small.,Clear."]
+    (tmp_path / "indiana_reports.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"report `1` has two contents"):
+        catalog.load("openi", DataOptions(path=tmp_path))
+
+
+def test_openi_with_a_report_twice_keeps_one(tmp_path):
+    corpus = catalog.load("openi", DataOptions(path=write_xml(tmp_path, [*REPORTS, REPORTS[0]]), labels=SOME))
+    assert corpus.ids == ("CXR1", "CXR2", "CXR10")

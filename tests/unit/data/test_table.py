@@ -175,6 +175,14 @@ def test_faults_have_a_place(tmp_path, content, columns, message):
         ('{"text": "x", "a": 1}\n{"text": "y", "a": 3}\n', "line 2, column `a` is not 0 or 1 .got 3"),
         ('{"text": "x", "a": 1}\n{"text": "y"}\n', "line 2, column `a` is not 0 or 1 .got None"),
         ('{"text": 5, "a": 1}\n', "line 1, column `text` is no text"),
+        (
+            '{"text": "x", "a": 1}\n{"text": "y", "a": 1, "a": 0}\n',
+            "line 2 .got the key `a` twice in one obj",
+        ),
+        (
+            '{"text": "x", "a": 1, "more": [{"b": 1, "b": 1}]}\n',
+            "line 1 .got the key `b` twice in one object",
+        ),
     ],
 )
 def test_jsonl_faults(tmp_path, content, message):
@@ -247,3 +255,73 @@ def test_other_files(tmp_path):
 def test_a_long_document_is_read_whole(tmp_path):
     corpus = load(write(tmp_path, f'text,a\n"{"word " * 50_000}",1\n'), Columns(labels=("a",)))
     assert len(corpus.texts[0]) == 5 * 50_000 - 1
+
+
+def parquet(folder, columns):
+    """A file of (name, cells) columns, whose names may repeat."""
+    import pyarrow
+    import pyarrow.parquet
+
+    arrays = [pyarrow.array(cells) for _, cells in columns]
+    table = pyarrow.Table.from_arrays(arrays, names=[name for name, _ in columns])
+    pyarrow.parquet.write_table(table, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+GOOD = [("id", ["1", "2"]), ("text", ["x", "y"]), ("a", [1, 0]), ("b", [0, 1])]
+
+
+def changed(*columns):
+    """The good columns with others in the place of those of the same name."""
+    return list((dict(GOOD) | dict(columns)).items())
+
+
+PARQUET_FAULTS = {
+    "a missing column": (
+        GOOD[:3],
+        "`t.parquet` has no column `b` .data.columns.labels.; allowed: id, text, a[.]",
+    ),
+    "no column": ([], "`t.parquet` has no row"),
+    "no row": ([(name, cells[:0]) for name, cells in GOOD], "`t.parquet` has no row"),
+    "a missing cell": (changed(("a", [1, None])), "`t.parquet` row 2, column `a` is not 0 or 1 .got None"),
+    "no text": (changed(("text", [None, " "])), "column `text` is empty throughout"),
+    "numbers as texts": (
+        changed(("text", [1.5, 2])),
+        "row 1, column `text` is no text .got 1.5.*also at row 2",
+    ),
+    "lists as texts": (changed(("text", [["x"], ["y"]])), "row 1, column `text` is no text .got ..x"),
+    "words as labels": (changed(("a", ["1", "yes"])), "row 2, column `a` is not 0 or 1 .got 'yes'"),
+    "fractions as labels": (changed(("a", [0.5, float("nan")])), "row 1, column `a` is not 0 or 1 .got 0.5"),
+    "objects as labels": (changed(("a", [{"a": 1}, {"a": 0}])), "row 1, column `a` is not 0 or 1"),
+    "a column twice": ([*GOOD, ("a", [0, 1])], "`t.parquet` names a column twice .got a"),
+    "an id twice": (changed(("id", ["1", "1"])), "an id twice .got 1.; make the ids unique"),
+    "an unknown part": (changed(("part", ["train", "both"])), "row 2, column `part` is no part .got 'both'"),
+}
+
+
+@pytest.mark.parametrize("name", PARQUET_FAULTS)
+def test_parquet_faults(tmp_path, name):
+    columns, message = PARQUET_FAULTS[name]
+    part = "part" if "part" in name else None
+    with pytest.raises(DataError, match=message):
+        load(parquet(tmp_path, columns), Columns(id="id", labels=("a", "b"), part=part))
+
+
+def test_parquet_that_contradicts_itself(tmp_path):
+    path = parquet(tmp_path, GOOD)
+    data, said = path.read_bytes(), []
+    for at in range(4, len(data)):  # every byte of the pages and of what is said about them
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
+        try:
+            corpus = load(path)
+        except DataError as error:
+            said.append(str(error))
+        else:
+            assert corpus.matrix().shape == (len(corpus), 2)
+    assert len(said) > 100
+    assert all("t.parquet" in text or "corpus `table`" in text for text in said)
+
+
+def test_a_parquet_file_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match=r"nothing is at `data.path` .got .*none.parquet.; .*set `data.path`"):
+        load(tmp_path / "none.parquet")

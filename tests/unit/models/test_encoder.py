@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from mtlv.errors import EncoderError
 from mtlv.models import encoder as encoders
 from mtlv.models.aliases import HUB, PACKAGED, Packaged, known_names
+from mtlv.models.bare import read_bare
 from mtlv.models.encoder import Encoder, load_encoder, locate
 from mtlv.training.embed import embed_texts
 
@@ -165,3 +167,83 @@ def test_the_digest_sees_the_config_and_the_tokenizer(tiny: Encoder, saved: Path
 def test_longer_than_the_encoder_can_read_is_refused(tiny: Encoder) -> None:
     with pytest.raises(EncoderError, match=r"`data.max_length` .*\(got 600\); allowed: up to 512"):
         embed_texts(tiny, TEXTS, special_tokens=True, max_length=600)
+
+
+def _in_utf_16(path: Path) -> None:
+    path.write_bytes(path.read_text().encode("utf-16"))
+
+
+def _in_latin_1(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-2] + b', "\xe9": 1}')
+
+
+@pytest.mark.parametrize("harm", [_in_utf_16, _in_latin_1])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_files_that_are_no_utf_8_are_refused(saved: Path, name: str, harm: Callable[[Path], None]) -> None:
+    harm(saved / name)
+    with pytest.raises(EncoderError, match=r"(could not be loaded from|cannot be read) .*got .*; "):
+        load_encoder(str(saved))
+
+
+def test_a_vocabulary_that_is_no_utf_8_is_refused(saved: Path) -> None:
+    (saved / "tokenizer.json").unlink()
+    (saved / "vocab.txt").write_bytes("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncaf\xe9\n".encode("latin-1"))
+    with pytest.raises(EncoderError, match=r"could not be loaded from .*got .*; "):
+        load_encoder(str(saved))
+
+
+HUGE = 10**9
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"num_hidden_layers": HUGE}, r"`num_hidden_layers` in `.*` is too large .got 1000000000.; .*1,000;"),
+        (
+            {"num_labels": HUGE},
+            r"`num_labels` in `.*` is too large .got 1000000000.; allowed: up to 100,000;",
+        ),
+        (
+            {"hidden_size": HUGE},
+            r"too large .got [\d,]+ parameters.; allowed: up to 20,000,000,000 parameters",
+        ),
+        ({"intermediate_size": HUGE}, r"too large .got [\d,]+ parameters"),
+        ({"vocab_size": HUGE}, r"too large .got [\d,]+ parameters"),
+        ({"max_position_embeddings": HUGE}, r"too large .got [\d,]+ parameters"),
+        ({"hidden_size": 10**30}, r"could not be loaded from"),
+        ({"hidden_size": -128}, r"could not be loaded from"),
+        ({"num_hidden_layers": float("inf")}, r"`num_hidden_layers` in `.*` is too large .got inf"),
+    ],
+    ids=str,
+)
+def test_absurd_sizes_are_refused_by_what_the_config_says(
+    saved: Path, sizes: dict[str, float], said: str
+) -> None:
+    import json
+    import resource
+
+    path = saved / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | sizes))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(EncoderError, match=said):
+        load_encoder(str(saved))
+    with pytest.raises(EncoderError, match=said.replace("could not be loaded from", "cannot be read")):
+        read_bare(saved)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000, "kilobytes"
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "[" * 100_000, "", "{"])
+def test_a_config_that_is_none_is_refused(saved: Path, content: str) -> None:
+    (saved / "config.json").write_text(content)
+    with pytest.raises(EncoderError, match=r"config.json` (cannot be read|is no config)"):
+        load_encoder(str(saved))
+
+
+def test_a_vocabulary_above_the_limit_is_not_read(saved: Path) -> None:
+    with (saved / "tokenizer.json").open("r+b") as file:
+        file.truncate(300_000_000)  # takes no room on the disk
+    with pytest.raises(
+        EncoderError,
+        match=r"tokenizer.json` is too large .got 300,000,000 bytes.; allowed: up to 200,000,000",
+    ):
+        load_encoder(str(saved))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import io
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +128,58 @@ def test_removing_takes_the_folder(tmp_path: Path) -> None:
     written(tmp_path / "unit", 1, 2)
     Checkpoints(tmp_path / "unit").remove()
     assert not (tmp_path / "unit").exists()
+
+
+def signed(content: bytes) -> bytes:
+    """`content` with the end that a checkpoint has."""
+    return content + checkpoints.MARK + hashlib.sha256(content).hexdigest().encode()
+
+
+def lying(numbers: bytes) -> bytes:
+    """A checkpoint whose tensor says that it has other sizes than it has."""
+    whole, out = io.BytesIO(), io.BytesIO()
+    torch.save({"weights": torch.arange(77.0)}, whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name.endswith("data.pkl"):
+                assert b"K\x4d" in data
+                data = data.replace(b"K\x4d", numbers)
+            target.writestr(name, data)
+    return out.getvalue()
+
+
+def packed() -> bytes:
+    """A checkpoint of a kilobyte that unpacks into 200 MB."""
+    whole, out = io.BytesIO(), io.BytesIO()
+    torch.save({"weights": torch.zeros(50_000_000)}, whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lying(b"\x8a\x06" + (10**13).to_bytes(6, "little")),
+        lying(b"\x8a\x09" + (2**65).to_bytes(9, "little")),
+        lying(b"\x8a\x01\xff"),
+        b"PK\x05\x06" + b"\xff" * 18,
+    ],
+    ids=["10 TB", "more than an address", "less than nothing", "a directory of 4 GB"],
+)
+def test_sizes_that_lie_are_found_before_they_fill_the_memory(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / f"000000001{ENDING}").write_bytes(signed(content))
+    found, warnings = newest(tmp_path)
+    assert found is None
+    assert "cannot be unpacked" in warnings[0]
+    assert len(warnings[0]) < 600
+
+
+def test_a_huge_file_that_is_no_checkpoint_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / f"000000001{ENDING}").open("wb") as file:
+        file.truncate(2**40)  # takes no room on the disk
+    found, warnings = newest(tmp_path)
+    assert found is None
+    assert "cut short, or is of another format" in warnings[0]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,14 +82,14 @@ def test_a_member_without_any_list_of_tasks_is_read(tmp_path: Path) -> None:
 
 
 def test_scores_are_read_of_the_asked_for_runs_only(tmp_path: Path) -> None:
-    scores = Scores(("u",), "test", ("d",), {"heart": TaskScores(np.ones(1), np.ones(1), np.ones(1, bool))})
+    heart = {"heart": TaskScores(np.ones(1), np.ones(1), np.ones(1, bool))}
 
     class Scored(Shelf):
         def _file(self, run: StoredRun, name: str) -> Path:
             if not name.startswith("scores/"):
                 return super()._file(run, name)
-            path = self.folder / f"{run.id}.parquet"
-            write_scores(scores, path)
+            path = self.folder / f"{run.id}-{Path(name).name}"
+            write_scores(Scores(("u",), Path(name).stem, ("d",), heart), path)
             return path
 
     both = ("scores/validation.parquet", "scores/test.parquet")
@@ -167,3 +170,126 @@ def test_scores_that_are_none(tmp_path: Path, content: bytes) -> None:
     found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
     with pytest.raises(TrackingError, match=r"`scores/test\.parquet` of run `f0` .* cannot be read"):
         with_scores(shelf, found, ("r0",))  # type: ignore[arg-type]
+
+
+class Held(Shelf):
+    """Runs that tell how many documents are positive; the test scores of the first fold are in `table`."""
+
+    table: Any = None
+
+    def _run(self, number: str, kind: str, status: str) -> StoredRun:
+        run = super()._run(number, kind, status)
+        supports = {"test.tasks.support/heart": 1.0, "test.tasks.support/a_b": 2.0}
+        return replace(run, metrics={**run.metrics, **supports})
+
+    def _file(self, run: StoredRun, name: str) -> Path:
+        if not name.startswith("scores/"):
+            return super()._file(run, name)
+        path = self.folder / "scores.parquet"
+        pyarrow.parquet.write_table(self.table, path)
+        return path
+
+
+def of_scores(split: str = "test", label: str = "heart", **changes: Any) -> Any:
+    """Scores of two documents as Parquet, with other columns than `mtlv` writes; None leaves one out."""
+    columns: dict[str, Any] = {"id": ["d", "e"]}
+    for name, targets in ((label, [1, 0]), ("a/b", [1, 1])):
+        columns |= {f"output:{name}": [0.9, 0.2], f"target:{name}": targets, f"mask:{name}": [True, True]}
+    columns |= {"id" if key == "id" else f"{key}:{label}": cells for key, cells in changes.items()}
+    table = pyarrow.table({key: cells for key, cells in columns.items() if cells is not None})
+    return table.replace_schema_metadata({"mtlv": json.dumps({"units": ["u"], "split": split})})
+
+
+def with_table(folder: Path, table: Any) -> Any:
+    """The test scores of the first run's fold, which are in `table`."""
+    files = ("tasks.json", "plan.json")
+    shelf = Held(folder, {"m0": files, "m1": files, "f0": ("scores/test.parquet",)}, "FINISHED")
+    shelf.table = table
+    return with_scores(shelf, read_runs(shelf, shelf.members), ("r0",)).runs[0].children[0].test  # type: ignore[arg-type]
+
+
+def test_scores_that_are_as_the_run_says_are_taken(tmp_path: Path) -> None:
+    found = with_table(tmp_path, of_scores())
+    assert found.ids == ("d", "e")
+    assert found.matrix(("heart", "a/b"))[1].tolist() == [[1, 1], [0, 1]]
+
+
+NAN, INF = float("nan"), float("inf")
+NO_SCORES = {
+    "a document twice": (of_scores(id=["d", "d"]), "a document twice"),
+    "ids that are numbers": (of_scores(id=[1, 2]), "an id of a document that is no text"),
+    "an id missing": (of_scores(id=["d", None]), "an id of a document that is no text"),
+    "no ids": (of_scores(id=None), "id"),
+    "another part": (of_scores("validation"), "scores of the part `validation`"),
+    "a label that the run has not": (
+        of_scores(label="lung"),
+        "scores of `lung`, which is no label of the run",
+    ),
+    "another fold": (of_scores(target=[1, 1]), "label `heart`: 2 positive documents, the run says 1"),
+    "fewer documents": (of_scores().slice(1), "label `heart`: 0 positive documents, the run says 1"),
+    "no mask": (of_scores(mask=None), "mask:heart"),
+    "a column twice": (
+        of_scores().append_column("output:heart", pyarrow.array([0.1, 0.1])),
+        "output:heart",
+    ),
+    "nothing of ours": (pyarrow.table({"x": [1]}), "NoneType"),
+    "a strange head": (of_scores().replace_schema_metadata({"mtlv": "[" * 100_000}), "recursion"),
+    "another head": (of_scores().replace_schema_metadata({"mtlv": "[]"}), "indices"),
+    "NaN": (of_scores(output=[0.9, NAN]), "label `heart`: a number that is not finite"),
+    "infinity": (of_scores(output=[-INF, 0.2]), "a number that is not finite"),
+    "1e400": (of_scores(output=[float("1e400"), 0.2]), "a number that is not finite"),
+    "no output": (of_scores(output=[None, 0.2]), "a number that is not finite"),
+    "above 1": (of_scores(output=[0.9, 1.5]), "a probability outside 0 to 1"),
+    "texts": (of_scores(output=["0.9", "high"]), "values that are no numbers"),
+    "lists": (of_scores(output=[[0.9], [0.1]]), "values that are no numbers"),
+    "objects": (of_scores(output=[{"a": 0.9}, {"a": 0.1}]), "values that are no numbers"),
+    "other targets": (of_scores(target=[7, 0]), "a target that is not 0 or 1"),
+    "no target": (of_scores(target=[1, None]), "a number that is not finite"),
+    "a mask of texts": (of_scores(mask=["yes", "no"]), "values that are no numbers"),
+}
+
+
+@pytest.mark.parametrize("name", NO_SCORES)
+def test_scores_that_are_not_as_the_run_says(tmp_path: Path, name: str) -> None:
+    table, said = NO_SCORES[name]
+    with pytest.raises(TrackingError) as caught:
+        with_table(tmp_path, table)
+    assert str(caught.value).startswith(
+        "the artifact `scores/test.parquet` of run `f0` (f0) cannot be read (got"
+    )
+    assert said in str(caught.value)
+    assert str(caught.value).endswith("leave that run out, or run its config again.")
+    assert len(str(caught.value)) < 400
+
+
+def test_scores_that_fill_the_memory_when_unpacked_are_refused_by_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtlv.running.scores_read.MOST_CELLS", 1_000_000)
+    zeros = pyarrow.array(np.zeros(400_000, np.float32))  # equal values pack into nothing
+    with pytest.raises(TrackingError, match=r".got 400,000 documents in 3 columns, which is too many"):
+        with_table(tmp_path, pyarrow.table(dict.fromkeys("abc", zeros)))
+    assert (tmp_path / "scores.parquet").stat().st_size < 20_000
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{}", '{"documents": "\u00e9"}'.encode("latin-1")])
+@pytest.mark.parametrize("name", ["tasks.json", "plan.json", "curves.json"])
+def test_an_artifact_that_is_no_utf_8(tmp_path: Path, name: str, content: bytes) -> None:
+    class Encoded(Shelf):
+        def _file(self, run: StoredRun, name: str) -> Path:
+            path = self.folder / "encoded"
+            path.write_bytes(content)
+            return path
+
+    shelf = Encoded(tmp_path, {"m0": (name,), "f0": (name,)}, "FINISHED")
+    with pytest.raises(
+        TrackingError, match=rf"`{name}` of run `(m|f)0` .* cannot be read .got 'utf-8' codec"
+    ):
+        read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+
+
+def test_params_of_any_length_are_kept(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, {}, "FINISHED")
+    shelf.members[0] = replace(shelf.members[0], params={"data.labels": "x" * 6000})
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+    assert found.runs[0].params["data.labels"] == "x" * 6000

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.errors import DataError, TrackingError
+from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.running import Observer, SuiteResult, run_suite
 from mtlv.running.frame import as_columns, column_types
 from mtlv.running.keep_models import NO_WEIGHTS, validation_f1
@@ -238,6 +238,122 @@ def _other_plan(folder: Path) -> None:
     content = json.loads(path.read_text())
     content[0]["heads"][0]["tasks"].pop()
     path.write_text(json.dumps(content))
+
+
+def _of(name: str, **changes: object) -> Callable[[Path], None]:
+    """Changes keys of a JSON file."""
+
+    def harm(folder: Path) -> None:
+        path = folder / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return harm
+
+
+def _in(name: str, codec: str) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        path = folder / name
+        path.write_bytes(f"{path.read_text()}é".encode(codec, "replace"))
+
+    return harm
+
+
+def _layers(folder: Path) -> None:
+    path = folder / "plan.json"
+    content = json.loads(path.read_text())
+    content[0]["heads"][0]["layers"] = 10**9
+    path.write_text(json.dumps(content))
+
+
+def _larger(name: str) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        with (folder / name).open("r+b") as file:
+            file.truncate(10**9)  # takes no room on the disk
+
+    return harm
+
+
+def _lying_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    content = path.read_bytes()
+    path.write_bytes((2**60).to_bytes(8, "little") + content[8:])
+
+
+def _huge_tensor(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    head = json.dumps({"w": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}}).encode()
+    path.write_bytes(len(head).to_bytes(8, "little") + head + b"\0" * 16)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        *(
+            (_in(name, codec), rf"{name}.* cannot be read .*get .* again")
+            for name in ("served.json", "plan.json", "encoder/config.json")
+            for codec in ("latin-1", "utf-16")
+        ),
+        (_in("encoder/tokenizer.json", "utf-16"), r"the encoder in .* cannot be read .*get the model again"),
+        (_in("encoder/tokenizer_config.json", "latin-1"), r"the encoder in .* cannot be read"),
+    ],
+)
+def test_files_that_are_no_utf_8_are_named(
+    trained: Trained, place: Callable, harm: Callable, said: str
+) -> None:
+    folder = place(trained.model("mtl"))
+    harm(folder)
+    with pytest.raises((TrackingError, EncoderError), match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (
+            _larger("served.json"),
+            r"served.json cannot be read .got 1,000,000,000 bytes, more than 20,000,000",
+        ),
+        (_larger("plan.json"), r"plan.json cannot be read .got 1,000,000,000 bytes"),
+        (_larger("encoder/tokenizer.json"), r"tokenizer.json` is too large .got 1,000,000,000 bytes"),
+        (_lying_network, r"networks/.*safetensors cannot be read"),
+        (_huge_tensor, r"networks/.*safetensors cannot be read"),
+        (_layers, r"plan.json cannot be read .got a head without 1 to 100 layers"),
+        (_of("served.json", max_length=10**12), r"`max_length` 1000000000000, the encoder reads 512"),
+        (_of("encoder/config.json", hidden_size=10**9), r"too large .got [\d,]+ parameters.; allowed: up to"),
+        (_of("encoder/config.json", num_hidden_layers=10**9), r"`num_hidden_layers` .* is too large"),
+    ],
+)
+def test_what_is_too_large_is_refused_by_what_it_says(
+    trained: Trained, place: Callable, harm: Callable, said: str
+) -> None:
+    folder = place(trained.model("mtl"))
+    harm(folder)
+    with pytest.raises((TrackingError, EncoderError), match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tasks": ["heart"]},
+        {"tasks": {"heart": 1}},
+        {"thresholds": {"heart": "0.5"}},
+        {"thresholds": {"heart": float("nan")}},
+        {"networks": {"m": "../../other.safetensors"}},
+        {"networks": {"m": "/other.safetensors"}},
+        {"max_length": "16"},
+        {"max_length": 0},
+        {"features": "own"},
+        {"precision": None},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_description_of_other_values_is_named(trained: Trained, place: Callable, changes: dict) -> None:
+    folder = place(trained.model("mtl"))
+    _of("served.json", **changes)(folder)
+    with pytest.raises(TrackingError, match=r"(served|plan).json cannot be read .*get the model again"):
+        ServedPlan.load(folder, device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import Metric, RunSpec, Tracker
 from mtlv.tracking.mlflow_access import store_error
+from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 
 
@@ -210,3 +211,27 @@ def test_which_errors_are_final(code, text, final):
 
     error = MlflowException(text, error_code=ErrorCode.Value(code))
     assert isinstance(store_error("http://h", error), RefusedError) is final
+
+
+def test_variables_of_mlflow_that_contradict_the_config_are_not_followed(tracker, client, monkeypatch):
+    elsewhere = client.create_run(client.create_experiment("another")).info
+    for name, value in {
+        "TRACKING_URI": "http://127.0.0.1:1",
+        "REGISTRY_URI": "http://127.0.0.1:2",
+        "EXPERIMENT_NAME": "another",
+        "EXPERIMENT_ID": elsewhere.experiment_id,
+        "RUN_ID": elsewhere.run_id,
+    }.items():
+        monkeypatch.setenv(f"MLFLOW_{name}", value)
+    own = MlflowTracker(tracker.uri, "my experiment")
+    run = own.open_run(RunSpec("u", "name"))
+    own.metrics(run, [Metric("a", 1.0)])
+    own.text(run, "x", "a.txt")
+    own.close(run)
+    found = client.get_run(run)
+    assert found.info.experiment_id == tracker.experiment_id
+    assert found.data.metrics == {"a": 1.0}
+    assert client.get_run(elsewhere.run_id).data.metrics == {}
+    reader = MlflowReader(tracker.uri)
+    assert [each.id for each in reader.runs([tracker.experiment_id], {})] == [run]
+    assert reader.files([(reader.run(run), "a.txt")])[0].read_text() == "x"

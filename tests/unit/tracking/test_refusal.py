@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -19,6 +20,22 @@ ANSWERS = {
 }
 """What MLflow 3.17.2 with basic authentication answers; the integration test asks a real server."""
 
+STRANGE = {
+    "bytes": b"\xff\xfe\x00",
+    "latin-1": '{"experiment": {"name": "\u00e9"}}'.encode("latin-1"),
+    "utf-16": '{"experiment": {"name": "e"}}'.encode("utf-16"),
+    "a page": b"<html>Log in</html>",
+    "nothing": b"",
+    "a list": b"[]",
+    "a number": b"3",
+    "other fields": b'{"experiment": {"name": {"a": 1}, "tags": 7}}',
+    "without end": b"[" * 100_000,
+    "a long number": b'{"experiment": {"creation_time": ' + b"9" * 5000 + b"}}",
+}
+ANSWERS |= {name.replace(" ", "-"): (200, body) for name, body in STRANGE.items()}
+ASKED: list[str] = []
+"""Whom the last requests came from."""
+
 
 @pytest.fixture(scope="module")
 def server():
@@ -26,10 +43,11 @@ def server():
 
     class Refuses(BaseHTTPRequestHandler):
         def do_GET(self):
+            ASKED.append(self.headers.get("Authorization", ""))
             status, body = ANSWERS[self.path.split("/")[1]]
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(body.encode())
+            self.wfile.write(body if isinstance(body, bytes) else body.encode())
 
         def log_message(self, *_):
             pass
@@ -89,6 +107,7 @@ def test_artifacts_and_addresses_with_a_password(monkeypatch):
     uri = "https://ada:secret@host/mlflow"
     error = refusal(uri, "401 Client Error: Unauthorized for url: https://host/x. Response text: ...")
     assert str(error).startswith("the tracking server `https://***@host/mlflow` does not know `ada`")
+    assert str(error).endswith("correct both in `tracking.uri`, which goes before MLFLOW_TRACKING_USERNAME.")
     error = refusal(uri, "error code 403 != 200. Response body: 'Invalid Host header'")
     assert "`host` to its `--allowed-hosts`" in str(error)
     assert "secret" not in str(error)
@@ -99,3 +118,36 @@ def test_artifacts_and_addresses_with_a_password(monkeypatch):
 )
 def test_other_failures_are_none_of_its_business(said):
     assert refusal("http://host", said) is None
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_answers_that_are_none_of_mlflows(server, kind):
+    with pytest.raises(TrackingError) as caught:
+        MlflowTracker(f"{server}/{kind.replace(' ', '-')}", "any")
+    assert str(caught.value).startswith(f"the tracking store `{server}/")
+    assert "correct `tracking.uri`" in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("address", "environment", "user", "named"),
+    [
+        ("bob:pw@", {"USERNAME": "ada", "PASSWORD": "no"}, "bob:pw", "`bob`"),
+        ("", {"USERNAME": "ada", "PASSWORD": "no", "TOKEN": "t"}, "ada:no", "`ada`"),
+        ("", {"USERNAME": "ada", "TOKEN": "t"}, None, "this user"),
+        ("", {"USERNAME": "ada"}, None, "this user"),
+    ],
+)
+def test_of_contradicting_users_the_one_is_named_that_was_sent(
+    server, monkeypatch, address, environment, user, named
+):
+    for name in ("USERNAME", "PASSWORD", "TOKEN"):
+        monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", value)
+    ASKED.clear()
+    with pytest.raises(TrackingError, match=f"does not let {named} do this") as caught:
+        MlflowTracker(server.replace("://", f"://{address}") + "/forbidden", "any")
+    sent = {base64.b64decode(each[6:]).decode() if each.startswith("Basic ") else None for each in ASKED}
+    assert sent == {user}
+    assert "pw" not in str(caught.value)

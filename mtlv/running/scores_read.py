@@ -1,0 +1,73 @@
+"""Scores as `mtlv compare` takes them from a store, where anything may lie under their name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from mtlv.plan import Scores, TaskScores
+from mtlv.running.store import read_scores
+
+MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
+Figures = Mapping[str, Mapping[str, float]]
+
+
+def scores_of(path: Path, split: str, figures: Figures) -> Scores:
+    """The scores in a Parquet file, which are what their run says.
+
+    Args:
+        path: the file.
+        split: `validation` or `test`.
+        figures: the run's test figures by task, empty where it does not tell them; `support` counts the
+            positive documents of a yes/no task.
+
+    Raises:
+        ValueError: they are not; other errors where the file is none that `mtlv` writes.
+    """
+    import pyarrow.parquet
+
+    about = pyarrow.parquet.read_metadata(path)
+    if about.num_rows * about.num_columns > MOST_CELLS:
+        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, which is too many")
+    found = read_scores(path)
+    if found.split != split:
+        raise ValueError(f"scores of the part `{found.split}`")
+    if not all(isinstance(each, str) for each in found.ids):
+        raise ValueError("an id of a document that is no text")
+    if len(set(found.ids)) < len(found.ids):
+        raise ValueError("a document twice")
+    unknown = sorted(found.tasks.keys() - figures.keys())
+    if unknown and figures:
+        raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")
+    for name, scores in found.tasks.items():
+        fault = _no_numbers(scores)
+        if not fault and "support" in figures.get(name, ()):
+            fault = _no_yes_or_no(scores, figures[name]["support"] if split == "test" else None)
+        if fault:
+            raise ValueError(f"label `{name}`: {fault}")
+    return found
+
+
+def _no_numbers(scores: TaskScores) -> str:
+    """What is wrong with the scores of any task; empty where nothing is."""
+    outputs, targets, mask = scores.outputs, scores.targets, scores.mask
+    if outputs.dtype.kind != "f" or targets.dtype.kind not in "iufb" or mask.dtype.kind != "b":
+        return "values that are no numbers"
+    if not np.isfinite(outputs).all() or not np.isfinite(targets[mask]).all():
+        return "a number that is not finite"
+    return ""
+
+
+def _no_yes_or_no(scores: TaskScores, support: float | None) -> str:
+    """What is wrong with the scores of a yes/no task, of which the run says how many are positive."""
+    known = scores.targets[scores.mask]
+    if not ((scores.outputs >= 0) & (scores.outputs <= 1)).all():
+        return "a probability outside 0 to 1"
+    if not np.isin(known, (0, 1)).all():
+        return "a target that is not 0 or 1"
+    positive = int((known == 1).sum())
+    if support is not None and positive != support:
+        return f"{positive} positive documents, the run says {support:g}"
+    return ""
