@@ -326,6 +326,28 @@ def test_overrides_are_named_as_such(write: Write, override: str, message: str) 
     assert problems(write(""), override) == (message,)
 
 
+def test_overrides_that_contradict_each_other_are_refused(write: Write) -> None:
+    path = write("")
+    assert problems(path, "training.epochs=3", "seed=1", "training.epochs=4") == (
+        "training.epochs=4 on the command line: `training.epochs`: got 4; given twice, before as 3; keep one of them",
+    )
+    assert problems(path, "encoder=bert", "encoder.name=tiny") == (
+        "encoder.name=tiny on the command line: `encoder.name`: got 'tiny'; given twice, before as 'bert'; "
+        "keep one of them",
+    )
+    assert len(problems(path, "training={epochs: 1}", "training={epochs: 2, warmup: 0.2}")) == 1
+    same = [
+        "training.epochs=3",
+        "training={epochs: 3}",
+        "data={folds: 2}",
+        "data={limit: 9}",
+        "seed=1",
+        "seed=1",
+    ]
+    settings = load_suite(path, same).members[0].settings
+    assert (settings.training.epochs, settings.data.folds, settings.data.limit) == (3, 2, 9)
+
+
 def test_every_problem_in_one_go_in_the_order_of_the_file(write: Write) -> None:
     path = write(
         "sede: 1\ntraining:\n  epochs: ten\n  warmup: 2\ndata:\n  scheme: rotate_test\n"
