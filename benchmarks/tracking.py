@@ -133,9 +133,12 @@ def main():
     for threads in sorted({max(1, cores - 1), cores}):
         torch.set_num_threads(threads)
         now = out["threads"][threads] = summary(pairs(clock))
+        calls, longer, error = (
+            100 * now[name] for name in ("calls_of_training", "training_longer_by", "standard_error")
+        )
         print(
-            f"{threads} of {cores} cores train: calls take {100 * now['calls_of_training']:.2f}% of training, which "
-            f"takes {100 * now['training_longer_by']:+.1f}% (standard error {100 * now['standard_error']:.1f}) longer"
+            f"{threads} of {cores} cores train: calls take {calls:.2f}% of training, which takes {longer:+.1f}% "
+            f"(standard error {error:.1f}) longer"
         )
         least = now["training_longer_by"] - 2 * now["standard_error"]
         worst = max(worst, now["calls_of_training"], least)

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
 from mtlv.arguments import parse
-from mtlv.errors import ConfigError, MtlvError, shorten
+from mtlv.errors import ConfigError, MtlvError, masked, shorten
 
 if TYPE_CHECKING:
     from mtlv.display import Display
@@ -33,8 +34,8 @@ Command = Callable[[argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code.
 
-    0: done. 1: a member of a suite failed, nobody reads the output, or MLflow's server ended. 2: an error of
-    the user's. 130: Ctrl-C. 143: SIGTERM.
+    0: done. 1: a member of a suite failed, nobody reads the output, MLflow's server ended, or mtlv itself is
+    at fault. 2: an error of the user's. 130: Ctrl-C. 143: SIGTERM.
     """
     gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
     _show_anything()
@@ -60,11 +61,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
+            return _own_fault()
         _complain(f"the disk is full: {error}; free room and start again: what was written before is whole")
         return USER_ERROR
+    except Exception:
+        return _own_fault()
     finally:
         gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second
+
+
+def _own_fault() -> int:
+    """Show the traceback, which may quote an address: without its password."""
+    print(masked(traceback.format_exc()), file=sys.stderr)
+    _complain("this is a fault of mtlv itself, not of what it was given; please report the lines above")
+    return FAILED
 
 
 def _show_anything() -> None:

@@ -72,8 +72,8 @@ class Courier:
         """Whether the store answers; waits until that is known.
 
         Raises:
-            TrackingError: what waiting would not mend: a wrong address, an unknown user, a file that cannot be
-                written.
+            TrackingError: what waiting would not mend: a wrong address, an unknown user, a file that cannot
+                be written.
         """
         return bool(self._ask("check"))
 
@@ -152,7 +152,11 @@ class _Deliverer:
         self._there = False
 
     def check(self) -> bool:
-        self._there = self._or_away(lambda: check_access(self._uri) or True) is not None
+        def answers() -> bool:
+            check_access(self._uri)
+            return True
+
+        self._there = bool(self._or_away(answers))
         return self._there
 
     def begin(self, root: Path, journal: Path, pace: Pace) -> int:
@@ -213,7 +217,8 @@ def serve(asked: BinaryIO, answers: BinaryIO) -> None:
             pickle.dump((kind, content), answers)
             answers.flush()
 
-    deliverer = _Deliverer(*pickle.load(asked), lambda text: say(TOLD, text))  # nosec B301 # our own parent
+    uri, experiment = pickle.load(asked)  # nosec B301 # our own parent writes it
+    deliverer = _Deliverer(uri, experiment, lambda text: say(TOLD, text))
     while True:
         try:
             name, *given = pickle.load(asked)  # nosec B301 # our own parent writes it

@@ -23,6 +23,9 @@ HURRY = 5.0
 """Seconds for what is left after Ctrl-C or an error."""
 
 
+NOTHING_LEFT = Delivered(0)
+
+
 @dataclass
 class Delivery:
     """A suite's way to its store.
@@ -33,7 +36,7 @@ class Delivery:
     """
 
     tracker: Tracker
-    came: Delivered = Delivered(0)
+    came: Delivered = NOTHING_LEFT
 
     def page(self, otherwise: str) -> str:
         """Address of the experiment's page; `otherwise` where the store could not be asked for it."""

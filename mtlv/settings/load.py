@@ -17,7 +17,7 @@ from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import Change, Draft, Origin, defaults, dotted
 from mtlv.settings.expand import Variant, flat_changes, variants
 from mtlv.settings.members import Member, collapse, named
-from mtlv.settings.problems import from_validation, sentence, show, unknown
+from mtlv.settings.problems import from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import Document, KeyPath, parse, read
 
@@ -105,19 +105,7 @@ def _overrides(overrides: Sequence[str]) -> tuple[list[Change], list[str]]:
             continue
         origin = Origin(lambda _, place=place: place, Path())  # type: ignore[misc]
         changes.append(Change(key.strip(), parsed, origin))
-    return changes, problems + _contradicting(changes)
-
-
-def _contradicting(overrides: Sequence[Change]) -> list[str]:
-    """Overrides of one key with different values: nobody can know which of them was meant."""
-    first: dict[str, Any] = {}
-    problems = []
-    for change in overrides:
-        for key, value in flat_changes([change]).items():
-            if repr(first.setdefault(key, value)) != repr(value):
-                then = f"given twice, before as {show(first[key])}; keep one of them"
-                problems.append(sentence(change.origin.place(()), key, got=value, then=then))
-    return problems
+    return changes, problems
 
 
 def _members(

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1, description="text")]
 MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
+NO_CONTROL = r"^[^\p{Cc}\p{Zl}\p{Zp}\u{202A}-\u{202E}\u{2066}-\u{2069}]*$"
+"""Names on pages and terminals: no control characters, nothing that turns the direction of what follows."""
 Flag = Annotated[bool, Field(description="true or false")]
 Count = Annotated[int, Field(ge=1, description="a whole number of 1 or more")]
 MaybeCount = Annotated[int | None, Field(ge=1, description="a whole number of 1 or more, or null")]
@@ -55,7 +57,9 @@ class Data(Section):
 
 
 class Encoder(Section):
-    name: Text
+    name: Annotated[
+        str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
+    ]
     features: Literal["mean", "cls", "pooler"]
     dropout: Annotated[
         float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
@@ -147,7 +151,15 @@ class Store(Section):
 class Settings(Section):
     """Every setting of one member of a suite, checked."""
 
-    experiment: Annotated[str, Field(min_length=1, max_length=200, description="text of 1 to 200 characters")]
+    experiment: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            pattern=NO_CONTROL,
+            description="text of 1 to 200 characters, none of them a control character",
+        ),
+    ]
     seed: Annotated[
         Seed | Annotated[tuple[Seed, ...], Field(min_length=1, strict=False)],
         Field(description="a whole number of 0 or more, or a list of them"),

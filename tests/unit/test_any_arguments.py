@@ -107,10 +107,9 @@ def test_variables_of_mlflow_that_are_no_numbers(
         ),
         (["predict", "r", "t", "--file", "a.txt", "--file=b.txt"], "--file: given twice, as a.txt and b.txt"),
         (["sync", "--uri", "http://ada:secret@h", "--uri", "http://h"], "as http://***@h and http://h"),
-        (["check", "c.yml", "seed=1", "seed=2"], "given twice, before as 1; keep one of them"),
     ],
 )
-def test_options_and_overrides_that_contradict_each_other(argv: list[str], said: str) -> None:
+def test_options_that_contradict_each_other(argv: list[str], said: str) -> None:
     code, told = call(argv, config="seed: 3\n")
     assert code == 2
     assert said in told

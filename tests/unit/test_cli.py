@@ -139,10 +139,16 @@ def test_ctrl_c_is_130_and_sigterm_143(
     assert main(["run", config]) == 143
 
 
-def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
-    fake(monkeypatch, "run_suite", error=ZeroDivisionError("ours"))
-    with pytest.raises(ZeroDivisionError):
-        main(["run", config])
+@pytest.mark.parametrize("fault", [ZeroDivisionError, OSError])
+def test_a_fault_of_ours_is_shown_with_its_place_but_without_passwords(
+    fault: type[Exception], monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    fake(monkeypatch, "run_suite", error=fault("ours: http://ada:hunter2@host"))
+    assert main(["run", config]) == 1
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert f"{fault.__name__}: ours: http://***@host" in said
+    assert said.rstrip().splitlines()[-1].startswith("mtlv: this is a fault of mtlv itself")
 
 
 # ---- run, check, cluster ---------------------------------------------------------------------------------

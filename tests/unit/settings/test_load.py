@@ -176,8 +176,10 @@ ONE_PROBLEM = [
         "more, or null",
     ),
     ("architecture: gmt\n", "c.yml:1: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl; did you mean `gmtl`?"),
-    ("encoder: 5\n", "c.yml:1: `encoder.name`: got 5; allowed: text"),
-    ("experiment: ''\n", "c.yml:1: `experiment`: got ''; allowed: text of 1 to 200 characters"),
+    ("encoder: 5\n", "c.yml:1: `encoder.name`: got 5; allowed: text without control characters"),
+    ('encoder: "a\\u001b[2J"\n', "c.yml:1: `encoder.name`: got 'a\\x1b[2J'; allowed: text without control characters"),
+    ("experiment: ''\n", "c.yml:1: `experiment`: got ''; allowed: text of 1 to 200 characters, none of them a control character"),
+    ('experiment: "a\\u202eb"\n', "c.yml:1: `experiment`: got 'a\\u202eb'; allowed: text of 1 to 200 characters, none of them a control character"),
     ("seed: -1\n", "c.yml:1: `seed`: got -1; allowed: a whole number of 0 or more, or a list of them"),
     ("seed: [0, a]\n", "c.yml:1: `seed[1]`: got 'a'; allowed: a whole number of 0 or more, or a list of them"),
     ("grouping: {k: 2.5}\n", "c.yml:1: `grouping.k`: got 2.5; allowed: auto, or a whole number of 1 or more"),
@@ -326,26 +328,11 @@ def test_overrides_are_named_as_such(write: Write, override: str, message: str) 
     assert problems(write(""), override) == (message,)
 
 
-def test_overrides_that_contradict_each_other_are_refused(write: Write) -> None:
-    path = write("")
-    assert problems(path, "training.epochs=3", "seed=1", "training.epochs=4") == (
-        "training.epochs=4 on the command line: `training.epochs`: got 4; given twice, before as 3; keep one of them",
-    )
-    assert problems(path, "encoder=bert", "encoder.name=tiny") == (
-        "encoder.name=tiny on the command line: `encoder.name`: got 'tiny'; given twice, before as 'bert'; "
-        "keep one of them",
-    )
-    assert len(problems(path, "training={epochs: 1}", "training={epochs: 2, warmup: 0.2}")) == 1
-    same = [
-        "training.epochs=3",
-        "training={epochs: 3}",
-        "data={folds: 2}",
-        "data={limit: 9}",
-        "seed=1",
-        "seed=1",
-    ]
-    settings = load_suite(path, same).members[0].settings
-    assert (settings.training.epochs, settings.data.folds, settings.data.limit) == (3, 2, 9)
+def test_of_two_overrides_the_last_wins(write: Write) -> None:
+    """So that a script's own can be overridden behind them."""
+    given = ["training.epochs=3", "encoder=bert", "training={epochs: 4, warmup: 0.2}", "encoder.name=tiny"]
+    settings = load_suite(write(""), given).members[0].settings
+    assert (settings.training.epochs, settings.training.warmup, settings.encoder.name) == (4, 0.2, "tiny")
 
 
 def test_every_problem_in_one_go_in_the_order_of_the_file(write: Write) -> None:
