@@ -29,6 +29,7 @@ import torch
 
 from mtlv.data import catalog
 from mtlv.data.batches import Documents
+from mtlv.data.columns import dense
 from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import Encoder, load_encoder
@@ -67,7 +68,7 @@ def ours(work: Work) -> float:
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     module = copy.deepcopy(work.encoder.module)
     model = MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
-    documents = Documents(work.tokens, dict(work.corpus.targets), work.index)
+    documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
     optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
     steps = -(-len(documents) // work.batch_size)
     start = time.perf_counter()

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.data.batches import Batch, Documents
+from mtlv.data.columns import dense
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.running.job import Job
@@ -84,7 +85,7 @@ def train_with(job: Job, material: Material, defects: Defects) -> Trained:
     device, precision = resolve_device(settings.device), str(unit.train["precision"])
     if device.type == "cpu":
         keep_freed_memory()
-    targets = {task: np.asarray(material.corpus.targets[task]) for task in unit.model.tasks}
+    targets = dense({task: material.corpus.targets[task] for task in unit.model.tasks})
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
         model = _build(job, material).to(device)
@@ -145,7 +146,7 @@ def _by_folder(training: Documents, material: Material, size: int) -> Iterator[B
     for start in range(0, len(rows), size):
         index = rows[start : start + size]
         ids, mask = training.tokens.padded(index)
-        targets = {name: torch.from_numpy(target[index]) for name, target in training.targets.items()}
+        targets = {name: column.batch(index) for name, column in training.targets.items()}
         yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.columns import Column
 from mtlv.data.sampling import bucketed_order, longest_first
 from mtlv.data.tokens import Tokens
 
@@ -24,13 +25,23 @@ class Batch:
         index: [B] positions of the documents in their corpus.
         input_ids: [B, L].
         attention_mask: [B, L], true where a token stands.
-        targets: [B] per task name.
+        targets: [B] per task name, or [B, W] where each word has one.
+        segments: [B, L] which text of a pair a token belongs to; None without pairs.
+        words: [B, W] place of each word's first token, or `CUT_OFF`, `NO_WORD`; None where documents are not
+            given as words.
     """
 
     index: NDArray[np.int64]
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
     targets: dict[str, torch.Tensor]
+    segments: torch.Tensor | None = None
+    words: torch.Tensor | None = None
+
+    @property
+    def size(self) -> int:
+        """What a mean loss is the mean of: words, or documents."""
+        return len(self.index) if self.words is None else int((self.words >= 0).sum())
 
     def pieces(self, count: int) -> list[Batch]:
         """The batch in about `count` parts of equal size; padding stays."""
@@ -38,19 +49,24 @@ class Batch:
         return [self._part(slice(at, at + size)) for at in range(0, len(self.index), size)]
 
     def _part(self, rows: slice) -> Batch:
-        targets = {name: target[rows] for name, target in self.targets.items()}
-        return Batch(self.index[rows], self.input_ids[rows], self.attention_mask[rows], targets)
+        part = self._each(lambda tensor: tensor[rows])
+        return replace(part, index=self.index[rows])
 
     def to(self, device: torch.device) -> Batch:
         """The batch on `device`; copies do not wait where the memory is pinned."""
         if device.type == "cpu":
             return self
+        return self._each(lambda tensor: tensor.pin_memory().to(device, non_blocking=True))
 
-        def moved(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor.pin_memory().to(device, non_blocking=True)
-
-        targets = {name: moved(target) for name, target in self.targets.items()}
-        return Batch(self.index, moved(self.input_ids), moved(self.attention_mask), targets)
+    def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
+        return Batch(
+            self.index,
+            change(self.input_ids),
+            change(self.attention_mask),
+            {name: change(target) for name, target in self.targets.items()},
+            None if self.segments is None else change(self.segments),
+            None if self.words is None else change(self.words),
+        )
 
 
 @dataclass(frozen=True)
@@ -59,12 +75,12 @@ class Documents:
 
     Args:
         tokens: token ids of the whole corpus (N documents).
-        targets: [N] per task name.
+        targets: of N documents per task name.
         index: [n] which documents belong to this part.
     """
 
     tokens: Tokens
-    targets: dict[str, NDArray]
+    targets: Mapping[str, Column]
     index: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -80,10 +96,20 @@ class Documents:
         return self._batches(longest_first(self.tokens.lengths[self.index], batch_size))
 
     def _batches(self, order: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
+        for positions in order:
+            yield self._batch(self.index[positions])
+
+    def _batch(self, index: NDArray[np.int64]) -> Batch:
         import torch
 
-        for positions in order:
-            index = self.index[positions]
-            ids, mask = self.tokens.padded(index)
-            targets = {name: torch.from_numpy(target[index]) for name, target in self.targets.items()}
-            yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)
+        ids, mask = self.tokens.padded(index)
+        segments = self.tokens.padded_segments(index)
+        words = None if self.tokens.words is None else self.tokens.words.batch(index)
+        return Batch(
+            index,
+            torch.from_numpy(ids),
+            torch.from_numpy(mask),
+            {name: column.batch(index) for name, column in self.targets.items()},
+            None if segments is None else torch.from_numpy(segments),
+            words if words is not None and words.shape[1] else None,  # a source of several may have no words
+        )

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.targets import TARGETS
 from mtlv.errors import DataError, nearest
+from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 PARTS = ("train", "validation", "test")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class Card:
         address: its home, for a person.
         licence: as its source states it.
         citation: the work to cite.
-        labels: known labels; empty where the user's file decides.
+        labels: known labels, each a yes/no task; empty where the user's file decides.
+        other_tasks: known tasks of other kinds, in place of labels.
         main_metric: the metric that the corpus is usually judged by.
         downloads: files that `mtlv data fetch` gets.
         by_hand: what to do where nothing can be fetched automatically.
@@ -75,14 +81,16 @@ class Card:
     licence: str
     citation: str
     labels: tuple[Label, ...] = ()
+    other_tasks: tuple[Task, ...] = ()
     main_metric: str = "f1_macro"
     downloads: tuple[Download, ...] = ()
     by_hand: str = ""
     generated: bool = False
 
     def tasks(self) -> tuple[Task, ...]:
-        """A yes/no task per label (T)."""
-        return tuple(Task(x.name, source=self.name, description=x.description) for x in self.labels)
+        """The tasks (T): a yes/no task per label, or those of other kinds."""
+        yes_no = (Task(x.name, source=self.name, description=x.description) for x in self.labels)
+        return self.other_tasks or tuple(yes_no)
 
 
 @dataclass(frozen=True)
@@ -130,15 +138,21 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents with a 0/1 target per task.
+    """Documents with a target per task.
 
     Args:
         name: as in the catalog.
         tasks: T tasks.
         ids: N document ids, unique.
         texts: N documents; equal texts may repeat, splits keep them together.
-        targets: task name -> [N] of 0/1.
+        targets: task name -> [N], as `mtlv.data.targets` says for its kind.
         parts: `train`, `validation` or `test` per document, where the corpus brings its own split.
+        seconds: second texts of N text pairs.
+        words: the words of N documents, which `texts` joins by blanks; tagging tasks need them.
+        mentions: marked entities of N documents as spans of characters of `texts`, in the order of their
+            roles: what a relation is asked of.
+        members: the corpora that this one was joined of (`mtlv.data.joined`), in the order of its rows; a
+            task's targets then count in its own corpus only.
         generated: whether the documents are made up by `mtlv`.
         notes: what was dropped and why, with counts.
 
@@ -150,10 +164,14 @@ class Corpus:
     tasks: tuple[Task, ...]
     ids: tuple[str, ...]
     texts: tuple[str, ...]
-    targets: Mapping[str, NDArray[np.int8]]
+    targets: Mapping[str, NDArray]
     parts: tuple[str, ...] | None = None
     generated: bool = False
     notes: tuple[str, ...] = ()
+    seconds: tuple[str, ...] | None = None
+    words: tuple[tuple[str, ...], ...] | None = None
+    mentions: tuple[tuple[Span, ...], ...] | None = None
+    members: tuple[Corpus, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.texts:
@@ -162,8 +180,9 @@ class Corpus:
             )
         if not self.tasks:
             raise DataError(f"corpus `{self.name}` has no label", then="name at least one in `data.labels`")
-        lengths = {len(self.ids), len(self.texts), *(len(self.targets[t.name]) for t in self.tasks)}
-        if len(lengths | ({len(self.parts)} if self.parts is not None else set())) > 1:
+        columns = [self.ids, self.texts, *(self.targets[task.name] for task in self.tasks), *self._optional]
+        lengths = {len(column) for column in columns}
+        if len(lengths) > 1:
             raise DataError(f"corpus `{self.name}` has columns of different lengths", got=sorted(lengths))
         if len(set(self.ids)) < len(self.ids):
             twice = next(x for x, count in Counter(self.ids).items() if count > 1)
@@ -177,19 +196,48 @@ class Corpus:
         return tuple(task.name for task in self.tasks)
 
     def matrix(self, names: Sequence[str] | None = None) -> NDArray[np.int8]:
-        """Targets [N, T] of the named tasks, or of all, in their order."""
+        """Targets [N, T] of the named yes/no tasks, or of all, in their order."""
         return np.stack([self.targets[name] for name in names or self.names], axis=1).astype(np.int8)
+
+    @property
+    def _optional(self) -> list[Sequence[Any]]:
+        columns = (self.parts, self.seconds, self.words, self.mentions)
+        return [column for column in columns if column is not None]
+
+    @property
+    def kept_together(self) -> Sequence[object]:
+        """What stands for each document where documents with the same must be in one part [N]."""
+        if self.seconds is None:
+            return self.texts
+        return list(zip(self.texts, self.seconds, strict=True))
+
+    def strata(self) -> dict[str, NDArray[np.bool_]]:
+        """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
+        return {
+            name: flags
+            for task in self.tasks
+            for name, flags in TARGETS[task.kind].strata(task, self.targets[task.name]).items()
+        }
+
+    def unlearnable(self, rows: NDArray[np.int64] | slice = slice(None)) -> list[str]:
+        """Tasks of which these documents can teach nothing."""
+        return [t.name for t in self.tasks if not TARGETS[t.kind].learnable(self.targets[t.name][rows])]
 
     @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits of ids, texts, own parts, task names and targets."""
+        """16 hexadecimal digits of ids, texts, own parts, task names, targets and whatever else there is."""
         digest = hashlib.sha256()
         for values in (self.names, self.ids, self.texts, self.parts or ()):
             digest.update(len(values).to_bytes(8, "big"))
             for value in values:
                 data = value.encode("utf-8", "surrogatepass")
                 digest.update(len(data).to_bytes(8, "big") + data)
-        digest.update(np.ascontiguousarray(self.matrix()).tobytes())
+        targets = {
+            task.name: [task.kind, task.classes, TARGETS[task.kind].plain(self.targets[task.name])]
+            for task in self.tasks
+        }
+        held = [targets, self.seconds, self.words, self.mentions]
+        digest.update(json.dumps(held, separators=(",", ":")).encode())
         return digest.hexdigest()[:16]
 
     def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> Corpus:
@@ -200,9 +248,16 @@ class Corpus:
             ids=tuple(self.ids[i] for i in index),
             texts=tuple(self.texts[i] for i in index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
-            parts=None if self.parts is None else tuple(self.parts[i] for i in index),
+            parts=_rows(self.parts, index),
+            seconds=_rows(self.seconds, index),
+            words=_rows(self.words, index),
+            mentions=_rows(self.mentions, index),
             notes=(*self.notes, note) if note else self.notes,
         )
+
+
+def _rows(column: tuple[T, ...] | None, index: NDArray[np.int64]) -> tuple[T, ...] | None:
+    return None if column is None else tuple(column[i] for i in index)
 
 
 def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDArray[np.int8]]:

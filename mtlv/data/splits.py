@@ -82,10 +82,10 @@ class _Texts:
     """The unique texts of a corpus (U), which are what is divided; rows of equal texts go together."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
-        first: dict[str, int] = {}
-        self.of_row = np.array([first.setdefault(t, len(first)) for t in corpus.texts], dtype=np.int64)
+        first: dict[object, int] = {}
+        self.of_row = np.array([first.setdefault(t, len(first)) for t in corpus.kept_together], np.int64)
         _, self.first = np.unique(self.of_row, return_index=True)
-        self.targets = corpus.matrix()[self.first]
+        self.targets = np.stack(list(corpus.strata().values()), axis=1)[self.first].astype(np.int8)
         self.seed = seed
         self.notes: list[str] = []
         self.parts = None if corpus.parts is None else np.array(corpus.parts)
@@ -194,9 +194,8 @@ def _check_settings(test_share: float, validation_share: float, folds: int, sche
 
 def _rare(corpus: Corpus, folds: int) -> list[str]:
     """A warning for each label that cannot have a positive in every fold."""
-    counts = corpus.matrix().sum(axis=0)
-    named = zip(corpus.names, counts, strict=True)
-    return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in named if n < folds]
+    counts = ((name, int(flags.sum())) for name, flags in corpus.strata().items())
+    return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in counts if n < folds]
 
 
 def _checked(corpus: Corpus, fold: Fold) -> Fold:
@@ -206,8 +205,7 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
                 f"the {name} part of fold {fold.index} is empty",
                 then="use more documents, fewer folds or a larger share",
             )
-    positives = corpus.matrix()[fold.train].sum(axis=0)
-    bare = [name for name, n in zip(corpus.names, positives, strict=True) if n == 0]
+    bare = corpus.unlearnable(fold.train)
     if bare:
         raise DataError(
             f"a label has no positive in the training part of fold {fold.index}",

@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.columns import Ragged
+
+CUT_OFF, NO_WORD = -1, -2
+"""In place of a word's first token: it stands behind the maximum length; there is no such word."""
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -19,12 +24,17 @@ class Tokens:
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
         pad: the id that fills short documents.
         truncated: how many documents were longer than the maximum length.
+        segments: [sum of lengths] 1 where a token belongs to the second text of a pair; None without pairs.
+        words: place of each word's first token in its document, or `CUT_OFF`; None where documents are not
+            given as words.
     """
 
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
     pad: int
     truncated: int
+    segments: NDArray[np.int8] | None = None
+    words: Ragged | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -38,22 +48,73 @@ class Tokens:
         """Ids and mask of some documents, both [B, L], padded to the longest of them."""
         lengths = self.lengths[index]
         mask = np.arange(lengths.max())[None, :] < lengths[:, None]
-        ids = np.full(mask.shape, self.pad, dtype=np.int64)
-        ids[mask] = np.concatenate([self.ids[self.offsets[i] : self.offsets[i + 1]] for i in index])
-        return ids, mask
+        return self._spread(self.ids, index, mask, self.pad), mask
+
+    def padded_segments(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Which text each token of some documents belongs to [B, L]; None where there are no pairs."""
+        if self.segments is None:
+            return None
+        lengths = self.lengths[index]
+        return self._spread(self.segments, index, np.arange(lengths.max())[None, :] < lengths[:, None], 0)
+
+    def _spread(
+        self, flat: NDArray, index: NDArray[np.int64], mask: NDArray[np.bool_], fill: int
+    ) -> NDArray[np.int64]:
+        out = np.full(mask.shape, fill, dtype=np.int64)
+        out[mask] = np.concatenate([flat[self.offsets[i] : self.offsets[i + 1]] for i in index])
+        return out
 
 
-def tokenise(texts: Sequence[str], tokenizer: Callable[..., Any], *, max_length: int, pad: int) -> Tokens:
-    """Tokenise every text once, special tokens included, cut at `max_length` tokens."""
+def tokenise(
+    texts: Sequence[str] | Sequence[Sequence[str]],
+    tokenizer: Callable[..., Any],
+    *,
+    max_length: int,
+    pad: int,
+    seconds: Sequence[str] | None = None,
+) -> Tokens:
+    """Tokenise every document once, special tokens included, cut at `max_length` tokens.
+
+    Args:
+        texts: N documents: texts, or lists of words, whose first tokens are then kept.
+        tokenizer: a fast tokenizer of Transformers.
+        max_length: in tokens; of a pair the longer text is cut first.
+        pad: the id that fills short documents.
+        seconds: second texts of N pairs.
+    """
+    by_word = bool(texts) and not isinstance(texts[0], str)
+    given = [list(texts)] if seconds is None else [list(texts), list(seconds)]
     encoded = tokenizer(
-        list(texts),
-        truncation=True,
+        *given,
+        truncation=True,  # longest first
         max_length=max_length,
+        is_split_into_words=by_word,
         return_attention_mask=False,
-        return_token_type_ids=False,
+        return_token_type_ids=seconds is not None,
         return_overflowing_tokens=False,
-    )["input_ids"]
-    lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
-    flat = np.fromiter((i for ids in encoded for i in ids), dtype=np.int32, count=int(lengths.sum()))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Tokens(flat, offsets, pad, int((lengths >= max_length).sum()))
+    )
+    lengths = np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
+    return Tokens(
+        _flat(encoded["input_ids"], np.int32),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        pad,
+        int((lengths >= max_length).sum()),
+        None if seconds is None else _flat(encoded["token_type_ids"], np.int8),
+        _first_tokens(encoded, texts) if by_word else None,
+    )
+
+
+def _flat(rows: Sequence[Sequence[int]], kind: type) -> NDArray:
+    return np.fromiter((i for row in rows for i in row), dtype=kind, count=sum(map(len, rows)))
+
+
+def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> Ragged:
+    """Place of each word's first token; `CUT_OFF` too for a word of which the tokenizer leaves nothing."""
+    rows = []
+    for number, words in enumerate(texts):
+        places = [CUT_OFF] * len(words)
+        for place, word in enumerate(encoded.word_ids(number)):
+            if word is not None and places[word] < 0:
+                places[word] = place
+        rows.append(places)
+    return Ragged.of(rows, fill=NO_WORD)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from mtlv.errors import EncoderError
+from mtlv.errors import EncoderError, PlanError
 
 Featurizer = Callable[[Any, torch.Tensor], torch.Tensor]
 """(output of the encoder, attention mask [B, L]) -> [B, H]."""
@@ -27,6 +27,18 @@ def mean_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
     """The mean over a document's tokens, special tokens included [B, H]."""
     weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)  # [B, L, 1]
     return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
+
+
+def word_vectors(output: Any, words: torch.Tensor | None) -> torch.Tensor:
+    """The vector of each word's first token [B, W, H]; of a word that has none, the document's first.
+
+    Raises:
+        PlanError: the documents were not given as words.
+    """
+    if words is None:
+        raise PlanError("tags need documents that are given as words")
+    places = words.clamp(min=0).unsqueeze(-1)  # [B, W, 1]
+    return output.last_hidden_state.gather(1, places.expand(-1, -1, output.last_hidden_state.shape[-1]))
 
 
 FEATURES: dict[str, Featurizer] = {"cls": cls_vector, "pooler": pooler_vector, "mean": mean_vector}

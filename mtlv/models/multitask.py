@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from mtlv.models.features import FEATURES, prepare_pooler
+from mtlv.models.features import FEATURES, prepare_pooler, word_vectors
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
@@ -34,7 +34,7 @@ class Head(nn.Module):
         self.layers = nn.Sequential(*hidden, nn.Dropout(dropout), nn.Linear(width, outputs))
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """[B, H] -> [B, outputs]."""
+        """[B, H] -> [B, outputs], or [B, W, H] -> [B, W, outputs]."""
         return self.layers(vectors)
 
     def reset(self, generator: torch.Generator) -> None:
@@ -84,16 +84,36 @@ class MultiTaskModel(nn.Module):
         # A ModuleDict, so that every head is in the state and in the optimizer.
         self.heads = nn.ModuleDict()
         for head in heads:
-            outputs = self.kinds[head.name].outputs(len(head.tasks))
+            outputs = self.kinds[head.name].outputs([tasks[name] for name in head.tasks])
             module = Head(encoder.config.hidden_size, outputs, layers=head.layers, dropout=rate)
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
             self.heads[_module_name(head.name)] = module
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Logits [B, outputs] of each head, from ids and mask [B, L]."""
-        output = self.encoder(input_ids=input_ids, attention_mask=attention_mask)
-        vectors = self.features(output, attention_mask)  # [B, H]
-        return {name: self.heads[_module_name(name)](vectors) for name in self.specs}
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        segments: torch.Tensor | None = None,
+        words: torch.Tensor | None = None,
+        heads: Collection[str] | None = None,
+    ) -> dict[str, torch.Tensor]:
+        """Logits of each head: [B, outputs], or [B, W, outputs] where each word has some.
+
+        Args:
+            input_ids, attention_mask: [B, L].
+            segments: [B, L] which text of a pair a token belongs to; None for single texts.
+            words: [B, W] place of each word's first token, -1 for none; for heads that read words.
+            heads: names of the wanted ones; None is all.
+        """
+        given = {} if segments is None else {"token_type_ids": segments}
+        output = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **given)
+        wanted = [name for name in self.specs if heads is None or name in heads]
+        vectors: dict[bool, torch.Tensor] = {}  # of documents [B, H], of words [B, W, H]
+        for by_word in {self.kinds[name].by_word for name in wanted}:
+            vectors[by_word] = (
+                word_vectors(output, words) if by_word else self.features(output, attention_mask)
+            )
+        return {name: self.heads[_module_name(name)](vectors[self.kinds[name].by_word]) for name in wanted}
 
 
 def _module_name(head: str) -> str:

@@ -4,7 +4,7 @@ from mtlv.plan.architectures import ARCHITECTURES, Architecture
 from mtlv.plan.names import ascii_slug, group_name, slug, slugs
 from mtlv.plan.scores import Scores, TaskScores, gather
 from mtlv.plan.task import Task
-from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, from_json, tree_lines
+from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, from_json, tree_lines, with_own_heads
 from mtlv.plan.unit import Unit
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "slug",
     "slugs",
     "tree_lines",
+    "with_own_heads",
 ]

@@ -97,6 +97,21 @@ class Plan:
         return self
 
 
+def with_own_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
+    """The plan with each head divided as its tasks demand: one per kind and source, and one per task with
+    classes, whose columns are its own. A head that may stay as it is does."""
+    known = {task.name: task for task in tasks}
+
+    def divided(head: HeadSpec) -> list[HeadSpec]:
+        groups: dict[object, list[str]] = {}
+        for name in head.tasks:
+            task = known[name]
+            groups.setdefault((task.kind, task.source, name if task.classes else ""), []).append(name)
+        return [HeadSpec(tuple(names), head.layers) for names in groups.values()]
+
+    return Plan(tuple(ModelSpec(tuple(h for head in m.heads for h in divided(head))) for m in plan.models))
+
+
 def as_json(plan: Plan) -> list[dict]:
     """The plan as plain lists and dicts, for `plan.json` and for keys."""
     return [

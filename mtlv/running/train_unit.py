@@ -134,8 +134,9 @@ def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
 
 def _documents(material: Material, model: ModelSpec) -> Callable[[NDArray[np.int64]], Any]:
     from mtlv.data.batches import Documents
+    from mtlv.data.columns import dense
 
-    targets = {task: np.asarray(material.corpus.targets[task]) for task in model.tasks}
+    targets = dense({task: material.corpus.targets[task] for task in model.tasks})
     return lambda index: Documents(material.tokens, targets, index)
 
 

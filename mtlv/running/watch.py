@@ -46,7 +46,7 @@ class Watch(Hook):
         self.records: list[EpochRecord] = []
         self.curve: list[NDArray[np.float32]] = []
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None
-        targets = [validation.targets[task][validation.index] for task in job.unit.model.tasks]
+        targets = [np.asarray(corpus.targets[task])[validation.index] for task in job.unit.model.tasks]
         self._targets = np.stack(targets, axis=1)  # [n, T]
 
     def on_batch(self, documents: int) -> None:

@@ -16,7 +16,7 @@ class EpochLosses:
     Args:
         epoch: from 0.
         loss: mean of the objective over the epoch's batches.
-        heads: mean loss of each head, by name.
+        heads: mean loss of each head that had a batch, by name.
         learning_rate: at the epoch's end.
         seconds: of training, without validation.
         documents: trained on in this epoch.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -113,17 +114,20 @@ class _Step:
 
     def _backward(self, batch: Batch, of: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The gradient of one of `of` batches; its loss and its heads' losses stay on the device."""
-        found = [self._piece(piece, of, len(batch.index)) for piece in batch.pieces(self.pieces)]
+        found = [self._piece(piece, of, batch.size) for piece in batch.pieces(self.pieces)]
         losses, heads = zip(*found, strict=True)
         return (losses[0], heads[0]) if len(found) == 1 else (sum(losses), sum(heads))
 
-    def _piece(self, piece: Batch, of: int, documents: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _piece(self, piece: Batch, of: int, size: int) -> tuple[torch.Tensor, torch.Tensor]:
         model, device = self.trained.model, self.trained.device
+        weight = piece.size / size
         piece = piece.to(device)
+        heads_here = [head.name for head in self.objective.heads if head.tasks[0] in piece.targets]
         with autocast(device, self.precision):
-            logits = model(piece.input_ids, piece.attention_mask)
+            logits = model(
+                piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=heads_here
+            )
         loss, heads = self.objective(model, logits, piece.targets)
-        weight = len(piece.index) / documents
         (loss * weight / of).backward()
         return loss.detach() * weight, heads * weight
 
@@ -141,11 +145,11 @@ def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:
 
 def _record(trained: Trained, progress: Progress, begun: float) -> EpochLosses:
     loss = mean_loss(progress)
-    means = torch.stack(progress.heads).mean(0).tolist()
+    means = torch.stack(progress.heads).nanmean(0).tolist()
     return EpochLosses(
         progress.epoch,
         loss,
-        dict(zip(trained.model.specs, means, strict=True)),
+        {name: mean for name, mean in zip(trained.model.specs, means, strict=True) if not math.isnan(mean)},
         float(trained.scheduler.get_last_lr()[0]),
         time.perf_counter() - begun,  # after the device is done
         progress.documents,

@@ -63,14 +63,26 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The scalar to minimise, and each head's own loss [K] for the record."""
-        losses = []
-        for head in self.heads:
-            wanted = torch.stack([targets[task] for task in head.tasks], dim=1)  # [B, T]
-            per_task = model.kinds[head.name].losses(logits[head.name], wanted)  # [T]
-            losses.append((per_task * self.task_weights[head.name]).mean())
-        stacked = torch.stack(losses)
-        return self.combine(stacked, self.weights), stacked.detach()
+        """The scalar to minimise, and each head's own loss [K] for the record.
+
+        Heads without logits, whose tasks the batch's source does not have, count nowhere; their loss is NaN.
+        """
+        here = [number for number, head in enumerate(self.heads) if head.name in logits]
+        losses = torch.stack([self._loss(model, self.heads[number], logits, targets) for number in here])
+        record = losses.new_full((len(self.heads),), torch.nan)
+        record[here] = losses.detach()
+        return self.combine(losses, self.weights[here]), record
+
+    def _loss(
+        self,
+        model: MultiTaskModel,
+        head: HeadSpec,
+        logits: Mapping[str, torch.Tensor],
+        targets: Mapping[str, torch.Tensor],
+    ) -> torch.Tensor:
+        wanted = [targets[task] for task in head.tasks]
+        per_task = model.kinds[head.name].losses(logits[head.name], wanted)  # [T]
+        return (per_task * self.task_weights[head.name]).mean()
 
 
 def _weights(heads: Sequence[HeadSpec], given: str | Mapping[str, float] | None) -> list[float]:

@@ -6,26 +6,59 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import Batch, Documents
+from mtlv.data.tokens import NO_WORD
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.loop import autocast
 
 
 def predict(
     model: MultiTaskModel, documents: Documents, *, precision: str, batch_size: int = 64
-) -> dict[str, NDArray[np.float32]]:
-    """Scores [n] of each of the model's tasks, in the order of `documents.index`."""
+) -> dict[str, NDArray]:
+    """Scores of the model's tasks, in the order of `documents.index`.
+
+    Of the tasks that the documents have targets of, or of all where they have none: [n] or [n, C] float32;
+    where each word has a score, an array of n arrays [W].
+    """
     device = next(model.parameters()).device
     place = {int(doc): row for row, doc in enumerate(documents.index)}
-    out = {t: np.zeros(len(documents), np.float32) for spec in model.specs.values() for t in spec.tasks}
+    found: dict[str, list[NDArray]] = {}
     model.eval()
     with torch.inference_mode(), autocast(device, precision):
         for batch in documents.inference(batch_size):
             rows = [place[int(i)] for i in batch.index]
-            batch = batch.to(device)
-            logits = model(batch.input_ids, batch.attention_mask)
-            for name, spec in model.specs.items():
-                scores = model.kinds[name].scores(logits[name]).cpu().numpy()  # [B, T]
-                for column, task in enumerate(spec.tasks):
-                    out[task][rows] = scores[:, column]
+            for task, scores in _scores(model, batch.to(device)).items():
+                all_rows = found.setdefault(task, [np.empty(0)] * len(documents))
+                for row, score in zip(rows, scores, strict=True):
+                    all_rows[row] = score
+    by_word = {task: model.kinds[name].by_word for name, spec in model.specs.items() for task in spec.tasks}
+    return {task: _together(rows, by_word[task]) for task, rows in found.items()}
+
+
+def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, list[NDArray]]:
+    """Of each task, a score or an array of scores for each of the batch's documents."""
+    here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
+    logits = model(batch.input_ids, batch.attention_mask, batch.segments, batch.words, heads=here)
+    out = {}
+    for name in here:
+        kind = model.kinds[name]
+        for task, scores in zip(model.specs[name].tasks, kind.scores(logits[name]), strict=True):
+            values = list(scores.cpu().numpy())
+            out[task] = _cut(values, batch) if kind.by_word else values
+    return out
+
+
+def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
+    """Each document's words without what pads the batch."""
+    assert batch.words is not None
+    counts = (batch.words > NO_WORD).sum(1).tolist()
+    return [row[:count] for row, count in zip(values, counts, strict=True)]
+
+
+def _together(rows: list[NDArray], by_word: bool) -> NDArray:
+    if not by_word:
+        return np.stack(rows)
+    out = np.empty(len(rows), dtype=object)  # NumPy would make a matrix of rows of equal length
+    for at, row in enumerate(rows):
+        out[at] = row
     return out

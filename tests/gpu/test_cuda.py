@@ -10,6 +10,7 @@ import torch
 
 from mtlv.data import catalog
 from mtlv.data.batches import Documents
+from mtlv.data.columns import dense
 from mtlv.data.source import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import load_encoder
@@ -40,7 +41,7 @@ def trained(device: torch.device, precision: str) -> tuple[list[float], np.ndarr
     corpus = catalog.load("synthetic", DataOptions(documents=160))
     encoder = load_encoder("tiny", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
-    documents = Documents(tokens, dict(corpus.targets), np.arange(len(corpus)))
+    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)))
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads

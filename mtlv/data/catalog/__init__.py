@@ -72,7 +72,7 @@ def load(name: str, options: DataOptions) -> Corpus:
     corpus = replace(corpus, tasks=chosen, targets={task.name: corpus.targets[task.name] for task in chosen})
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
-    bare = [task.name for task in corpus.tasks if not corpus.targets[task.name].any()]
+    bare = corpus.unlearnable()
     if bare:
         raise DataError(
             f"a label of corpus `{name}` has no positive document",
@@ -106,6 +106,8 @@ def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
 
 def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
     fetch = f"run `mtlv data fetch {name}` or " if card.downloads else ""
+    if card.by_hand and not card.downloads:
+        fetch = f"{card.by_hand}; then "
     where = "`data.path`" if options.path is not None else f"the place of corpus `{name}`"
     return DataError(
         f"nothing is at {where}",

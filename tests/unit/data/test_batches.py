@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mtlv.data.batches import Documents
+from mtlv.data.columns import dense
 from mtlv.data.sampling import bucketed_order, longest_first
 from mtlv.data.tokens import Tokens, tokenise
 
@@ -52,7 +53,7 @@ def test_batches_are_padded_to_their_longest_document() -> None:
 
 
 def test_batches_carry_ids_and_targets_of_their_documents() -> None:
-    documents = Documents(tokens([2, 4, 1, 3]), {"t": np.array([5, 6, 7, 8])}, np.array([1, 3]))
+    documents = Documents(tokens([2, 4, 1, 3]), dense({"t": np.array([5, 6, 7, 8])}), np.array([1, 3]))
     (batch,) = documents.inference(8)
     assert batch.index.tolist() == [1, 3]
     assert batch.targets["t"].tolist() == [6, 8]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mtlv.data.columns import dense
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
 from mtlv.plan import Scores, TaskScores
@@ -132,7 +133,7 @@ def test_hidden_heads_have_the_first_weights_of_a_plain_linear_layer(job_of: Cal
 
 def test_orders(job_of: Callable) -> None:
     job, material = job_of("mtl")
-    targets = {name: np.asarray(material.corpus.targets[name]) for name in job.unit.model.tasks}
+    targets = dense({name: material.corpus.targets[name] for name in job.unit.model.tasks})
     documents = audit_training.Documents(material.tokens, targets, job.fold.train)
 
     def epochs(order: str) -> list[list[list[int]]]:

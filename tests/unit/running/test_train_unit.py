@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,10 +165,10 @@ def full_above(documents: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The device's memory holds so many documents."""
     real = MultiTaskModel.forward
 
-    def forward(self: MultiTaskModel, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> object:
+    def forward(self: MultiTaskModel, input_ids: torch.Tensor, *rest: Any, **options: Any) -> object:
         if self.training and len(input_ids) > documents:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-        return real(self, input_ids, attention_mask)
+        return real(self, input_ids, *rest, **options)
 
     monkeypatch.setattr(MultiTaskModel, "forward", forward)
 

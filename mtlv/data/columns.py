@@ -1,0 +1,78 @@
+"""Targets of a task as tensors of a batch, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Column(Protocol):
+    """Something for each of N documents."""
+
+    def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
+        """For the documents `index` [B]: [B], or [B, W] where each word has one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A value for each document.
+
+    Args:
+        values: [N].
+    """
+
+    values: NDArray
+
+    def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(self.values[index])
+
+
+def dense(targets: Mapping[str, NDArray]) -> dict[str, Dense]:
+    """Targets with a value for each document, as columns by task name."""
+    return {name: Dense(np.asarray(values)) for name, values in targets.items()}
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A whole number for each word of each document.
+
+    Args:
+        flat: [sum of words], one document after another.
+        offsets: [N + 1]; document n has `flat[offsets[n]:offsets[n + 1]]`.
+        fill: stands behind the last word of short documents.
+    """
+
+    flat: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    fill: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], fill: int) -> Ragged:
+        """From a row of numbers for each document."""
+        lengths = [len(row) for row in rows]
+        flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))
+        return cls(flat, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), fill)
+
+    def padded(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents' numbers [B, W]."""
+        lengths = np.diff(self.offsets)[index]
+        mask = np.arange(lengths.max(initial=0))[None, :] < lengths[:, None]
+        out = np.full(mask.shape, self.fill, dtype=np.int64)
+        if mask.any():
+            out[mask] = np.concatenate([self.flat[self.offsets[i] : self.offsets[i + 1]] for i in index])
+        return out
+
+    def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
+        import torch
+
+        return torch.from_numpy(self.padded(index))

@@ -1,0 +1,122 @@
+"""Several corpora as one: the same splits, tokens and scores serve any number of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.columns import Ragged
+from mtlv.data.source import Corpus
+from mtlv.data.splits import Fold
+from mtlv.data.targets import TARGETS
+from mtlv.data.tokens import CUT_OFF, Tokens
+from mtlv.errors import DataError
+
+
+def join(corpora: Sequence[Corpus]) -> Corpus:
+    """One corpus of several, one after another; ids are `SOURCE/ID`.
+
+    Raises:
+        DataError: a source or a task stands twice.
+    """
+    names = [corpus.name for corpus in corpora]
+    tasks = [task for corpus in corpora for task in corpus.tasks]
+    for what, held in (("source", names), ("task", [task.name for task in tasks])):
+        twice = sorted({name for name in held if held.count(name) > 1})
+        if twice:
+            raise DataError(f"a {what} stands twice in `data.sources`", got=", ".join(twice))
+    return Corpus(
+        name=" + ".join(names),
+        tasks=tuple(tasks),
+        ids=tuple(f"{corpus.name}/{id_}" for corpus in corpora for id_ in corpus.ids),
+        texts=tuple(text for corpus in corpora for text in corpus.texts),
+        targets={
+            task.name: np.concatenate(
+                [corpus.targets.get(task.name, TARGETS[task.kind].none(len(corpus))) for corpus in corpora]
+            )
+            for task in tasks
+        },
+        generated=any(corpus.generated for corpus in corpora),
+        notes=tuple(f"{corpus.name}: {note}" for corpus in corpora for note in corpus.notes),
+        members=tuple(corpora),
+    )
+
+
+def begins(corpora: Sequence[Corpus]) -> list[int]:
+    """The first row of each corpus in the one that `join` makes of them, and the number of all rows."""
+    return [0, *accumulate(map(len, corpora))]
+
+
+def join_folds(corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]]) -> tuple[Fold, ...]:
+    """Folds of the joined corpus from those of each corpus.
+
+    A document whose text stands in the test part of any source is left out of training and validation, and
+    one of the validation part out of training: corpora share abstracts.
+
+    Args:
+        corpora: S corpora.
+        folds: of each; all have as many.
+    """
+    starts = begins(corpora)
+    held = [text for corpus in corpora for text in corpus.texts]
+    made = []
+    for index, parts in enumerate(zip(*folds, strict=True)):
+        rows = {
+            name: np.concatenate(
+                [part.part(name) + start for part, start in zip(parts, starts, strict=False)]
+            )
+            for name in ("train", "validation", "test")
+        }
+        validation, left_out = _without(rows["validation"], rows["test"], held)
+        train, more = _without(rows["train"], np.concatenate([rows["test"], rows["validation"]]), held)
+        notes = [f"{c.name}: {note}" for c, part in zip(corpora, parts, strict=True) for note in part.notes]
+        if left_out + more:
+            notes.append(f"{left_out + more} documents left out: their text is in another source's part")
+        made.append(Fold(index, train, validation, rows["test"], tuple(notes)))
+    return tuple(made)
+
+
+def _without(
+    rows: NDArray[np.int64], others: NDArray[np.int64], texts: Sequence[str]
+) -> tuple[NDArray[np.int64], int]:
+    known = {texts[row] for row in others}
+    kept = np.array([row for row in rows if texts[row] not in known], np.int64)
+    return kept, len(rows) - len(kept)
+
+
+def join_tokens(parts: Sequence[Tokens]) -> Tokens:
+    """Tokens of the joined corpus from those of each corpus."""
+    return Tokens(
+        np.concatenate([part.ids for part in parts]),
+        _offsets([part.offsets for part in parts]),
+        parts[0].pad,
+        sum(part.truncated for part in parts),
+        _segments(parts),
+        _words(parts),
+    )
+
+
+def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    ends = accumulate(int(part[-1]) for part in parts)
+    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
+
+
+def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
+    if all(part.segments is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(len(part.ids), np.int8) if part.segments is None else part.segments for part in parts]
+    )
+
+
+def _words(parts: Sequence[Tokens]) -> Ragged | None:
+    """Documents that are not given as words have none."""
+    given = [part.words or Ragged.of([()] * len(part), fill=CUT_OFF) for part in parts]
+    held = next((part.words for part in parts if part.words is not None), None)
+    if held is None:
+        return None
+    flat = np.concatenate([words.flat for words in given])
+    return Ragged(flat, _offsets([words.offsets for words in given]), held.fill)

@@ -1,0 +1,131 @@
+"""Batches of several sources in one model: each batch is of one source, drawn anew every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.batches import Batch, Documents
+from mtlv.errors import DataError
+from mtlv.seeding import seed_from
+
+
+class Draw(Protocol):
+    """In what order sources give their batches.
+
+    Args:
+        together: whether an optimizer step takes a batch of every source, and not of one.
+    """
+
+    together: bool
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+        """The source of each batch of an epoch.
+
+        Args:
+            batches: how many each of S sources has until all its documents were seen once.
+            rng: of the epoch.
+        """
+        ...
+
+
+class InProportion:
+    """Every document once: large sources count for more (MT-DNN; Liu et al. 2019)."""
+
+    together = False
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.permutation(np.repeat(np.arange(len(batches)), batches))
+
+
+@dataclass(frozen=True)
+class ByTemperature:
+    """As many batches as in proportion, source s with probability n_s^(1/T) over their sum.
+
+    T = 1 draws in proportion to the batches n_s, a large T all sources alike (jiant; Phang et al. 2020).
+    Sources that end begin again, in another order.
+
+    Raises:
+        DataError: `temperature` is below 1.
+    """
+
+    temperature: float
+    together = False
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 1:
+            raise DataError("the temperature of a draw", got=self.temperature, allowed="1 or more")
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+        shares = np.asarray(batches, np.float64) ** (1 / self.temperature)
+        return rng.choice(len(batches), size=sum(batches), p=shares / shares.sum())
+
+
+class Uniform:
+    """As many batches as in proportion, each source with the same probability."""
+
+    together = False
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.integers(len(batches), size=sum(batches))
+
+
+class Rounds:
+    """A batch of every source per step, until the longest one ends; shorter ones begin again (LibMTL)."""
+
+    together = True
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
+        return np.tile(np.arange(len(batches)), max(batches))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Documents of several sources.
+
+    Args:
+        parts: of S sources; their positions are those of one joined corpus.
+        sizes: documents per batch of each source.
+        draw: in what order they come.
+    """
+
+    parts: tuple[Documents, ...]
+    sizes: tuple[int, ...]
+    draw: Draw
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def batches(self) -> int:
+        """How many an epoch has."""
+        return len(self._order(seed=0, epoch=0))
+
+    @property
+    def per_step(self) -> int:
+        """Batches of an optimizer step, before `training.accumulation`."""
+        return len(self.parts) if self.draw.together else 1
+
+    def training(self, *, seed: int, epoch: int) -> Iterator[Batch]:
+        """The batches of an epoch, the same whenever it is asked."""
+        going = [
+            _again_and_again(part, size, seed=seed_from(seed, number), epoch=epoch)
+            for number, (part, size) in enumerate(zip(self.parts, self.sizes, strict=True))
+        ]
+        for source in self._order(seed=seed, epoch=epoch):
+            yield next(going[source])
+
+    def _order(self, *, seed: int, epoch: int) -> NDArray[np.int64]:
+        counts = [-(-len(part) // size) for part, size in zip(self.parts, self.sizes, strict=True)]
+        return self.draw.order(counts, np.random.default_rng([seed, epoch]))
+
+
+def _again_and_again(part: Documents, size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
+    lap = 0
+    while True:
+        yield from part.training(size, seed=seed_from(seed, lap), epoch=epoch)
+        lap += 1

@@ -1,0 +1,164 @@
+"""Targets of each kind of task, as a corpus holds them: how they are divided, counted and checked.
+
+A new kind is one more entry of `TARGETS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.columns import Column, Dense, Ragged
+from mtlv.data.tokens import Tokens
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+from mtlv.plan.tagging import BIO, Scheme, Tags
+from mtlv.plan.task import Task
+
+IGNORED = -100
+"""The target of a word that is not learned: PyTorch's own default."""
+BINS = 4  # of a regression's values, so that every part has low and high ones
+Flags = NDArray[np.bool_]
+
+
+class Targets(Protocol):
+    """What is known of a kind's targets [N]."""
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
+        ...
+
+    def learnable(self, values: NDArray) -> bool:
+        """Whether anything can be learned from these: a positive, or values that differ."""
+        ...
+
+    def none(self, documents: int) -> NDArray:
+        """In place of the targets of documents that have none."""
+        ...
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:
+        """The targets as batches take them."""
+        ...
+
+    def plain(self, values: NDArray) -> object:
+        """The targets as plain values, for a digest."""
+        ...
+
+
+class BinaryTargets:
+    """0 or 1 for each document, int8."""
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        return {task.name: values == 1}
+
+    def learnable(self, values: NDArray) -> bool:
+        return bool(values.any())
+
+    def none(self, documents: int) -> NDArray:
+        return np.zeros(documents, np.int8)
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
+        return Dense(values.astype(np.int8))
+
+    def plain(self, values: NDArray) -> object:
+        return values.tolist()
+
+
+class ClassTargets:
+    """The position of the document's class in the task's classes, int64."""
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        return {f"{task.name}: {name}": values == number for number, name in enumerate(task.classes)}
+
+    def learnable(self, values: NDArray) -> bool:
+        return len(np.unique(values)) > 1
+
+    def none(self, documents: int) -> NDArray:
+        return np.zeros(documents, np.int64)
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
+        return Dense(values.astype(np.int64))
+
+    def plain(self, values: NDArray) -> object:
+        return values.tolist()
+
+
+class NumberTargets:
+    """A number for each document, float32."""
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        """By quarters of the values; fewer where values repeat."""
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
+        quarter = np.searchsorted(edges, values, side="left")
+        return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter).tolist()}
+
+    def learnable(self, values: NDArray) -> bool:
+        return len(np.unique(values)) > 1
+
+    def none(self, documents: int) -> NDArray:
+        return np.zeros(documents, np.float32)
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
+        return Dense(values.astype(np.float32))
+
+    def plain(self, values: NDArray) -> object:
+        return values.tolist()
+
+
+class SpanTargets:
+    """A tuple of `Span`s, in words, for each document: an array of objects.
+
+    Args:
+        scheme: how spans become tags.
+    """
+
+    def __init__(self, scheme: Scheme = BIO) -> None:
+        self.scheme = scheme
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        held = [{span.type for span in spans} for spans in values]
+        return {
+            f"{task.name}: {name}": np.array([name in types for types in held], bool) for name in task.classes
+        }
+
+    def learnable(self, values: NDArray) -> bool:
+        return any(len(spans) for spans in values)
+
+    def none(self, documents: int) -> NDArray:
+        return spans_column([()] * documents)
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:
+        """Tag ids of each word; `IGNORED` for words that were cut off.
+
+        Raises:
+            DataError: the documents were not given as words.
+        """
+        places = tokens.words
+        if places is None:
+            raise DataError(f"task `{task.name}` needs documents that are given as words")
+        tags = Tags(self.scheme, task.classes)
+        rows = [tags.encode(spans, n) for spans, n in zip(values, np.diff(places.offsets), strict=True)]
+        flat = np.where(places.flat < 0, IGNORED, np.concatenate(rows))
+        return Ragged(flat, places.offsets, IGNORED)
+
+    def plain(self, values: NDArray) -> object:
+        return [[tuple(span) for span in spans] for spans in values]
+
+
+TARGETS: dict[str, Targets] = {
+    "binary": BinaryTargets(),
+    "multiclass": ClassTargets(),
+    "regression": NumberTargets(),
+    "tagging": SpanTargets(),
+}
+
+
+def spans_column(rows: Sequence[Sequence[Span]]) -> NDArray[np.object_]:
+    """The targets of a tagging task [N]; NumPy would make a matrix of rows of equal length."""
+    column = np.empty(len(rows), dtype=object)
+    for at, row in enumerate(rows):
+        column[at] = tuple(row)
+    return column

@@ -1,0 +1,26 @@
+"""One of several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.nn import functional
+
+from mtlv.models.kinds.alone import the_only
+from mtlv.plan import Task
+
+
+class Multiclass:
+    """A logit per class, cross-entropy; the scores are the classes' probabilities [B, C]."""
+
+    by_word = False
+
+    def outputs(self, tasks: Sequence[Task]) -> int:
+        return len(the_only(tasks).classes)
+
+    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+        return functional.cross_entropy(logits.float(), the_only(targets)).unsqueeze(0)
+
+    def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        return (torch.softmax(logits.float(), dim=1),)

@@ -1,0 +1,26 @@
+"""A number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.nn import functional
+
+from mtlv.plan import Task
+
+
+class Regression:
+    """One output per task, squared error; the score is the output."""
+
+    by_word = False
+
+    def outputs(self, tasks: Sequence[Task]) -> int:
+        return len(tasks)
+
+    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+        wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
+        return functional.mse_loss(logits.float(), wanted, reduction="none").mean(0)
+
+    def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        return logits.float().unbind(1)

@@ -1,0 +1,244 @@
+"""Tasks of all kinds, of several sources, in one model and one loop."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mtlv.data.batches import Documents
+from mtlv.data.joined import begins, join, join_tokens
+from mtlv.data.mixing import ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS, spans_column
+from mtlv.data.tokens import Tokens, tokenise
+from mtlv.errors import DataError
+from mtlv.models.encoder import load_encoder
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import ARCHITECTURES, HeadSpec, Task, with_own_heads
+from mtlv.plan.spans import Span
+from mtlv.plan.tagging import BIO, Tags
+from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, schedule
+from mtlv.training.predict import predict
+from mtlv.training.state import Trained
+
+WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
+
+
+def _texts(rng: np.random.Generator, count: int) -> list[list[str]]:
+    return [[str(word) for word in rng.choice(WORDS, rng.integers(4, 9))] for _ in range(count)]
+
+
+def yes_no(rng: np.random.Generator) -> Corpus:
+    rows = _texts(rng, 40)
+    tasks = tuple(Task(f"has {word}", source="notes") for word in ("heart", "lung"))
+    targets = {f"has {w}": np.array([w in row for row in rows], np.int8) for w in ("heart", "lung")}
+    return Corpus("notes", tasks, _ids(rows), _joined(rows), targets)
+
+
+def relations(rng: np.random.Generator) -> Corpus:
+    rows, classes = _texts(rng, 30), ("none", "one", "both")
+    task = Task("relation", "multiclass", "pairs", classes)
+    values = np.array([("heart" in row) + ("lung" in row) for row in rows], np.int64)
+    return Corpus("pairs", (task,), _ids(rows), _joined(rows), {"relation": values})
+
+
+def similar(rng: np.random.Generator) -> Corpus:
+    rows, others = _texts(rng, 24), _texts(rng, 24)
+    scores = [("heart" in a) + 0.5 * ("lung" in b) for a, b in zip(rows, others, strict=True)]
+    task = Task("similarity", "regression", "sts")
+    values = {"similarity": np.array(scores, np.float32)}
+    return Corpus("sts", (task,), _ids(rows), _joined(rows), values, seconds=_joined(others))
+
+
+def organs(rng: np.random.Generator) -> Corpus:
+    rows = _texts(rng, 36)
+    spans = [[Span(at, at + 1, "Organ") for at, w in enumerate(row) if w in WORDS[1:5]] for row in rows]
+    task, words = Task("organs", "tagging", "ner", ("Organ",)), tuple(map(tuple, rows))
+    return Corpus("ner", (task,), _ids(rows), _joined(rows), {"organs": spans_column(spans)}, words=words)
+
+
+def _ids(rows: list[list[str]]) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(len(rows)))
+
+
+def _joined(rows: list[list[str]]) -> tuple[str, ...]:
+    return tuple(" ".join(row) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def corpora() -> list[Corpus]:
+    rng = np.random.default_rng(0)
+    return [make(rng) for make in (yes_no, relations, similar, organs)]
+
+
+@pytest.fixture(scope="module")
+def encoder(corpora: list[Corpus]) -> Any:
+    return load_encoder("tiny", texts=[text for corpus in corpora for text in corpus.texts])
+
+
+def tokens_of(corpus: Corpus, encoder: Any) -> Tokens:
+    pad = encoder.tokenizer.pad_token_id
+    given = corpus.words or corpus.texts
+    return tokenise(given, encoder.tokenizer, max_length=24, pad=pad, seconds=corpus.seconds)
+
+
+def mixture_of(corpora: list[Corpus], encoder: Any, draw: Draw) -> Mixture:
+    whole, tokens = join(corpora), join_tokens([tokens_of(corpus, encoder) for corpus in corpora])
+    parts = []
+    for corpus, start in zip(corpora, begins(corpora), strict=False):
+        columns = {t.name: TARGETS[t.kind].column(t, whole.targets[t.name], tokens) for t in corpus.tasks}
+        parts.append(Documents(tokens, columns, np.arange(start, start + len(corpus))))
+    return Mixture(tuple(parts), (8,) * len(parts), draw)
+
+
+def model_of(tasks: tuple[Task, ...], encoder: Any) -> tuple[MultiTaskModel, tuple[HeadSpec, ...]]:
+    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    (spec,) = plan.models
+    module = copy.deepcopy(encoder.module)
+    named = {task.name: task for task in tasks}
+    return MultiTaskModel(module, spec.heads, tasks=named, features="mean", seed=0, dropout=0.0), spec.heads
+
+
+class Losses(Hook):
+    def __init__(self) -> None:
+        self.heads: list[dict[str, float]] = []
+
+    def on_epoch(self, losses: EpochLosses) -> None:
+        self.heads.append(losses.heads)
+
+
+def trained(corpora: list[Corpus], encoder: Any, draw: Draw, epochs: int) -> tuple[Any, Mixture, Losses]:
+    torch.manual_seed(0)
+    whole, mixture = join(corpora), mixture_of(corpora, encoder, draw)
+    model, heads = model_of(whole.tasks, encoder)
+    optimizer = adamw(model, learning_rate=2e-3, weight_decay=0.0)
+    named = {task.name: task for task in whole.tasks}
+    losses = Losses()
+    train(
+        Trained(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
+        lambda epoch: mixture.training(seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=named, combine="sum", head_weights=None),
+        epochs=epochs,
+        accumulation=mixture.per_step,
+        hooks=[losses],
+    )
+    return model, mixture, losses
+
+
+def test_all_kinds_are_learned_together(corpora: list[Corpus], encoder: Any) -> None:
+    model, mixture, losses = trained(corpora, encoder, InProportion(), 25)
+    for head, first in losses.heads[0].items():
+        assert losses.heads[-1][head] < 0.5 * first, head
+    found: dict[str, Any] = {}
+    for part in mixture.parts:
+        found |= predict(model, part, precision="fp32")
+    notes, pairs, sts, ner = corpora
+    assert np.mean((found["has heart"] > 0.5) == notes.targets["has heart"]) > 0.9
+    assert found["relation"].shape == (30, 3)
+    assert np.allclose(found["relation"].sum(1), 1, atol=1e-5)
+    assert np.mean(found["relation"].argmax(1) == pairs.targets["relation"]) > 0.9
+    assert np.corrcoef(found["similarity"], sts.targets["similarity"])[0, 1] > 0.8
+    tags = Tags(BIO, ("Organ",))
+    spans = [tags.decode(row) for row in found["organs"]]
+    assert np.mean([a == b for a, b in zip(spans, ner.targets["organs"], strict=True)]) > 0.9
+
+
+@pytest.mark.parametrize("draw", [InProportion(), Uniform(), ByTemperature(2.0), Rounds()])
+def test_every_draw_trains_every_source(draw: Draw, corpora: list[Corpus], encoder: Any) -> None:
+    _, mixture, losses = trained(corpora, encoder, draw, 2)
+    assert all(np.isfinite(value) for heads in losses.heads for value in heads.values())
+    assert all(losses.heads)
+    assert mixture.batches >= 4
+
+
+def test_a_batch_is_of_one_source_and_teaches_its_heads_only(corpora: list[Corpus], encoder: Any) -> None:
+    mixture = mixture_of(corpora, encoder, InProportion())
+    starts = begins(corpora)
+    model, heads = model_of(join(corpora).tasks, encoder)
+    named = {task.name: task for task in join(corpora).tasks}
+    objective = Objective(heads, tasks=named, combine="mean", head_weights=None)
+    for batch in mixture.training(seed=1, epoch=0):
+        sources = {np.searchsorted(starts, row, side="right") for row in batch.index.tolist()}
+        assert len(sources) == 1
+        here = [head.name for head in heads if head.tasks[0] in batch.targets]
+        logits = model(batch.input_ids, batch.attention_mask, batch.segments, batch.words, heads=here)
+        loss, record = objective(model, logits, batch.targets)
+        assert [not bool(torch.isnan(value)) for value in record] == [head.name in here for head in heads]
+        assert torch.isclose(loss, record.nanmean())
+
+
+def test_weights_of_tasks_count(corpora: list[Corpus], encoder: Any) -> None:
+    tasks = join(corpora).tasks
+    model, heads = model_of(tasks, encoder)
+    mixture = mixture_of(corpora, encoder, InProportion())
+    batch = next(mixture.parts[1].inference(8))
+    logits = model(batch.input_ids, batch.attention_mask, heads=["relation"])
+
+    def loss(weight: float) -> float:
+        named = {task.name: replace(task, weight=weight) for task in tasks}
+        objective = Objective(heads, tasks=named, combine="sum", head_weights=None)
+        return float(objective(model, logits, batch.targets)[0].detach())
+
+    assert loss(3.0) == pytest.approx(3 * loss(1.0))
+
+
+def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encoder: Any) -> None:
+    mixture = mixture_of(corpora, encoder, InProportion())
+    model, heads = model_of(join(corpora).tasks, encoder)
+    model.eval()
+    named = {task.name: task for task in join(corpora).tasks}
+    objective = Objective(heads, tasks=named, combine="sum", head_weights=None)
+
+    def gradient(pieces: int, part: Documents) -> torch.Tensor:
+        model.zero_grad()
+        batch = next(part.inference(7))
+        for piece in batch.pieces(pieces):
+            here = [head.name for head in heads if head.tasks[0] in piece.targets]
+            logits = model(piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=here)
+            (objective(model, logits, piece.targets)[0] * piece.size / batch.size).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    for part in mixture.parts:
+        assert torch.allclose(gradient(1, part), gradient(3, part), atol=1e-5)
+
+
+def test_words_that_are_cut_off_are_not_learned_and_get_a_tag(corpora: list[Corpus], encoder: Any) -> None:
+    ner = corpora[3]
+    assert ner.words is not None
+    tokens = tokenise(ner.words, encoder.tokenizer, max_length=5, pad=encoder.tokenizer.pad_token_id)
+    column = TARGETS["tagging"].column(ner.tasks[0], ner.targets["organs"], tokens)
+    documents = Documents(tokens, {"organs": column}, np.arange(len(ner)))
+    batch = next(documents.inference(len(ner)))
+    assert batch.words is not None
+    assert ((batch.targets["organs"] == -100) == (batch.words < 0)).all()
+    assert (batch.words[:, :3] > 0).all()
+    model, _ = model_of(ner.tasks, encoder)
+    found = predict(model, documents, precision="fp32")["organs"]
+    assert [len(row) for row in found] == [len(row) for row in ner.words]
+
+
+def test_a_task_with_classes_has_a_head_of_its_own(corpora: list[Corpus]) -> None:
+    tasks = join(corpora).tasks
+    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks)
+    assert [head.tasks for head in plan.heads] == [
+        ("has heart", "has lung"),
+        ("relation",),
+        ("similarity",),
+        ("organs",),
+    ]
+    assert with_own_heads(plan, tasks) == plan
+
+
+def test_tags_need_words(corpora: list[Corpus], encoder: Any) -> None:
+    ner = corpora[3]
+    tokens = tokenise(ner.texts, encoder.tokenizer, max_length=24, pad=encoder.tokenizer.pad_token_id)
+    with pytest.raises(DataError, match="documents that are given as words"):
+        TARGETS["tagging"].column(ner.tasks[0], ner.targets["organs"], tokens)
