@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold
@@ -33,12 +35,13 @@ class Report:
     Args:
         name, generated: of the corpus.
         documents: N.
+        tasks: kind -> how many.
         unlabelled: documents with none of the labels.
-        duplicates: documents whose text equals an earlier one's.
+        duplicates: documents that equal an earlier one: its text, both texts of a pair, or text and mentions.
         sizes: part -> documents, per fold.
-        counts: label -> positives in all documents.
-        per_part: label -> part -> positives, in the first fold.
-        rare: labels with fewer positives than there are folds.
+        counts: label (or class, type of entity, quarter of the values) -> documents that have it.
+        per_part: the same in each part of the first fold.
+        rare: those of `counts` with fewer documents than there are folds.
         lengths: in tokens; None where no tokenizer was at hand.
         notes: of the corpus and its folds.
     """
@@ -46,6 +49,7 @@ class Report:
     name: str
     generated: bool
     documents: int
+    tasks: Mapping[str, int]
     unlabelled: int
     duplicates: int
     sizes: tuple[Mapping[str, int], ...]
@@ -67,26 +71,28 @@ def inspect(
     """Count what is worth knowing before training.
 
     Args:
-        corpus: N documents, T labels.
+        corpus: N documents, T tasks.
         folds: as made for it; may be empty where they could not be made.
         wanted_folds: how many were asked for.
         lengths: counts tokens.
         max_length: where documents are cut, in tokens.
     """
-    targets = corpus.matrix()
-    counts = dict(zip(corpus.names, targets.sum(axis=0).tolist(), strict=True))
+    strata = corpus.strata()
+    counts = {name: int(flags.sum()) for name, flags in strata.items()}
     notes = (*corpus.notes, *(folds[0].notes if folds else ()))
     return Report(
         name=corpus.name,
         generated=corpus.generated,
         documents=len(corpus),
-        unlabelled=int((~targets.any(axis=1)).sum()),
-        duplicates=len(corpus) - len(set(corpus.texts)),
+        tasks=Counter(task.kind for task in corpus.tasks),
+        unlabelled=int((~np.any(list(strata.values()), axis=0)).sum()),
+        duplicates=len(corpus)
+        - len(set(zip(corpus.kept_together, corpus.mentions or [()] * len(corpus), strict=True))),
         sizes=tuple({part: len(fold.part(part)) for part in PARTS} for fold in folds),
         counts=counts,
-        per_part=_per_part(corpus, folds[0]) if folds else {},
+        per_part=_per_part(strata, folds[0]) if folds else {},
         rare=tuple(name for name, count in counts.items() if count < wanted_folds),
-        lengths=None if lengths is None else summarise(lengths(corpus.texts), max_length),
+        lengths=None if lengths is None else summarise(_lengths(corpus, lengths), max_length),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -105,8 +111,9 @@ def lines(report: Report) -> list[str]:
     out = [
         f"corpus      {report.name}{made_up}",
         f"documents   {report.documents:,}, {report.unlabelled:,} with none of the labels",
+        "tasks       " + ", ".join(f"{count} {kind}" for kind, count in report.tasks.items()),
         f"labels      {len(report.counts)}",
-        f"duplicates  {report.duplicates:,} documents repeat an earlier text exactly",
+        f"duplicates  {report.duplicates:,} documents repeat an earlier one exactly",
         _length_line(report.lengths),
     ]
     for index, sizes in enumerate(report.sizes):
@@ -138,6 +145,16 @@ def _table(report: Report) -> list[str]:
     return [head + ("  (fold 0)" if parts else ""), *rows]
 
 
-def _per_part(corpus: Corpus, fold: Fold) -> dict[str, dict[str, int]]:
-    targets = {part: corpus.matrix()[fold.part(part)].sum(axis=0).tolist() for part in PARTS}
-    return {name: {part: targets[part][i] for part in PARTS} for i, name in enumerate(corpus.names)}
+def _per_part(strata: Mapping[str, NDArray[np.bool_]], fold: Fold) -> dict[str, dict[str, int]]:
+    return {
+        name: {part: int(flags[fold.part(part)].sum()) for part in PARTS} for name, flags in strata.items()
+    }
+
+
+def _lengths(corpus: Corpus, lengths: Lengths) -> Sequence[int]:
+    """Tokens of each document; of a pair as it is given to the encoder."""
+    first = lengths(corpus.texts)
+    if corpus.seconds is None:
+        return first
+    # Both counts have the token before a text and the one behind it; a pair begins once.
+    return [a + b - 1 for a, b in zip(first, lengths(corpus.seconds), strict=True)]

@@ -14,6 +14,7 @@ from mtlv.data.fetch import Progress, fetch
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
+from mtlv.plan.task import Task
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Data
@@ -71,13 +72,13 @@ def read_folds(data: Data, corpus: Corpus) -> tuple[Fold, ...]:
 
 
 def list_lines() -> tuple[str, ...]:
-    """A line per corpus: name, number of labels, whether it is here, title."""
+    """A line per corpus: name, number of labels or kind of task, whether it is here, title."""
     width = max(len(name) for name in catalog.names())
     return tuple(_list_line(catalog.card(name), width) for name in catalog.names())
 
 
 def show_lines(name: str) -> tuple[str, ...]:
-    """A corpus's card: source, licence, citation, labels and their descriptions."""
+    """A corpus's card: source, licence, citation, its task or its labels, and their descriptions."""
     card = catalog.card(name)
     out = [
         f"{card.name}: {card.title}",
@@ -90,7 +91,11 @@ def show_lines(name: str) -> tuple[str, ...]:
     for item in card.downloads:
         out += [f"download    {item.url}", f"checksum    {item.sha256 or 'none published'}"]
     out += _wrapped("by hand     ", card.by_hand) if card.by_hand else []
-    out.append(f"labels      {len(card.labels) or 'as in your file'}")
+    for task in card.other_tasks:
+        out.append(f"task        {task.name} ({task.kind}, {task.main_metric})")
+        out += _wrapped("  ", f"{task.description}{_classes(task)}")
+    if not card.other_tasks:
+        out.append(f"labels      {len(card.labels) or 'as in your file'}")
     for label in card.labels:
         out += _wrapped(
             "  ", f"{label.name}{f' ({label.code})' if label.code else ''}: {label.description}", "    "
@@ -139,8 +144,13 @@ def check_corpus(
 
 
 def _list_line(card: Card, width: int) -> str:
+    kinds = ", ".join(dict.fromkeys(task.kind for task in card.other_tasks))
     labels = f"{len(card.labels)} labels" if card.labels else "your labels"
-    return f"{card.name:<{width}}  {labels:<11}  {_state(card):<12}  {card.title}"
+    return f"{card.name:<{width}}  {kinds or labels:<11}  {_state(card):<12}  {card.title}"
+
+
+def _classes(task: Task) -> str:
+    return f" Classes: {', '.join(task.classes)}." if task.classes else ""
 
 
 def _state(card: Card) -> str:

@@ -7,12 +7,12 @@ whatever the case. Of reports with equal text the first is kept, compared before
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree  # nosec B405 # without a DOCTYPE, see _from_xml
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.data.archives import documents
+from mtlv.data.markup import parsed
 from mtlv.data.rows import read_table
 from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
 from mtlv.errors import DataError
@@ -223,16 +223,7 @@ def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
     for name, data in files:
-        # A DOCTYPE is where entities that expand without end are declared; no report has one. In UTF-16 or
-        # UTF-32, which have NULs, it could not be seen.
-        if b"<!DOCTYPE" in data or b"<!ENTITY" in data or b"\0" in data or len(data) > LARGEST_REPORT:
-            raise DataError(f"`{name}` is no plain report", got="a DOCTYPE, an entity, a NUL or over 1 MB")
-        try:
-            root = ElementTree.fromstring(data)  # nosec B314 # no DOCTYPE, so no entities
-        except ElementTree.ParseError as error:
-            raise DataError(
-                f"`{name}` is broken XML", got=str(error), then="fetch the archive again"
-            ) from error
+        root = parsed(name, data, largest=LARGEST_REPORT, what="report")
         headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
         sections = {
             (part.get("Label") or "").upper(): "".join(part.itertext()).strip()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mtlv.data.parts import NAMES
 from mtlv.data.rows import Table, also, read_json, read_table
 from mtlv.data.source import PARTS, Card, Columns, Corpus, DataOptions, targets_of
 from mtlv.errors import DataError, shorten
@@ -20,18 +21,6 @@ CARD = Card(
     licence="yours",
     citation="none: the documents are yours",
 )
-
-_PART_NAMES = {
-    "train": "train",
-    "training": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "devel": "validation",
-    "test": "test",
-    "testing": "test",
-}
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:
@@ -133,7 +122,7 @@ def _ids(rows: Rows, columns: Columns) -> tuple[str, ...]:
 
 
 def _part(value: object) -> str:
-    return _PART_NAMES.get(str(value).strip().lower(), "")
+    return NAMES.get(str(value).strip().lower(), "")
 
 
 def _parts(rows: Rows, columns: Columns) -> tuple[str, ...] | None:

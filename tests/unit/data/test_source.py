@@ -70,7 +70,20 @@ def test_an_impossible_corpus_is_refused(changes, message):
 
 
 def test_catalog_is_what_the_folder_holds():
-    assert catalog.names() == ("hoc", "ohsumed", "openi", "synthetic", "table")
+    labels = ("hoc", "ohsumed", "openi", "synthetic", "table")
+    entities = (
+        "bc2gm",
+        "bc5cdr_chem",
+        "bc5cdr_disease",
+        "conll",
+        "ebmnlp",
+        "jnlpba",
+        "ncbi_disease",
+        "shareclefe",
+    )
+    pairs = ("bioasq", "biosses", "clinicalsts", "mednli", "pubmedqa")
+    relations = ("chemprot", "ddi2013", "gad", "i2b2_2010")
+    assert catalog.names() == tuple(sorted(labels + entities + pairs + relations))
 
 
 @pytest.mark.parametrize("name", catalog.names())

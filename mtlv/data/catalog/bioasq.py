@@ -1,0 +1,90 @@
+"""BioASQ, task B: questions with snippets of abstracts, answered by yes or no.
+
+Reads BLURB's `train.tsv`, `dev.tsv` and `test.tsv` (id, question, snippets, answer, separated by tabs, no
+header) or the organizers' JSON (`questions`, of which those of the type `yesno` are taken), one file or one
+for each part. A pair is the question and its snippets, joined by blanks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mtlv.data.examples import Example, answers_corpus, class_answers, tab_rows
+from mtlv.data.parts import absent, part_files, text_of
+from mtlv.data.rows import read_json
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.errors import DataError
+from mtlv.plan.task import Task
+
+CARD = Card(
+    name="bioasq",
+    title="BioASQ, questions on abstracts: yes or no (BLURB: 670 / 75 / 140)",
+    address="http://participants-area.bioasq.org/datasets/",
+    licence="the organizers' terms, on registration",
+    citation="Nentidis A, Bougiatiotis K, Krithara A, Paliouras G. Results of the seventh edition of the "
+    "BioASQ challenge. ECML PKDD 2019 Workshops, 553-568.",
+    other_tasks=(
+        Task(
+            "BioASQ",
+            kind="multiclass",
+            source="bioasq",
+            classes=("yes", "no"),
+            description="The answer that snippets of abstracts give to a question of a biomedical expert.",
+            main_metric="accuracy",
+        ),
+    ),
+    main_metric="accuracy",
+    by_hand="register at http://participants-area.bioasq.org/datasets/ for task 7b; the scripts of BLURB "
+    "(https://microsoft.github.io/BLURB/) make train.tsv, dev.tsv and test.tsv of it; put them in one folder",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All yes/no questions, with the parts that have files.
+
+    Raises:
+        DataError: a line or question that is not complete, or an answer other than yes and no.
+    """
+    assert path is not None
+    files = part_files(path, (".tsv", ".json"), CARD.by_hand)
+    examples = [example for part, file in files.items() for example in _examples(file, part)]
+    return answers_corpus(CARD, examples, class_answers, absent(files))
+
+
+def _examples(file: Path, part: str) -> Iterator[Example]:
+    if file.suffix.lower() == ".json":
+        yield from _from_json(file, part)
+        return
+    for place, (id_, question, snippets, answer) in tab_rows(file, 4):
+        yield Example(id_, question, answer.lower(), place, part, snippets)
+
+
+def _from_json(file: Path, part: str) -> Iterator[Example]:
+    try:
+        content = read_json(text_of(file))
+    except ValueError as error:
+        raise DataError(f"`{file.name}` is broken JSON", got=str(error)) from error
+    questions = content.get("questions") if isinstance(content, dict) else None
+    if not isinstance(questions, list):
+        raise DataError(f"`{file.name}` has no questions", allowed="an object with the list `questions`")
+    for number, row in enumerate(questions, start=1):
+        if isinstance(row, dict) and row.get("type") != "yesno":
+            continue
+        yield _question(row, part, f"{file.name}: question {number}")
+
+
+def _question(row: Any, part: str, place: str) -> Example:
+    held = row if isinstance(row, dict) else {}
+    given = held.get("exact_answer")
+    answer = given[0] if isinstance(given, list) and given else given  # some releases have a list of one
+    listed = held.get("snippets")
+    snippets: list[Any] = [x.get("text") if isinstance(x, dict) else None for x in listed] if listed else []
+    texts: list[Any] = [held.get("id"), held.get("body"), answer, *snippets]
+    if not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"`{place}` is not complete", allowed="`id`, `body`, `snippets` with `text`, `exact_answer`"
+        )
+    id_, body, answer, *snippets = texts
+    return Example(id_, body, answer.lower(), place, part, " ".join(snippets))

@@ -1,0 +1,115 @@
+"""ChemProt: sentences of PubMed abstracts with a chemical and a protein, and how the two interact.
+
+Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: JSON lines, the first of the two in the
+text between `<<` and `>>`, the second between `[[` and `]]`. The marks are taken out of the text. Which of
+the two is the chemical is not in the files, and there are no pairs without an interaction.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.parts import absent, from_github, part_files, text_of
+from mtlv.data.rows import read_json
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+from mtlv.plan.task import Task
+
+ROLE = "ENTITY"
+_MARKED = re.compile(r"<< (.+?) >>|\[\[ (.+?) \]\]")
+
+CARD = Card(
+    name="chemprot",
+    title="ChemProt, interactions of chemicals and proteins, 13 classes, without pairs that do not interact",
+    address="https://github.com/allenai/scibert",
+    licence="Apache-2.0, as SciBERT's repository states, which has this form",
+    citation="Krallinger M, Rabal O, Akhondi SA, et al. Overview of the BioCreative VI chemical-protein "
+    "interaction track. Proc. BioCreative VI, 141-146, 2017.",
+    other_tasks=(
+        Task(
+            "ChemProt",
+            kind="multiclass",
+            source="chemprot",
+            classes=(
+                "INHIBITOR",
+                "INDIRECT-DOWNREGULATOR",
+                "SUBSTRATE",
+                "INDIRECT-UPREGULATOR",
+                "ACTIVATOR",
+                "ANTAGONIST",
+                "PRODUCT-OF",
+                "AGONIST",
+                "DOWNREGULATOR",
+                "UPREGULATOR",
+                "SUBSTRATE_PRODUCT-OF",
+                "AGONIST-ACTIVATOR",
+                "AGONIST-INHIBITOR",
+            ),
+            description="How a chemical and a protein that are named in a sentence interact.",
+            main_metric="f1_micro",
+        ),
+    ),
+    main_metric="f1_micro",
+    downloads=from_github(
+        "allenai/scibert",
+        "8d55680cf424898df48656d69002c7366c9c6ba1/data/text_classification/chemprot",
+        {
+            "train.txt": "ab17b85c4fb869b2338d7c9617414e63f3c7225e5005920b18d9cd996f1049d8",
+            "dev.txt": "bfe8f39e5146ad4bb16b23707dade850546a305047bc666f6f6824c6a7e3df2f",
+            "test.txt": "372249c85ffea6d9a18dc5168cf45841b3d79b03412d6c620381cfc0dd3d6d49",
+        },
+    ),
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All pairs, with the corpus's own parts.
+
+    Raises:
+        DataError: a line that is no object of `text` and `label`, lacks a mark, or has an unknown class.
+    """
+    assert path is not None
+    files = part_files(path, (".txt", ".jsonl"), "run `mtlv data fetch chemprot`")
+    examples = [
+        _example(f"{file.name}:{number}", line, id_=f"{file.stem}.{number}", part=part)
+        for part, file in files.items()
+        for number, line in enumerate(text_of(file).split("\n"), start=1)
+        if line.strip()
+    ]
+    return answers_corpus(CARD, examples, class_answers, absent(files))
+
+
+def _example(place: str, line: str, *, id_: str, part: str) -> Example:
+    try:
+        row = read_json(line)
+    except ValueError as error:
+        raise DataError(f"`{place}` is broken JSON", got=str(error)) from error
+    text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
+    if not isinstance(text, str) or not isinstance(label, str):
+        raise DataError(f"`{place}` is no example", got=line, allowed="an object with `text` and `label`")
+    plain, mentions = unmarked(text, place)
+    return Example(id_, plain, label, place, part, mentions=mentions)
+
+
+def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
+    """The text without its marks, and where the two entities stand in it, `<< >>` first.
+
+    Raises:
+        DataError: a mark is missing or stands there twice.
+    """
+    pieces: list[str] = []
+    found: list[tuple[bool, Span]] = []
+    at = length = 0
+    for match in _MARKED.finditer(text):
+        inside = match[1] or match[2]
+        start = length + match.start() - at
+        pieces += [text[at : match.start()], inside]
+        at, length = match.end(), start + len(inside)
+        found.append((match[1] is None, Span(start, length, ROLE)))
+    found.sort()
+    if [second for second, _ in found] != [False, True]:
+        raise DataError(f"`{place}` has no two marked entities", got=text, allowed="one << >> and one [[ ]]")
+    return "".join([*pieces, text[at:]]), (found[0][1], found[1][1])

@@ -1,0 +1,52 @@
+"""EBM-NLP: abstracts of clinical trials by sentences, with participants, interventions and outcomes (PICO).
+
+Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: word, `NN`, `O`, tag, separated by
+blanks. There are no `B-` tags, so that spans of one type that touch are one. A file that is absent is said
+in the notes: its documents are not made from the others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mtlv.data.conll import tagged_corpus
+from mtlv.data.parts import from_github
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.plan.task import Task
+
+CARD = Card(
+    name="ebmnlp",
+    title="EBM-NLP, participants, interventions and outcomes in abstracts of clinical trials",
+    address="https://github.com/bepnye/EBM-NLP",
+    licence="not stated for the corpus; Apache-2.0 for SciBERT's repository, which has this form",
+    citation="Nye B, Li JJ, Patel R, et al. A corpus with multi-level annotations of patients, "
+    "interventions and outcomes to support language processing for medical literature. Proc. ACL 2018, "
+    "197-207.",
+    other_tasks=(
+        Task(
+            "EBM-NLP PICO",
+            kind="tagging",
+            source="ebmnlp",
+            classes=("PAR", "INT", "OUT"),
+            description="Words on the participants, interventions and outcomes of a clinical trial.",
+            main_metric="word_f1_macro",
+        ),
+    ),
+    main_metric="word_f1_macro",
+    downloads=from_github(
+        "allenai/scibert",
+        "24cd5151297514977b9bd535f84e12b38964321b/data/pico/ebmnlp",
+        {
+            "dev.txt": "1a27890b3597e2a19ebdec7a0646c694524614d64d04b7ce9e960b9ca0e576c8",
+            "test.txt": "dd1c6bc2340ce4531c05eb94e812afd73d6630bbddb5d8c8932aa328f46401bb",
+        },
+    ),
+    by_hand="train.txt has no address that was seen to work: look beside dev.txt in "
+    "https://github.com/allenai/scibert (data/pico/ebmnlp) and put it beside the others",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All sentences, with the corpus's own parts, as far as their files are here."""
+    assert path is not None
+    return tagged_corpus(CARD, path)

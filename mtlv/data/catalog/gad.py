@@ -1,0 +1,67 @@
+"""GAD: sentences that name a gene and a disease, and whether they are associated, in BLURB's form.
+
+Reads `train.tsv`, `dev.tsv` and `test.tsv`: a header, then index, sentence and 0 or 1, separated by tabs. The
+names are already `@GENE$` and `@DISEASE$`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mtlv.data.examples import Example, answers_corpus, flag_answers, tab_rows
+from mtlv.data.parts import absent, part_files
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+from mtlv.plan.task import Task
+
+ROLES = ("GENE", "DISEASE")
+
+CARD = Card(
+    name="gad",
+    title="GAD, whether a gene and a disease are associated (BLURB's form)",
+    address="https://geneticassociationdb.nih.gov",
+    licence="not stated for the data",
+    citation="Bravo A, Pinero J, Queralt-Rosinach N, et al. Extraction of relations between genes and "
+    "diseases from text and large-scale data analysis. BMC Bioinformatics 16:55, 2015.",
+    other_tasks=(
+        Task(
+            "GAD",
+            source="gad",
+            description="The sentence says that the gene is associated with the disease.",
+            main_metric="f1",
+        ),
+    ),
+    main_metric="f1",
+    by_hand="the scripts of BLURB (https://microsoft.github.io/BLURB/) make train.tsv, dev.tsv and test.tsv; "
+    "put them in one folder",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All sentences, with the corpus's own parts.
+
+    Raises:
+        DataError: another number of columns, a label that is not 0 or 1, or no single gene and disease.
+    """
+    assert path is not None
+    files = part_files(path, (".tsv",), CARD.by_hand)
+    examples = [example for part, file in files.items() for example in _examples(file, part)]
+    return answers_corpus(CARD, examples, flag_answers, absent(files))
+
+
+def _examples(file: Path, part: str) -> Iterator[Example]:
+    for place, (index, sentence, label) in tab_rows(file, 3):
+        if (index, label) == ("index", "label"):
+            continue
+        mentions = tuple(_mention(sentence, role, place) for role in ROLES)
+        yield Example(f"{file.stem}.{index}", sentence, label, place, part, mentions=mentions)
+
+
+def _mention(sentence: str, role: str, place: str) -> Span:
+    dummy = f"@{role}$"
+    start = sentence.find(dummy)
+    if sentence.count(dummy) != 1:
+        raise DataError(f"`{place}` has not just one {dummy}", got=sentence)
+    return Span(start, start + len(dummy), role)

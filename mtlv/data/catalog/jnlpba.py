@@ -1,0 +1,43 @@
+"""JNLPBA: sentences of PubMed abstracts on blood cells, with entities of five types as one, as in BLURB.
+
+Reads `train.tsv`, `devel.tsv` (or `dev.tsv`) and `test.tsv`: word, tab, bare `B`, `I` or `O`; a line
+`-DOCSTART- ID` begins an abstract.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mtlv.data.conll import tagged_corpus
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.plan.task import Task
+
+CARD = Card(
+    name="jnlpba",
+    title="JNLPBA, names of molecules and cells in PubMed abstracts, types taken as one",
+    address="https://github.com/spyysalo/jnlpba",
+    licence="GENIA licence; annotations CC BY 3.0",
+    citation="Collier N, Kim JD. Introduction to the bio-entity recognition task at JNLPBA. Proc. JNLPBA "
+    "2004, 73-78. This form: Gu Y et al. Domain-specific language model pretraining for biomedical natural "
+    "language processing. ACM Trans Comput Healthc 3(1):2, 2022.",
+    other_tasks=(
+        Task(
+            "JNLPBA entity",
+            kind="tagging",
+            source="jnlpba",
+            classes=("Entity",),
+            description="Names of proteins, DNA, RNA, cell types and cell lines in abstracts on human blood "
+            "cells.",
+            main_metric="entity_f1",
+        ),
+    ),
+    main_metric="entity_f1",
+    by_hand="the scripts of BLURB (https://microsoft.github.io/BLURB/) make train.tsv, dev.tsv and test.tsv; "
+    "put them in one folder",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All sentences, with the corpus's own parts."""
+    assert path is not None
+    return tagged_corpus(CARD, path, untyped="Entity")

@@ -1,0 +1,68 @@
+"""MedNLI: a sentence of a clinical note and a statement: does the statement follow from it? (an agreement is
+needed)
+
+Reads `mli_train_v1.jsonl`, `mli_dev_v1.jsonl` and `mli_test_v1.jsonl`. A pair is the sentence (premise) and
+the statement (hypothesis), in this order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.parts import absent, part_files
+from mtlv.data.rows import read_table
+from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.errors import DataError
+from mtlv.plan.task import Task
+
+COLUMNS = ("sentence1", "sentence2", "gold_label")
+
+CARD = Card(
+    name="mednli",
+    title="MedNLI, whether a statement follows from a clinical sentence (agreement needed)",
+    address="https://physionet.org/content/mednli/",
+    licence="PhysioNet Credentialed Health Data License",
+    citation="Romanov A, Shivade C. Lessons from natural language inference in the clinical domain. "
+    "Proc. EMNLP 2018, 1586-1596.",
+    other_tasks=(
+        Task(
+            "MedNLI",
+            kind="multiclass",
+            source="mednli",
+            classes=("entailment", "contradiction", "neutral"),
+            description="Whether a statement follows from a sentence of a clinical note, or contradicts it.",
+            main_metric="accuracy",
+        ),
+    ),
+    main_metric="accuracy",
+    by_hand="become a credentialed user of PhysioNet, sign the agreement at "
+    "https://physionet.org/content/mednli/, and put the three mli_*_v1.jsonl into one folder",
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """All pairs, with the parts that have files.
+
+    Raises:
+        DataError: a column that is missing, or an unknown class.
+    """
+    assert path is not None
+    files = part_files(path, (".jsonl",), CARD.by_hand)
+    examples = [example for part, file in files.items() for example in _examples(file, part)]
+    return answers_corpus(CARD, examples, class_answers, absent(files))
+
+
+def _examples(file: Path, part: str) -> list[Example]:
+    table = read_table(file)
+    table.need(COLUMNS, "MedNLI's release")
+    found: list[Example] = []
+    for line, row in table.rows:
+        cells: list[Any] = [row.get(name) for name in COLUMNS]
+        if not all(isinstance(cell, str) for cell in cells):
+            raise DataError(f"`{file.name}:{line}` is not complete", allowed=f"text in {', '.join(COLUMNS)}")
+        premise, hypothesis, answer = cells
+        id_ = f"{file.stem}.{row.get('pairID') or line}"
+        found.append(Example(id_, premise, answer, f"{file.name}:{line}", part, hypothesis))
+    return found

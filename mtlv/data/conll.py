@@ -1,0 +1,198 @@
+"""CoNLL files: a word and its tag a line, a blank line behind a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from mtlv.data.parts import absent, part_files, text_of
+from mtlv.data.rows import also
+from mtlv.data.source import Card, Corpus
+from mtlv.data.targets import spans_column
+from mtlv.errors import DataError, shorten
+from mtlv.plan.spans import Span
+from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
+from mtlv.plan.task import Task
+
+MOST_WORDS = 10_000  # of a sentence: more have no blank lines between them
+MOST_TYPES = 1000  # of entities: more are mostly another column
+SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
+MARKER = "-DOCSTART-"
+_TAG = re.compile(r"O|[BIELUS](?:-.+)?")
+_LETTERS = {"E": "L", "S": "U"}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence.
+
+    Args:
+        id: the file's name, the document's where it has one, and the sentence's number in the file.
+        words: W words.
+        spans: entities, in words; none overlap.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
+    """Sentences of a file, with entities as `entities_of` reads them.
+
+    The word is the first column, the tag the last; columns are separated by tabs, or by blanks in a line
+    without a tab. A line that begins with `-DOCSTART-` begins a document; its second column may name it.
+
+    Args:
+        path: UTF-8.
+        untyped: what bare tags (`B`, `I`) are of.
+
+    Raises:
+        DataError: a line without a tag, a tag of no known scheme (with `file:line`), no sentence, or a limit.
+    """
+    reader, number = _Reader(path, untyped), 0
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
+        columns = line.split("\t")
+        if len(columns) == 2 and columns[1] in reader.known and columns[0] not in ("", MARKER):
+            reader.words.append(columns[0])  # what nearly every line is
+            reader.tags.append(columns[1])
+        else:
+            reader.take(number, line.rstrip("\r"))
+    return reader.finish(number)
+
+
+def entities_of(tags: Sequence[str], untyped: str = "") -> tuple[Span, ...]:
+    """Entities of tags in BIO, IOB1, IO, BIOUL or BIOES, as conlleval finds chunks.
+
+    BIOUL has the letters of all of them (E and S are its L and U). Two entities of one type that touch
+    are one in IO, where nothing marks the border.
+    """
+    if all(tag == OUTSIDE for tag in tags):
+        return ()
+    return spans_of([_as_bioul(tag, untyped) for tag in tags], BIOUL)
+
+
+@cache
+def _as_bioul(tag: str, untyped: str) -> str:
+    mark, _, type_ = tag.partition("-")
+    type_ = type_ or untyped
+    return OUTSIDE if mark == OUTSIDE else f"{_LETTERS.get(mark, mark)}-{type_}"
+
+
+def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
+    """A corpus of one tagging task from a file, or a folder with a file for each part.
+
+    Args:
+        card: whose only task names the classes; without one they are those found.
+        path: file or folder.
+        untyped: the class of bare tags.
+
+    Raises:
+        DataError: as `part_files` and `read_conll`; a type that is no class of the task, or too many.
+    """
+    files = part_files(path, SUFFIXES, card.by_hand)
+    read = [(part, read_conll(file, untyped)) for part, file in files.items()]
+    sentences = [sentence for _, found in read for sentence in found]
+    task = _task(card, sentences)
+    missing = absent(files)
+    return Corpus(
+        name=card.name,
+        tasks=(task,),
+        ids=tuple(sentence.id for sentence in sentences),
+        texts=tuple(" ".join(sentence.words) for sentence in sentences),
+        words=tuple(sentence.words for sentence in sentences),
+        targets={task.name: spans_column([sentence.spans for sentence in sentences])},
+        parts=None if "" in files else tuple(part for part, found in read for _ in found),
+        notes=(missing,) if missing else (),
+    )
+
+
+def _task(card: Card, sentences: Sequence[Sentence]) -> Task:
+    """The card's task, or one whose classes are what the sentences hold."""
+    found = sorted({span.type for sentence in sentences for span in sentence.spans})
+    if len(found) > MOST_TYPES:
+        raise DataError("too many types of entities", got=len(found), allowed=f"up to {MOST_TYPES}")
+    known = card.other_tasks[0] if card.other_tasks else None
+    if known is None:
+        task = Task("entities", kind="tagging", source=card.name, main_metric=card.main_metric)
+        return replace(task, classes=tuple(found), description="Names and terms that are marked in the text.")
+    strange = [name for name in found if name not in known.classes]
+    if strange:
+        raise DataError(
+            f"corpus `{card.name}` has entities of an unknown type",
+            got=", ".join(strange),
+            allowed=", ".join(known.classes),
+        )
+    return known
+
+
+@dataclass
+class _Reader:
+    """What has been read of a file so far."""
+
+    path: Path
+    untyped: str
+    document: str = ""
+    documents: int = 0
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    sentences: list[Sentence] = field(default_factory=list)
+    bare: list[tuple[int, str]] = field(default_factory=list)
+    strange: list[tuple[int, str]] = field(default_factory=list)
+
+    def take(self, number: int, line: str) -> None:
+        columns = line.split("\t") if "\t" in line else [part for part in line.split(" ") if part]
+        if not line.strip(" \t"):
+            self._close(number)
+        elif columns[0] == MARKER:
+            self._close(number)
+            self._open_document(columns)
+        elif len(columns) < 2 or not columns[0]:
+            self.bare.append((number, line))
+        elif columns[-1] not in self.known and not _TAG.fullmatch(columns[-1]):
+            self.strange.append((number, columns[-1]))
+        else:
+            self.words.append(columns[0])
+            self.tags.append(columns[-1])
+            self.known.add(columns[-1])
+
+    def finish(self, last: int) -> list[Sentence]:
+        """All sentences, or every fault at once."""
+        self._close(last + 1)
+        faults = []
+        for fault, allowed, found in (
+            ("has a line without a word and its tag", "word, tab or blank, tag", self.bare),
+            ("has an unknown tag", "O, or B, I, E, L, U, S with a type (B-Disease)", self.strange),
+        ):
+            if found:
+                (line, got), rest = found[0], [number for number, _ in found[1:]]
+                place = f"`{self.path.name}:{line}`"
+                then = also("line", rest).removeprefix("; ")
+                faults.append(DataError(f"{place} {fault}", got=got, allowed=allowed, then=then))
+        if faults:
+            raise DataError.all_of(faults)
+        if not self.sentences:
+            raise DataError(f"`{self.path.name}` has no sentence", then="check `data.path`")
+        return self.sentences
+
+    def _open_document(self, columns: Sequence[str]) -> None:
+        self.documents += 1
+        named = columns[1].strip("()") if len(columns) > 1 else ""
+        self.document = f"{self.documents}" if named in ("", "O", "-X-") else shorten(named)
+
+    def _close(self, line: int) -> None:
+        if not self.words:
+            return
+        if len(self.words) > MOST_WORDS:
+            raise DataError(
+                f"`{self.path.name}` has a sentence of more than {MOST_WORDS:,} words before line {line}",
+                then="put a blank line behind each sentence",
+            )
+        number = str(len(self.sentences) + 1)
+        id_ = ".".join(part for part in (self.path.stem, self.document, number) if part)
+        self.sentences.append(Sentence(id_, tuple(self.words), entities_of(self.tags, self.untyped)))
+        self.words, self.tags = [], []

@@ -1,0 +1,124 @@
+"""Corpora of one task with one answer for each text, pair of texts or marked pair of entities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.parts import text_of
+from mtlv.data.source import Card, Corpus
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+from mtlv.plan.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One document.
+
+    Args:
+        id: unique in its corpus.
+        text: the document.
+        answer: as the file gives it.
+        place: file and line, for messages.
+        part: `train`, `validation` or `test`; empty where nothing is divided.
+        second: second text of a pair.
+        mentions: marked entities, characters of `text`, in the order of their roles.
+    """
+
+    id: str
+    text: str
+    answer: str
+    place: str
+    part: str = ""
+    second: str | None = None
+    mentions: tuple[Span, ...] | None = None
+
+
+Answers = Callable[[Sequence[Example], Task], NDArray]
+"""The targets [N] of N examples."""
+
+
+def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *notes: str) -> Corpus:
+    """The corpus of the card's only task.
+
+    Args:
+        card: names the task.
+        examples: N, all with or all without a second text and mentions.
+        answers: `class_answers`, `number_answers` or `flag_answers`.
+        notes: empty ones are left out.
+
+    Raises:
+        DataError: an answer that the task cannot have; what `Corpus` refuses.
+    """
+    task = card.other_tasks[0]
+    divided = any(example.part for example in examples)
+    paired = any(example.second is not None for example in examples)
+    marked = any(example.mentions is not None for example in examples)
+    return Corpus(
+        name=card.name,
+        tasks=(task,),
+        ids=tuple(example.id for example in examples),
+        texts=tuple(example.text for example in examples),
+        targets={task.name: answers(examples, task)},
+        parts=tuple(example.part for example in examples) if divided else None,
+        seconds=tuple(example.second or "" for example in examples) if paired else None,
+        mentions=tuple(example.mentions or () for example in examples) if marked else None,
+        notes=tuple(note for note in notes if note),
+    )
+
+
+def class_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int64]:
+    """Positions in the task's classes [N]."""
+    known = {name: number for number, name in enumerate(task.classes)}
+    _need([e for e in examples if e.answer not in known], "has an unknown class", ", ".join(known))
+    return np.array([known[example.answer] for example in examples], dtype=np.int64)
+
+
+def flag_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int8]:  # noqa: ARG001
+    """0 or 1 [N]."""
+    _need([e for e in examples if e.answer not in ("0", "1")], "has an unknown label", "0, 1")
+    return np.array([int(example.answer) for example in examples], dtype=np.int8)
+
+
+def number_answers(examples: Sequence[Example], task: Task) -> NDArray[np.float32]:  # noqa: ARG001
+    """Numbers [N]."""
+    _need([e for e in examples if not math.isfinite(_number(e.answer))], "has no score", "a number")
+    return np.array([float(example.answer) for example in examples], dtype=np.float32)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _need(wrong: Sequence[Example], fault: str, allowed: str) -> None:
+    if wrong:
+        others = f"{len(wrong) - 1} more are wrong, such as `{wrong[1].place}`" if len(wrong) > 1 else ""
+        raise DataError(f"`{wrong[0].place}` {fault}", got=wrong[0].answer, allowed=allowed, then=others)
+
+
+def tab_rows(path: Path, width: int) -> Iterator[tuple[str, list[str]]]:
+    """(`file:line`, `width` cells) of each line that is not blank; quotes are ordinary characters.
+
+    Raises:
+        DataError: a line with another number of cells.
+    """
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        cells = line.rstrip("\r").split("\t")
+        if len(cells) != width:
+            raise DataError(
+                f"`{path.name}:{number}` has another number of columns",
+                got=len(cells),
+                allowed=f"{width}, separated by tabs",
+            )
+        yield f"{path.name}:{number}", cells
