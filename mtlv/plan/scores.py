@@ -16,12 +16,13 @@ class TaskScores:
     """Raw outputs of one task.
 
     Args:
-        outputs: [N] or [N, C], before any threshold (probabilities for `binary`).
-        targets: [N].
+        outputs: before any threshold: [N] (`binary`: probabilities; `regression`), [N, C] probabilities
+            (`multiclass`), or an array of N tuples of `Span` in words (`tagging`, which has no threshold).
+        targets: [N], or likewise N tuples of `Span`.
         mask: [N], false where the task has no target.
     """
 
-    outputs: NDArray[np.floating]
+    outputs: NDArray
     targets: NDArray
     mask: NDArray[np.bool_]
 

@@ -14,6 +14,7 @@ class Task:
         kind: how it is learned and scored (`binary`, ...); see `mtlv.models.kinds`.
         source: the corpus that its documents come from.
         classes: names of the C classes; empty for a yes/no label.
+        negative: those of the classes that say "nothing here", which benchmarks leave out of F1.
         description: one or two sentences, used to embed the task.
         main_metric: the metric that the task's corpus is usually judged by.
         weight: factor on the task's loss.
@@ -23,6 +24,7 @@ class Task:
     kind: str = "binary"
     source: str = ""
     classes: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
     description: str = ""
     main_metric: str = "f1"
     weight: float = 1.0

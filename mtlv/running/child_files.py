@@ -17,7 +17,7 @@ from mtlv.running.group_artifacts import groups_json
 from mtlv.running.member_result import CURVES, ChildResult
 from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, without_secrets
-from mtlv.running.store import write_scores
+from mtlv.running.scores_file import write_scores
 from mtlv.settings import dump
 from mtlv.tracking import Metric, TableFile, Tracker
 

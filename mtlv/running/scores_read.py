@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mtlv.plan import Scores, TaskScores
-from mtlv.running.store import read_scores
+from mtlv.running.scores_file import read_scores
 
 MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
 Figures = Mapping[str, Mapping[str, float]]

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import TrackingError
-from mtlv.plan import Scores, TaskScores
+from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.disk import cannot_write, tensor_bytes
 from mtlv.running.ledger import Ledger
+from mtlv.running.scores_file import read_scores, write_scores
 from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
@@ -193,33 +194,3 @@ class Store:
             folder.chmod(0o755)
             os.replace(folder, self.units / record.key)
             flush(self.units)
-
-
-def write_scores(scores: Scores, path: Path) -> None:
-    """Scores as Parquet: an `id` column, and output, target and mask of each task."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns: dict[str, object] = {"id": list(scores.ids)}
-    for name, task in scores.tasks.items():
-        columns[f"output:{name}"] = task.outputs
-        columns[f"target:{name}"] = task.targets
-        columns[f"mask:{name}"] = task.mask
-    head = {"mtlv": json.dumps({"units": scores.units, "split": scores.split})}
-    pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
-
-
-def read_scores(path: Path) -> Scores:
-    """Scores from `write_scores`."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    head = json.loads(table.schema.metadata[b"mtlv"])
-    names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
-    tasks = {
-        name: TaskScores(
-            *(table.column(f"{part}:{name}").to_numpy() for part in ("output", "target", "mask"))
-        )
-        for name in names
-    }
-    return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)

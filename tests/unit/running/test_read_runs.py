@@ -20,7 +20,7 @@ from mtlv.compare.pairs import comparable
 from mtlv.errors import TrackingError
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.read_runs import read_runs, with_scores
-from mtlv.running.store import write_scores
+from mtlv.running.scores_file import write_scores
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
 
 TASKS: dict[str, Any] = {

@@ -13,7 +13,8 @@ from mtlv.errors import TrackingError
 from mtlv.running import Observer, run_suite
 from mtlv.running.executor import LocalExecutor
 from mtlv.running.resolve import resolve
-from mtlv.running.store import Store, read_scores, write_scores
+from mtlv.running.scores_file import read_scores, write_scores
+from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
 from mtlv.settings import Suite
 from mtlv.tracking import MemoryTracker

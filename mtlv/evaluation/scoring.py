@@ -1,0 +1,91 @@
+"""Figures of one task from its scores, whatever its kind; `mtlv.evaluation.kinds` defines each of them.
+
+A kind is one class, named in `SCORING`. Yes/no tasks of one corpus are scored together, because thresholds
+may be shared: `mtlv.evaluation.metrics.evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from mtlv.errors import PlanError, nearest
+from mtlv.evaluation.kinds import classes, entities, numbers, words
+from mtlv.plan.scores import TaskScores
+from mtlv.plan.task import Task
+
+Figures = dict[str, float]
+
+
+class Scoring(Protocol):
+    """How the scores of a kind of task become figures."""
+
+    def figures(self, task: Task, scores: TaskScores) -> Figures:
+        """All figures by name, of the documents that have a target."""
+        ...
+
+
+class ClassScoring:
+    """The class with the highest score is predicted, of equal ones the first."""
+
+    def figures(self, task: Task, scores: TaskScores) -> Figures:
+        known = np.asarray(scores.mask, bool)
+        truth, predicted = np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known].argmax(1)
+        positive = classes.positive_classes(task.classes, task.negative) if task.negative else None
+        return classes.figures(truth, predicted, classes=len(task.classes), positive=positive)
+
+
+class NumberScoring:
+    """The score is what is predicted."""
+
+    def figures(self, task: Task, scores: TaskScores) -> Figures:  # noqa: ARG002
+        known = np.asarray(scores.mask, bool)
+        return numbers.figures(np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known])
+
+
+class SpanScoring:
+    """The scores are spans; counted as whole entities, and word by word."""
+
+    def figures(self, task: Task, scores: TaskScores) -> Figures:
+        known = np.flatnonzero(scores.mask)
+        gold, predicted = [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
+        return entities.figures(gold, predicted) | words.figures(gold, predicted, task.classes)
+
+
+SCORING: Mapping[str, Scoring] = {
+    "multiclass": ClassScoring(),
+    "regression": NumberScoring(),
+    "tagging": SpanScoring(),
+}
+
+
+def task_figures(task: Task, scores: TaskScores) -> Figures:
+    """All figures of a task that needs no threshold.
+
+    Raises:
+        PlanError: the task's kind needs one, or no document has a target.
+    """
+    if task.kind not in SCORING:
+        raise PlanError(
+            f"task `{task.name}` is not scored by itself", got=task.kind, allowed=", ".join(SCORING)
+        )
+    if not np.any(scores.mask):
+        raise PlanError(f"no document has a target of task `{task.name}`", then="enlarge that part")
+    return SCORING[task.kind].figures(task, scores)
+
+
+def main_figure(task: Task, figures: Mapping[str, float]) -> float:
+    """The figure that the task's corpus is usually judged by.
+
+    Raises:
+        PlanError: there is none of that name.
+    """
+    if task.main_metric not in figures:
+        raise PlanError(
+            f"task `{task.name}` has no figure `{task.main_metric}`",
+            allowed=", ".join(figures),
+            then=nearest(task.main_metric, figures),
+        )
+    return figures[task.main_metric]

@@ -1,0 +1,74 @@
+"""Scores as a Parquet file: a row per document, and output, target and mask of each task."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.plan import Scores, TaskScores
+from mtlv.plan.spans import Span
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PARTS = ("output", "target", "mask")
+
+
+def write_scores(scores: Scores, path: Path) -> None:
+    """Write scores of tasks of any kind."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, object] = {"id": list(scores.ids)}
+    for name, task in scores.tasks.items():
+        for part, values in zip(PARTS, (task.outputs, task.targets, task.mask), strict=True):
+            columns[f"{part}:{name}"] = _column(values)
+    head = {"mtlv": json.dumps({"units": scores.units, "split": scores.split})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
+
+
+def read_scores(path: Path) -> Scores:
+    """Scores from `write_scores`."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"mtlv"])
+    names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
+    tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
+    return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)
+
+
+def _column(values: NDArray) -> object:
+    """[N] as it is; [N, C] as lists of C numbers; tuples of spans as lists of records."""
+    import pyarrow as pa
+
+    if values.dtype == object:
+        record = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
+        rows = [[Span(*span)._asdict() for span in spans] for spans in values]
+        return pa.array(rows, pa.list_(record))
+    if values.ndim == 2:
+        flat = pa.array(np.ascontiguousarray(values).ravel())
+        return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+    return values
+
+
+def _values(column: pyarrow.ChunkedArray) -> NDArray:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(column.type):
+        flat = column.combine_chunks().flatten().to_numpy()
+        return flat.reshape(-1, column.type.list_size)
+    if pa.types.is_list(column.type):
+        return _spans(column.to_pylist())
+    return column.to_numpy()
+
+
+def _spans(rows: list[list[dict[str, Any]]]) -> NDArray[np.object_]:
+    out = np.empty(len(rows), dtype=object)  # NumPy would make a matrix of rows of equal length
+    for at, row in enumerate(rows):
+        out[at] = tuple(Span(**span) for span in row)
+    return out

@@ -1,0 +1,57 @@
+"""Each kind's scores become its figures, of the documents that have a target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+
+from mtlv.data.targets import spans_column
+from mtlv.errors import PlanError
+from mtlv.evaluation.scoring import main_figure, task_figures
+from mtlv.plan import Task, TaskScores
+from mtlv.plan.spans import Span
+
+KNOWN = np.array([True, True, True, False])
+
+
+def test_classes() -> None:
+    task = Task(
+        "r", "multiclass", classes=("false", "a", "b"), negative=("false",), main_metric="f1_micro_positive"
+    )
+    outputs = np.array([[0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.9, 0.1, 0.0], [0, 0, 1]])
+    found = task_figures(task, TaskScores(outputs, np.array([1, 1, 0, 0]), KNOWN))
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert main_figure(task, found) == pytest.approx(0.5)  # one of two positives is right, two are predicted
+
+
+def test_without_a_negative_class_there_is_no_such_figure() -> None:
+    task = Task("r", "multiclass", classes=("a", "b"), main_metric="f1_micro_positive")
+    found = task_figures(task, TaskScores(np.eye(2), np.array([0, 1]), np.ones(2, bool)))
+    with pytest.raises(
+        PlanError, match=r"no figure `f1_micro_positive`; allowed: accuracy, f1_micro, f1_macro"
+    ):
+        main_figure(task, found)
+
+
+def test_numbers() -> None:
+    truth, outputs = np.array([0.0, 1.0, 3.0, 9.0]), np.array([0.1, 0.9, 2.0, -9.0])
+    found = task_figures(Task("s", "regression", main_metric="pearson"), TaskScores(outputs, truth, KNOWN))
+    assert found["pearson"] == pytest.approx(pearsonr(truth[:3], outputs[:3])[0])
+
+
+def test_spans() -> None:
+    gold = [(Span(0, 2, "X"),), (Span(1, 2, "Y"),), (), (Span(0, 9, "X"),)]
+    predicted = [(Span(0, 2, "X"),), (Span(1, 3, "Y"),), (Span(0, 1, "X"),), ()]
+    task = Task("n", "tagging", classes=("X", "Y"), main_metric="entity_f1")
+    found = task_figures(task, TaskScores(spans_column(predicted), spans_column(gold), KNOWN))
+    assert found["entity_f1"] == pytest.approx(2 * 1 / (3 + 2))
+    assert found["word_f1_Y"] == pytest.approx(2 * 1 / (2 + 1))
+
+
+def test_what_has_no_target_or_needs_a_threshold_is_refused() -> None:
+    scores = TaskScores(np.zeros(2), np.zeros(2), np.zeros(2, bool))
+    with pytest.raises(PlanError, match="no document has a target of task `s`"):
+        task_figures(Task("s", "regression"), scores)
+    with pytest.raises(PlanError, match=r"task `b` is not scored by itself .got binary"):
+        task_figures(Task("b"), scores)
