@@ -32,25 +32,26 @@ def write_table(folder: Path, name: str, *, flip: tuple[str, ...] = ()) -> Path:
 
 
 def write_suite(folder: Path, table: Path, *changes: str, store: str = "store") -> Suite:
-    """A suite on such a table with `tiny`; extra `key=value` texts go before its own."""
+    """A suite on such a table with `tiny`; extra `key=value` texts as on the command line."""
     config = folder / "config.yml"
     config.write_text("experiment: unit\n")
-    texts = [
-        "data.name=table",
-        f"data.path={table}",
-        f"data.columns={{labels: [{', '.join(WORDS)}], id: id, part: part}}",
-        "data.descriptions={heart: The heart., lung: The lungs., bone: The bones.}",
-        "encoder=tiny",
-        "grouping.k=2",
-        "training.epochs=2",
-        "training.batch_size=8",
-        "training.learning_rate=1e-3",
-        "training.device=cpu",
-        f"store.uri={folder / store}",
-        *changes,
-    ]
-    last = {text.partition("=")[0]: text for text in texts}  # of a key that is given twice the later
-    return load_suite(config, list(last.values()))
+    return load_suite(
+        config,
+        [
+            "data.name=table",
+            f"data.path={table}",
+            f"data.columns={{labels: [{', '.join(WORDS)}], id: id, part: part}}",
+            "data.descriptions={heart: The heart., lung: The lungs., bone: The bones.}",
+            "encoder=tiny",
+            "grouping.k=2",
+            "training.epochs=2",
+            "training.batch_size=8",
+            "training.learning_rate=1e-3",
+            "training.device=cpu",
+            f"store.uri={folder / store}",
+            *changes,
+        ],
+    )
 
 
 @pytest.fixture(scope="session")

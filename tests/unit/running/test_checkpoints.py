@@ -149,16 +149,6 @@ def lying(numbers: bytes) -> bytes:
     return out.getvalue()
 
 
-def packed() -> bytes:
-    """A checkpoint of a kilobyte that unpacks into 200 MB."""
-    whole, out = io.BytesIO(), io.BytesIO()
-    torch.save({"weights": torch.zeros(50_000_000)}, whole)
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():
-            target.writestr(name, source.read(name))
-    return out.getvalue()
-
-
 @pytest.mark.parametrize(
     "content",
     [
