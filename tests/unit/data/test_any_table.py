@@ -82,6 +82,28 @@ def test_bytes(data: bytes, suffix: str, columns: Columns) -> None:
     read(data, suffix, columns)
 
 
+CORPORA = [name for name in catalog.names() if not catalog.card(name).generated]
+SUFFIXES = (".tsv", ".txt", ".conll", ".json", ".jsonl", ".xml", ".csv", ".zip", ".tar.gz")
+
+
+@given(
+    st.sampled_from(CORPORA),
+    st.binary(max_size=200) | st.text(alphabet='aO\t\nB-I{}[]:"<>,0\\', max_size=80).map(str.encode),
+    st.sampled_from(SUFFIXES),
+    st.booleans(),
+)
+def test_bytes_in_the_place_of_any_corpus(name: str, data: bytes, suffix: str, whole: bool) -> None:
+    said, found = "", 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"train{suffix}"
+        path.write_bytes(data)
+        try:
+            found = len(catalog.load(name, DataOptions(path=Path(folder) if whole else path)))
+        except MtlvError as error:
+            said = str(error)
+    assert found or 0 < len(said) < 12_000
+
+
 @given(
     st.lists(names, max_size=5),
     st.lists(st.lists(cells, max_size=5), max_size=6),

@@ -351,3 +351,21 @@ def test_openi_with_two_contents_of_a_report(tmp_path, other):
 def test_openi_with_a_report_twice_keeps_one(tmp_path):
     corpus = catalog.load("openi", DataOptions(path=write_xml(tmp_path, [*REPORTS, REPORTS[0]]), labels=SOME))
     assert corpus.ids == ("CXR1", "CXR2", "CXR10")
+
+
+OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp")  # archives and folders of many files
+
+
+@pytest.mark.parametrize("name", sorted(set(catalog.names()) - {*OTHER_LAYOUTS, "synthetic"}))
+def test_no_corpus_takes_what_is_no_utf_8(tmp_path, name):
+    said = []
+    for suffix in (".tsv", ".jsonl", ".csv"):
+        path = tmp_path / f"train{suffix}"
+        path.write_bytes("a\tb\n\u00e9\tc\n".encode("latin-1"))
+        with pytest.raises(DataError) as caught:
+            catalog.load(name, DataOptions(path=path))
+        said.append(str(caught.value))
+    assert any(
+        f"`train{suffix}` has unreadable bytes at line 2, offset 4 (got 0xe9); allowed: UTF-8" in text
+        for suffix, text in zip((".tsv", ".jsonl", ".csv"), said, strict=True)
+    ), said
