@@ -23,7 +23,7 @@ from mtlv.data.columns import dense
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.running.job import Job
-from mtlv.running.train_unit import Material
+from mtlv.running.material import Material
 from mtlv.seeding import content_key
 from mtlv.training import state
 from mtlv.training.loop import train

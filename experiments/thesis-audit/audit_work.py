@@ -16,8 +16,8 @@ from audit_training import key_of, load, save, train_with
 
 from mtlv.grouping import stability
 from mtlv.plan import gather
+from mtlv.running.material import Material
 from mtlv.running.resolve import Child
-from mtlv.running.train_unit import Material
 from mtlv.running.workbench import Workbench
 from mtlv.settings import Suite
 

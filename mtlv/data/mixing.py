@@ -113,7 +113,7 @@ class Mixture:
     def training(self, *, seed: int, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, the same whenever it is asked."""
         going = [
-            _again_and_again(part, size, seed=seed_from(seed, number), epoch=epoch)
+            _again_and_again(part, size, seed=seed_from(seed, number) if number else seed, epoch=epoch)
             for number, (part, size) in enumerate(zip(self.parts, self.sizes, strict=True))
         ]
         for source in self._order(seed=seed, epoch=epoch):
@@ -127,5 +127,5 @@ class Mixture:
 def _again_and_again(part: Documents, size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
     lap = 0
     while True:
-        yield from part.training(size, seed=seed_from(seed, lap), epoch=epoch)
+        yield from part.training(size, seed=seed_from(seed, lap) if lap else seed, epoch=epoch)
         lap += 1

@@ -43,6 +43,10 @@ class Targets(Protocol):
         """The targets as batches take them."""
         ...
 
+    def read(self, task: Task, outputs: NDArray) -> NDArray:
+        """A model's outputs as scores (`mtlv.plan.TaskScores`) hold them."""
+        ...
+
     def plain(self, values: NDArray) -> object:
         """The targets as plain values, for a digest."""
         ...
@@ -63,6 +67,9 @@ class BinaryTargets:
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
         return Dense(values.astype(np.int8))
 
+    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
+        return outputs
+
     def plain(self, values: NDArray) -> object:
         return values.tolist()
 
@@ -81,6 +88,9 @@ class ClassTargets:
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
         return Dense(values.astype(np.int64))
+
+    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
+        return outputs
 
     def plain(self, values: NDArray) -> object:
         return values.tolist()
@@ -103,6 +113,9 @@ class NumberTargets:
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
         return Dense(values.astype(np.float32))
+
+    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
+        return outputs
 
     def plain(self, values: NDArray) -> object:
         return values.tolist()
@@ -143,6 +156,11 @@ class SpanTargets:
         rows = [tags.encode(spans, n) for spans, n in zip(values, np.diff(places.offsets), strict=True)]
         flat = np.where(places.flat < 0, IGNORED, np.concatenate(rows))
         return Ragged(flat, places.offsets, IGNORED)
+
+    def read(self, task: Task, outputs: NDArray) -> NDArray:
+        """Spans of tag ids, read as conlleval reads them."""
+        tags = Tags(self.scheme, task.classes)
+        return spans_column([tags.decode(row) for row in outputs])
 
     def plain(self, values: NDArray) -> object:
         return [[tuple(span) for span in spans] for spans in values]

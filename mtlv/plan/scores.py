@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,16 @@ class Scores:
     split: str
     ids: tuple[str, ...]
     tasks: dict[str, TaskScores]
+
+    @property
+    def outputs(self) -> dict[str, NDArray]:
+        """By task name."""
+        return {name: task.outputs for name, task in self.tasks.items()}
+
+    def with_outputs(self, outputs: Mapping[str, NDArray]) -> Scores:
+        """Other outputs for the same documents."""
+        tasks = {name: replace(task, outputs=outputs[name]) for name, task in self.tasks.items()}
+        return replace(self, tasks=tasks)
 
     def matrix(self, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
         """Outputs and targets of tasks with one output each, both [N, T], in the order of `names`."""

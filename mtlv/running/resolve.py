@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, Plan, Unit
+from mtlv.plan import ARCHITECTURES, Plan, Unit, with_own_heads
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
@@ -150,7 +150,7 @@ def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskG
     groups = resolve_groups(bench, settings, fold) if architecture.grouped else None
     names = [task.name for task in tasks]
     plan = architecture.build(names, groups.groups if groups else (), head_layers(settings))
-    return plan.check(tasks), groups
+    return with_own_heads(plan, tasks).check(tasks), groups
 
 
 def _what_shapes_weights(settings: Settings) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,33 @@ def read_scores(path: Path) -> Scores:
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
     return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)
+
+
+def write_curve(curve: Sequence[Mapping[str, NDArray]], path: Path) -> None:
+    """Write outputs by task, epoch by epoch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        f"{epoch}:{name}": _column(values)
+        for epoch, outputs in enumerate(curve)
+        for name, values in outputs.items()
+    }
+    pq.write_table(pa.table(columns), path)
+
+
+def read_curve(path: Path) -> tuple[dict[str, NDArray], ...]:
+    """Outputs from `write_curve`."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    found: list[dict[str, NDArray]] = []
+    for column in table.column_names:
+        epoch, _, name = column.partition(":")
+        if int(epoch) == len(found):
+            found.append({})
+        found[int(epoch)][name] = _values(table.column(column))
+    return tuple(found)
 
 
 def _column(values: NDArray) -> object:

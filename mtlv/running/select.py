@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.metrics import Decisions, average_precision, f1_macro
+from mtlv.evaluation.scoring import SCORING, main_figure, task_figures
+from mtlv.plan import Scores, Task
 
 
 def macro_average_precision(outputs: NDArray, targets: NDArray) -> float:
@@ -33,6 +35,19 @@ RULES: dict[str, Callable[[NDArray, NDArray], float]] = {
 """(probabilities [N, T], targets [N, T]) -> value, higher is better; F1 is taken at 0.5."""
 
 
-def better(new: NDArray, old: NDArray, targets: NDArray, rule: str) -> bool:
-    """Whether outputs `new` beat `old`, both [N, T]; a tie keeps the earlier epoch."""
-    return RULES[rule](new, targets) > RULES[rule](old, targets)
+def value(scores: Scores, tasks: Sequence[Task], rule: str) -> float:
+    """How good validation scores are, higher is better: the mean over the tasks (T).
+
+    Yes/no tasks by `rule`, others by the figure that their corpus is judged by.
+    """
+    alone = [task for task in tasks if task.kind in SCORING]
+    values = [main_figure(task, task_figures(task, scores.tasks[task.name])) for task in alone]
+    together: dict[str, list[str]] = {}  # tasks of one source have the same documents
+    for task in tasks:
+        if task.kind not in SCORING:
+            together.setdefault(task.source, []).append(task.name)
+    for names in together.values():
+        known = scores.tasks[names[0]].mask
+        outputs, targets = scores.matrix(names)
+        values += [RULES[rule](outputs[known].astype(np.float32), targets[known])] * len(names)
+    return float(np.mean(values))

@@ -7,11 +7,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import TrackingError
@@ -20,13 +19,13 @@ from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.disk import cannot_write, tensor_bytes
 from mtlv.running.ledger import Ledger
-from mtlv.running.scores_file import read_scores, write_scores
+from mtlv.running.scores_file import read_curve, read_scores, write_curve, write_scores
 from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
 
-WEIGHTS = "model.safetensors"
+WEIGHTS, CURVE = "model.safetensors", "curve.parquet"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class UnitRecord:
         chosen_epoch: the epoch whose weights were kept and tested.
         validation: scores of the validation part by the kept weights.
         test: scores of the test part by the kept weights.
-        curve: validation outputs [epochs, n, T] in the order of the unit's tasks.
+        curve: validation outputs by task, epoch by epoch.
         train_seconds: of training alone.
         total_seconds: with validation and test.
         parameters: weights trained.
@@ -70,7 +69,7 @@ class UnitRecord:
     device: str
     validation: Scores = field(repr=False)
     test: Scores = field(repr=False)
-    curve: NDArray[np.float32] = field(repr=False)
+    curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
 
     @property
     def documents(self) -> int:
@@ -78,11 +77,7 @@ class UnitRecord:
 
     def validation_at(self, epoch: int) -> Scores:
         """Scores of the validation part after `epoch`."""
-        tasks = {
-            name: replace(task, outputs=self.curve[epoch][:, column])
-            for column, (name, task) in enumerate(self.validation.tasks.items())
-        }
-        return replace(self.validation, tasks=tasks)
+        return self.validation.with_outputs(self.curve[epoch])
 
 
 class Store:
@@ -111,7 +106,8 @@ class Store:
             ) from error
 
     def has(self, key: str) -> bool:
-        return (self.units / key / "unit.json").is_file()
+        """Whether it is finished; one of an earlier release, whose curve is of another format, is not."""
+        return all((self.units / key / name).is_file() for name in ("unit.json", CURVE))
 
     def checkpoints(self, key: str) -> Checkpoints:
         """Of a unit that is not finished."""
@@ -147,7 +143,7 @@ class Store:
                 epochs=epochs,
                 validation=read_scores(folder / "validation.parquet"),
                 test=read_scores(folder / "test.parquet"),
-                curve=np.load(folder / "curve.npy", allow_pickle=False),
+                curve=read_curve(folder / CURVE),
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TrackingError(
@@ -168,7 +164,7 @@ class Store:
         try:
             self._write(record, weights, folder)
         except (OSError, SafetensorError) as error:
-            size = tensor_bytes([weights or {}, record.curve]) + 100_000
+            size = tensor_bytes([weights or {}, *record.curve]) + 100_000
             raise cannot_write("a finished unit", size, self.units, error) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)  # gone already where all went well
@@ -180,7 +176,7 @@ class Store:
             save_file(dict(weights), folder / WEIGHTS)
         write_scores(record.validation, folder / "validation.parquet")
         write_scores(record.test, folder / "test.parquet")
-        np.save(folder / "curve.npy", record.curve, allow_pickle=False)
+        write_curve(record.curve, folder / CURVE)
         plain = {
             name: value
             for name, value in vars(record).items()
@@ -192,5 +188,6 @@ class Store:
             flush(path)
         if not self.has(record.key):  # else another process was faster; its unit is the same
             folder.chmod(0o755)
+            shutil.rmtree(self.units / record.key, ignore_errors=True)  # of an earlier release
             os.replace(folder, self.units / record.key)
             flush(self.units)

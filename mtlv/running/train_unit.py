@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mtlv.errors import TrainingError
-from mtlv.plan import ModelSpec, Task
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
+from mtlv.running.material import Material
 from mtlv.running.saver import Saver
 from mtlv.running.store import UnitRecord
-from mtlv.running.watch import Listeners, Watch, scores_of
+from mtlv.running.watch import Listeners, Watch
 
 if TYPE_CHECKING:
     import torch
 
+    from mtlv.data.mixing import Mixture
     from mtlv.data.source import Corpus
-    from mtlv.data.tokens import Tokens
-    from mtlv.models.encoder import Encoder
     from mtlv.training.state import Trained
-
-
-@dataclass(frozen=True)
-class Material:
-    """What units of a suite share: read once, never changed."""
-
-    corpus: Corpus
-    tokens: Tokens
-    encoder: Encoder
 
 
 def train_unit(
@@ -54,11 +39,9 @@ def train_unit(
 
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import resolve_device
-    from mtlv.training.predict import predict
 
     unit = job.unit
     device = resolve_device(job.settings.training.device)
-    documents = _documents(material, unit.model)
     if device.type == "cpu":
         keep_freed_memory()
     else:
@@ -66,13 +49,14 @@ def train_unit(
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
         model = _build(job, material).to(device)
-        training = documents(job.fold.train)
-        trained, objective = _optimisation(job, model, len(training))
-        watch = Watch(job, model, documents(job.fold.validation), material.corpus, listeners)
+        training = _training(job, material)
+        trained, objective = _optimisation(job, model, material, training)
+        watch = Watch(job, model, material, listeners)
         saver = Saver(job, trained, watch, checkpoints)
         _train(job, training, objective, saver, material.corpus)
     chosen = watch.restore()
-    outputs = predict(model, documents(job.fold.test), precision=str(unit.train["precision"]))
+    test = material.parts(unit.model.tasks, job.fold.test)
+    outputs = material.outputs(model, test, precision=str(unit.train["precision"]))
     record = UnitRecord(
         key=unit.key,
         epochs=tuple(watch.records),
@@ -82,9 +66,9 @@ def train_unit(
         parameters=sum(p.numel() for p in model.parameters()),
         peak_memory_mb=_peak_memory_mb(device),
         device=_device_name(device),
-        validation=scores_of(job, material.corpus, "validation", watch.outputs(chosen)),
-        test=scores_of(job, material.corpus, "test", outputs),
-        curve=np.stack(watch.curve),
+        validation=watch.scores(chosen),
+        test=material.scores(unit.key, "test", job.fold.test, test, outputs),
+        curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
     return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
 
@@ -99,11 +83,11 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
     try:
         train(
             saver.trained,
-            lambda epoch: training.training(settings.batch_size, seed=order_seed, epoch=epoch),
+            lambda epoch: training.training(seed=order_seed, epoch=epoch),
             objective=objective,
             epochs=settings.epochs,
             precision=str(job.unit.train["precision"]),
-            accumulation=settings.accumulation,
+            accumulation=settings.accumulation * training.per_step,
             clip_norm=settings.clip_norm,
             hooks=[saver.watch, saver],
             progress=saver.go_on(),
@@ -116,7 +100,8 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
-        step, ids = error.batch // settings.accumulation, (corpus.ids[i] for i in error.index)
+        step = error.batch // (settings.accumulation * training.per_step)
+        ids = (corpus.ids[i] for i in error.index)
         where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",
@@ -132,12 +117,12 @@ def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
     watch.listeners.observer.note(text)
 
 
-def _documents(material: Material, model: ModelSpec) -> Callable[[NDArray[np.int64]], Any]:
-    from mtlv.data.batches import Documents
-    from mtlv.data.columns import dense
+def _training(job: Job, material: Material) -> Mixture:
+    """The batches that a unit learns from."""
+    from mtlv.data.mixing import InProportion, Mixture
 
-    targets = dense({task: material.corpus.targets[task] for task in model.tasks})
-    return lambda index: Documents(material.tokens, targets, index)
+    parts = material.parts(job.unit.model.tasks, job.fold.train)
+    return Mixture(parts, (job.settings.training.batch_size,) * len(parts), InProportion())
 
 
 def _build(job: Job, material: Material) -> Any:
@@ -146,29 +131,24 @@ def _build(job: Job, material: Material) -> Any:
     return MultiTaskModel(
         copy.deepcopy(material.encoder.module),
         job.unit.model.heads,
-        tasks=_tasks(material.corpus),
+        tasks=material.tasks,
         features=job.settings.encoder.features,
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
     )
 
 
-def _tasks(corpus: Corpus) -> dict[str, Task]:
-    return {task.name: task for task in corpus.tasks}
-
-
-def _optimisation(job: Job, model: Any, documents: int) -> tuple[Trained, Any]:
+def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -> tuple[Trained, Any]:
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
     from mtlv.training.state import Trained
 
     settings = job.settings.training
-    batches = -(-documents // settings.batch_size)
-    steps = -(-batches // settings.accumulation) * settings.epochs
+    steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     objective = Objective(
         job.unit.model.heads,
-        tasks={task: Task(task) for task in job.unit.model.tasks},
+        tasks=material.tasks,
         combine=settings.head_loss,
         head_weights=settings.head_weights,
     )

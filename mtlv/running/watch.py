@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.plan import Scores, TaskScores
+from mtlv.data.targets import spans_column
+from mtlv.plan import Scores
+from mtlv.plan.spans import Span
 from mtlv.running.job import Job
+from mtlv.running.material import Material, Outputs
 from mtlv.running.observer import Observer
-from mtlv.running.select import better, macro_average_precision
+from mtlv.running.select import value
 from mtlv.running.store import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
 
 if TYPE_CHECKING:
     import torch
-
-    from mtlv.data.source import Corpus
 
 
 @dataclass(frozen=True)
@@ -38,82 +39,95 @@ class Listeners:
 
 
 class Watch(Hook):
-    """Hears of each epoch of a unit."""
+    """Hears of each epoch of a unit.
 
-    def __init__(self, job: Job, model: Any, validation: Any, corpus: Corpus, listeners: Listeners) -> None:
-        self.job, self.model, self.validation, self.corpus = job, model, validation, corpus
-        self.listeners = listeners
+    Args:
+        job: the unit.
+        model: in training.
+        material: that it reads.
+        listeners: who hear of it.
+    """
+
+    def __init__(self, job: Job, model: Any, material: Material, listeners: Listeners) -> None:
+        self.job, self.model, self.material, self.listeners = job, model, material, listeners
         self.records: list[EpochRecord] = []
-        self.curve: list[NDArray[np.float32]] = []
-        self.best: tuple[int, dict[str, torch.Tensor]] | None = None
-        targets = [np.asarray(corpus.targets[task])[validation.index] for task in job.unit.model.tasks]
-        self._targets = np.stack(targets, axis=1)  # [n, T]
+        self.curve: list[Outputs] = []
+        self.best: tuple[int, float, dict[str, torch.Tensor]] | None = None
+        self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
+        self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
 
     def on_batch(self, documents: int) -> None:
         self.listeners.observer.batch(documents)
 
     def on_epoch(self, losses: EpochLosses) -> None:
-        from mtlv.training.predict import predict
-
-        outputs = predict(self.model, self.validation, precision=str(self.job.unit.train["precision"]))
-        self.curve.append(np.stack([outputs[task] for task in self.job.unit.model.tasks], axis=1))
+        precision = str(self.job.unit.train["precision"])
+        self.curve.append(self.material.outputs(self.model, self._validation, precision=precision))
         when = self.listeners.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)
-        self._keep_best()
-        scores = scores_of(self.job, self.corpus, "validation", self.outputs(losses.epoch))
+        scores = self.scores(losses.epoch)
+        self._keep_best(scores)
         self.listeners.on_epoch(record, scores)
         self.listeners.observer.epoch(
             self.job.name,
             losses.epoch + 1,
             self.job.settings.training.epochs,
             losses.loss,
-            {"AP": macro_average_precision(self.curve[-1], self._targets)},
+            {"AP": value(scores, self._tasks, "average_precision")},
             losses.documents / losses.seconds,
         )
 
-    def _keep_best(self) -> None:
-        settings, now = self.job.settings.training, len(self.curve) - 1
+    def _keep_best(self, scores: Scores) -> None:
+        settings = self.job.settings.training
         if settings.select != "best":
             return
-        if self.best is None or better(
-            self.curve[now], self.curve[self.best[0]], self._targets, settings.select_by
-        ):
-            self.best = (now, {name: t.detach().clone() for name, t in self.model.state_dict().items()})
+        now = value(scores, self._tasks, settings.select_by)
+        if self.best is None or now > self.best[1]:  # a tie keeps the earlier epoch
+            weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+            self.best = (len(self.curve) - 1, now, weights)
 
     def take(self) -> dict[str, Any]:
         """What came of the epochs so far, as tensors and plain values."""
-        import torch
-
         return {
             "records": [asdict(record) for record in self.records],
-            "curve": [torch.from_numpy(outputs) for outputs in self.curve],
+            "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
             "best": self.best,
         }
 
     def put_back(self, state: Mapping[str, Any]) -> None:
         """Go on from what `take` gave."""
         self.records = [EpochRecord(**record) for record in state["records"]]
-        self.curve = [outputs.numpy() for outputs in state["curve"]]
+        self.curve = [
+            {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
+        ]
         self.best = state["best"]
 
     def restore(self) -> int:
         """Put the chosen epoch's weights back and return its number."""
         if self.best is None:
             return len(self.records) - 1
-        epoch, weights = self.best
+        epoch, _, weights = self.best
         self.model.load_state_dict(weights)
         return epoch
 
-    def outputs(self, epoch: int) -> dict[str, NDArray[np.float32]]:
-        """Validation scores of `epoch` by task."""
-        return {task: self.curve[epoch][:, i] for i, task in enumerate(self.job.unit.model.tasks)}
+    def scores(self, epoch: int) -> Scores:
+        """Of the validation part after `epoch`."""
+        rows = self.job.fold.validation
+        return self.material.scores(
+            self.job.unit.key, "validation", rows, self._validation, self.curve[epoch]
+        )
 
 
-def scores_of(job: Job, corpus: Corpus, split: str, outputs: dict[str, NDArray[np.float32]]) -> Scores:
-    index = getattr(job.fold, split)
-    tasks = {
-        name: TaskScores(values, np.asarray(corpus.targets[name])[index], np.ones(len(index), bool))
-        for name, values in outputs.items()
-    }
-    return Scores((job.unit.key,), split, tuple(corpus.ids[i] for i in index), tasks)
+def _plain(values: NDArray) -> Any:
+    """As a checkpoint may hold it: a tensor, or lists of spans as lists."""
+    import torch
+
+    if values.dtype != object:
+        return torch.from_numpy(values)
+    return [[list(span) for span in spans] for spans in values]
+
+
+def _array(values: Any) -> NDArray:
+    if not isinstance(values, list):
+        return np.asarray(values.numpy())
+    return spans_column([[Span(*span) for span in spans] for spans in values])

@@ -9,8 +9,8 @@ from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.errors import DataError, MtlvError
 from mtlv.running.corpora import options_of, read_folds
+from mtlv.running.material import Material
 from mtlv.running.store import Store
-from mtlv.running.train_unit import Material
 from mtlv.seeding import content_key
 from mtlv.settings.schema import Data
 
@@ -78,7 +78,7 @@ class Workbench:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
         key = ("tokens", encoder.digest, corpus.digest, data.max_length)
-        return self.once(key, lambda: _tokens(encoder, corpus, data.max_length))
+        return self.once(key, lambda: tokens_of(encoder, corpus, data.max_length))
 
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
@@ -86,13 +86,21 @@ class Workbench:
         return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
 
 
-def _tokens(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
+def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
+    """Token ids of a corpus, of each source by itself where it is joined of several."""
+    from mtlv.data.joined import join_tokens
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import check_length
 
     check_length(encoder, max_length)
+    if corpus.members:
+        return join_tokens([tokens_of(encoder, member, max_length) for member in corpus.members])
     tokens = tokenise(
-        corpus.texts, encoder.tokenizer, max_length=max_length, pad=encoder.tokenizer.pad_token_id
+        corpus.words or corpus.texts,
+        encoder.tokenizer,
+        max_length=max_length,
+        pad=encoder.tokenizer.pad_token_id,
+        seconds=corpus.seconds,
     )
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")

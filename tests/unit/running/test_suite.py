@@ -157,11 +157,12 @@ def test_best_keeps_the_best_epoch_on_validation(table: Callable, suite: Callabl
     result = run_suite(suite(table("t"), *changes), Observer(), MemoryTracker())
     (record,) = result.members[0].outcomes[0].records
     targets = np.stack([task.targets for task in record.validation.tasks.values()], axis=1)
-    p = np.clip(record.curve.astype(float), 1e-7, 1 - 1e-7)
+    curve = np.stack([np.stack(list(outputs.values()), axis=1) for outputs in record.curve])
+    p = np.clip(curve.astype(float), 1e-7, 1 - 1e-7)
     losses = -(targets * np.log(p) + (1 - targets) * np.log(1 - p)).mean((1, 2))
     assert record.chosen_epoch == int(losses.argmin())
     kept = np.stack([task.outputs for task in record.validation.tasks.values()], axis=1)
-    assert np.array_equal(kept, record.curve[record.chosen_epoch])
+    assert np.array_equal(kept, curve[record.chosen_epoch])
 
 
 def test_an_interrupted_run_is_marked_killed(table: Callable, suite: Callable) -> None:

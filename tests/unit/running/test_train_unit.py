@@ -15,11 +15,12 @@ from mtlv.errors import TrainingError
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.running.checkpoints import ENDING, Checkpoints
 from mtlv.running.job import Job
+from mtlv.running.material import Material
 from mtlv.running.observer import Observer
 from mtlv.running.resolve import resolve
 from mtlv.running.saver import Saver
 from mtlv.running.store import EpochRecord, UnitRecord
-from mtlv.running.train_unit import Material, train_unit
+from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
 from mtlv.running.workbench import Workbench
 from mtlv.training.state import Progress
@@ -99,7 +100,9 @@ def assert_same(one: Result, other: Result) -> None:
     (record, weights), (expected, expected_weights) = one, other
     assert timeless(record.epochs) == timeless(expected.epochs)
     assert record.chosen_epoch == expected.chosen_epoch
-    np.testing.assert_array_equal(record.curve, expected.curve)
+    for outputs, others in zip(record.curve, expected.curve, strict=True):
+        assert outputs.keys() == others.keys()
+        assert all(np.array_equal(outputs[name], others[name]) for name in others)
     for part in ("validation", "test"):
         for name, task in getattr(expected, part).tasks.items():
             np.testing.assert_array_equal(getattr(record, part).tasks[name].outputs, task.outputs)

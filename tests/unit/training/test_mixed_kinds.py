@@ -14,13 +14,12 @@ from mtlv.data.batches import Documents
 from mtlv.data.joined import begins, join, join_tokens
 from mtlv.data.mixing import ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
 from mtlv.data.source import Corpus
-from mtlv.data.targets import TARGETS, spans_column
+from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, HeadSpec, Task, with_own_heads
-from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Tags
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
@@ -29,54 +28,10 @@ from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
 from mtlv.training.state import Trained
 
-WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
-
-
-def _texts(rng: np.random.Generator, count: int) -> list[list[str]]:
-    return [[str(word) for word in rng.choice(WORDS, rng.integers(4, 9))] for _ in range(count)]
-
-
-def yes_no(rng: np.random.Generator) -> Corpus:
-    rows = _texts(rng, 40)
-    tasks = tuple(Task(f"has {word}", source="notes") for word in ("heart", "lung"))
-    targets = {f"has {w}": np.array([w in row for row in rows], np.int8) for w in ("heart", "lung")}
-    return Corpus("notes", tasks, _ids(rows), _joined(rows), targets)
-
-
-def relations(rng: np.random.Generator) -> Corpus:
-    rows, classes = _texts(rng, 30), ("none", "one", "both")
-    task = Task("relation", "multiclass", "pairs", classes)
-    values = np.array([("heart" in row) + ("lung" in row) for row in rows], np.int64)
-    return Corpus("pairs", (task,), _ids(rows), _joined(rows), {"relation": values})
-
-
-def similar(rng: np.random.Generator) -> Corpus:
-    rows, others = _texts(rng, 24), _texts(rng, 24)
-    scores = [("heart" in a) + 0.5 * ("lung" in b) for a, b in zip(rows, others, strict=True)]
-    task = Task("similarity", "regression", "sts")
-    values = {"similarity": np.array(scores, np.float32)}
-    return Corpus("sts", (task,), _ids(rows), _joined(rows), values, seconds=_joined(others))
-
-
-def organs(rng: np.random.Generator) -> Corpus:
-    rows = _texts(rng, 36)
-    spans = [[Span(at, at + 1, "Organ") for at, w in enumerate(row) if w in WORDS[1:5]] for row in rows]
-    task, words = Task("organs", "tagging", "ner", ("Organ",)), tuple(map(tuple, rows))
-    return Corpus("ner", (task,), _ids(rows), _joined(rows), {"organs": spans_column(spans)}, words=words)
-
-
-def _ids(rows: list[list[str]]) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(len(rows)))
-
-
-def _joined(rows: list[list[str]]) -> tuple[str, ...]:
-    return tuple(" ".join(row) for row in rows)
-
 
 @pytest.fixture(scope="module")
-def corpora() -> list[Corpus]:
-    rng = np.random.default_rng(0)
-    return [make(rng) for make in (yes_no, relations, similar, organs)]
+def corpora(one_corpus_per_kind: list[Corpus]) -> list[Corpus]:
+    return one_corpus_per_kind
 
 
 @pytest.fixture(scope="module")

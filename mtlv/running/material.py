@@ -1,0 +1,106 @@
+"""What units of a suite share, and what each model makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.joined import begins
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
+from mtlv.plan import Scores, Task, TaskScores
+
+if TYPE_CHECKING:
+    from mtlv.data.batches import Documents
+    from mtlv.data.columns import Column
+    from mtlv.data.tokens import Tokens
+    from mtlv.models.encoder import Encoder
+
+Outputs = Mapping[str, NDArray]
+"""Of each task of a model, for the documents of its own source in one part of a split."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """Corpus, tokens and encoder: read once, never changed.
+
+    Args:
+        corpus: N documents, of one source or joined of several.
+        tokens: of the N documents.
+        encoder: as it was published.
+    """
+
+    corpus: Corpus
+    tokens: Tokens
+    encoder: Encoder
+    _columns: dict[str, Column] = field(default_factory=dict, repr=False)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """By name."""
+        return {task.name: task for task in self.corpus.tasks}
+
+    def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[Documents, ...]:
+        """Documents of these rows with targets of these tasks, for each source that has some of them."""
+        from mtlv.data.batches import Documents
+
+        sources = self.corpus.members or (self.corpus,)
+        found = []
+        for source, start in zip(sources, begins(sources), strict=False):
+            own = [task.name for task in source.tasks if task.name in names]
+            if own:
+                here = rows[(rows >= start) & (rows < start + len(source))]
+                found.append(Documents(self.tokens, {name: self._column(name) for name in own}, here))
+        return tuple(found)
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            task = self.tasks[name]
+            self._columns[name] = TARGETS[task.kind].column(task, self.corpus.targets[name], self.tokens)
+        return self._columns[name]
+
+    def outputs(self, model: Any, parts: Sequence[Documents], *, precision: str) -> Outputs:
+        """What a model says of documents, as scores of each task's kind."""
+        from mtlv.training.predict import predict
+
+        found: dict[str, NDArray] = {}
+        for part in parts:
+            for name, values in predict(model, part, precision=precision).items():
+                task = self.tasks[name]
+                found[name] = TARGETS[task.kind].read(task, values)
+        return found
+
+    def scores(
+        self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[Documents], outputs: Outputs
+    ) -> Scores:
+        """Outputs as scores of all of `rows`; documents of other sources have no target.
+
+        Args:
+            unit: key of the unit.
+            split: `validation` or `test`.
+            rows: of the split's part.
+            parts: of `rows`, for which there are outputs.
+            outputs: by task.
+        """
+        tasks = {
+            name: self._spread(name, np.isin(rows, part.index), rows, outputs[name])
+            for part in parts
+            for name in part.targets
+        }
+        return Scores((unit,), split, tuple(self.corpus.ids[row] for row in rows), tasks)
+
+    def _spread(
+        self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray
+    ) -> TaskScores:
+        targets = np.asarray(self.corpus.targets[name])[rows]
+        if mask.all():
+            return TaskScores(own, targets, mask)
+        outputs = TARGETS[self.tasks[name].kind].none(len(rows))
+        if own.dtype != object:
+            outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
+        outputs[mask] = own
+        return TaskScores(outputs, targets, mask)

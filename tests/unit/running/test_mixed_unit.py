@@ -1,0 +1,155 @@
+"""A unit with tasks of all kinds, of four sources: trained, interrupted, kept and read again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.data.joined import join, join_folds
+from mtlv.data.source import Corpus
+from mtlv.data.splits import make_folds
+from mtlv.models.encoder import load_encoder
+from mtlv.plan import ARCHITECTURES, Unit, with_own_heads
+from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.job import Job
+from mtlv.running.material import Material
+from mtlv.running.observer import Observer
+from mtlv.running.resolve import STAGE
+from mtlv.running.saver import Saver
+from mtlv.running.store import Store, UnitRecord
+from mtlv.running.train_unit import train_unit
+from mtlv.running.watch import Listeners
+from mtlv.running.workbench import tokens_of
+from mtlv.training.state import Progress
+
+Trained = tuple[UnitRecord, dict]
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+@pytest.fixture(scope="module")
+def job_and_material(
+    one_corpus_per_kind: list[Corpus], writers: tuple, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Job, Material]:
+    write_table, write_suite = writers
+    folder = tmp_path_factory.mktemp("mixed")
+    settings = write_suite(
+        folder, write_table(folder, "t"), "training.select=best", "store.checkpoint_steps=1"
+    )
+    settings = settings.members[0].settings
+    corpus = join(one_corpus_per_kind)
+    (fold,) = join_folds(one_corpus_per_kind, [make_folds(each) for each in one_corpus_per_kind])
+    encoder = load_encoder("tiny", texts=corpus.texts)
+    plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
+    unit = Unit(STAGE, plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
+    material = Material(corpus, tokens_of(encoder, corpus, 24), encoder)
+    return Job(unit, settings, fold, "mixed"), material
+
+
+@pytest.fixture(scope="module")
+def trained(job_and_material: tuple[Job, Material], tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return train(job_and_material, tmp_path_factory.mktemp("undisturbed"))
+
+
+def train(both: tuple[Job, Material], folder: Path) -> Trained:
+    listeners = Listeners(Observer(), lambda *_: None, lambda epoch: epoch)
+    return train_unit(*both, listeners, Checkpoints(folder))
+
+
+def same(one: UnitRecord, other: UnitRecord) -> bool:
+    """But for times."""
+    epochs = [[replace(epoch, seconds=0.0) for epoch in record.epochs] for record in (one, other)]
+    parts = [(one.validation, other.validation), (one.test, other.test)]
+    outputs = [*zip(one.curve, other.curve, strict=True), *((a.outputs, b.outputs) for a, b in parts)]
+    return epochs[0] == epochs[1] and all(
+        a.keys() == b.keys() and all(a[name].tolist() == b[name].tolist() for name in a) for a, b in outputs
+    )
+
+
+def test_scores_are_of_all_documents_and_targets_of_the_own(
+    job_and_material: tuple[Job, Material], trained: Trained
+) -> None:
+    (job, material), (record, _) = job_and_material, trained
+    assert record.test.ids == tuple(material.corpus.ids[row] for row in job.fold.test)
+    counts = {name: int(task.mask.sum()) for name, task in record.test.tasks.items()}
+    assert sum({material.tasks[name].source: n for name, n in counts.items()}.values()) == len(job.fold.test)
+    assert all(len(task.outputs) == len(job.fold.test) for task in record.test.tasks.values())
+    assert record.test.tasks["relation"].outputs.shape[1] == 3
+    assert all(isinstance(spans, tuple) for spans in record.test.tasks["organs"].outputs)
+    assert set(record.epochs[0].heads) == {head.name for head in job.unit.model.heads}
+
+
+def test_it_goes_on_after_an_interruption_bit_for_bit(
+    job_and_material: tuple[Job, Material],
+    trained: Trained,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = Saver.on_step
+
+    def on_step(self: Saver, progress: Progress) -> None:
+        real(self, progress)
+        if progress.step == 13:
+            self.checkpoints.wait()
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Saver, "on_step", on_step)
+        with pytest.raises(Killed):
+            train(job_and_material, tmp_path)
+    record, weights = train(job_and_material, tmp_path)
+    assert same(record, trained[0])
+    assert all(np.array_equal(weights[name], trained[1][name]) for name in weights)
+
+
+def test_the_store_gives_it_back(trained: Trained, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(trained[0], None)
+    assert same(store.load(trained[0].key), trained[0])
+    assert store.load(trained[0].key).validation_at(1).ids == trained[0].validation.ids
+
+
+def test_a_unit_of_an_earlier_release_is_trained_again(trained: Trained, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(trained[0], None)
+    (tmp_path / "units" / trained[0].key / "curve.parquet").rename(
+        tmp_path / "units" / trained[0].key / "curve.npy"
+    )
+    assert not store.has(trained[0].key)
+    store.save(trained[0], None)
+    assert store.has(trained[0].key)
+    assert not (tmp_path / "units" / trained[0].key / "curve.npy").exists()
+
+
+def test_documents_of_one_text_are_in_one_part_whatever_their_source(
+    one_corpus_per_kind: list[Corpus],
+) -> None:
+    first = one_corpus_per_kind[0]
+    twin = replace(first.tasks[0], name="again", source="twin")
+    again = replace(first, name="twin", tasks=(twin,), targets={"again": first.targets["has heart"]})
+    folds = [make_folds(first, seed=1), make_folds(again, seed=2)]
+    (fold,) = join_folds([first, again], folds)
+    texts = join([first, again]).texts
+    test, validation, training = (
+        {texts[row] for row in fold.part(name)} for name in ("test", "validation", "train")
+    )
+    assert not test & training
+    assert not test & validation
+    assert not validation & training
+    assert any("text is in another source's part" in note for note in fold.notes)
+
+
+def test_the_bench_makes_tokens_of_pairs_and_words(one_corpus_per_kind: list[Corpus]) -> None:
+    corpus = join(one_corpus_per_kind)
+    encoder = load_encoder("tiny", texts=corpus.texts)
+    tokens = tokens_of(encoder, corpus, 24)
+    assert len(tokens) == len(corpus)
+    assert tokens.segments is not None
+    assert tokens.words is not None
+    apart = [tokens_of(encoder, each, 24) for each in one_corpus_per_kind]
+    assert tokens.lengths.tolist() == [length for each in apart for length in each.lengths.tolist()]
