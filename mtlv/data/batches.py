@@ -29,6 +29,8 @@ class Batch:
         segments: [B, L] which text of a pair a token belongs to; None without pairs.
         words: [B, W] place of each word's first token, or `CUT_OFF`, `NO_WORD`; None where documents are not
             given as words.
+        mentions: [B, M, 2] first token of each marked entity and the one behind its last, or `CUT_OFF`,
+            `NO_WORD`; None where none is marked.
     """
 
     index: NDArray[np.int64]
@@ -37,6 +39,7 @@ class Batch:
     targets: dict[str, torch.Tensor]
     segments: torch.Tensor | None = None
     words: torch.Tensor | None = None
+    mentions: torch.Tensor | None = None
 
     @property
     def size(self) -> int:
@@ -66,6 +69,7 @@ class Batch:
             {name: change(target) for name, target in self.targets.items()},
             None if self.segments is None else change(self.segments),
             None if self.words is None else change(self.words),
+            None if self.mentions is None else change(self.mentions),
         )
 
 
@@ -105,6 +109,7 @@ class Documents:
         ids, mask = self.tokens.padded(index)
         segments = self.tokens.padded_segments(index)
         words = None if self.tokens.words is None else self.tokens.words.batch(index)
+        mentions = self.tokens.padded_mentions(index)
         return Batch(
             index,
             torch.from_numpy(ids),
@@ -112,4 +117,5 @@ class Documents:
             {name: column.batch(index) for name, column in self.targets.items()},
             None if segments is None else torch.from_numpy(segments),
             words if words is not None and words.shape[1] else None,  # a source of several may have no words
+            None if mentions is None else torch.from_numpy(mentions),
         )

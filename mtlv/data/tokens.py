@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import Ragged
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
 
 CUT_OFF, NO_WORD = -1, -2
-"""In place of a word's first token: it stands behind the maximum length; there is no such word."""
+"""In place of a word's first token: it stands behind the maximum length; there is no such word.
+
+The same for a mention's tokens.
+"""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Tokens:
         segments: [sum of lengths] 1 where a token belongs to the second text of a pair; None without pairs.
         words: place of each word's first token in its document, or `CUT_OFF`; None where documents are not
             given as words.
+        mentions: for each mention of a document its first token and the one behind its last, or `CUT_OFF`
+            twice; None where no entities are marked.
     """
 
     ids: NDArray[np.int32]
@@ -35,9 +42,25 @@ class Tokens:
     truncated: int
     segments: NDArray[np.int8] | None = None
     words: Ragged | None = None
+    mentions: Ragged | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def mentions_cut(self) -> int:
+        """How many mentions stand behind the maximum length; those that do in part are not counted."""
+        return 0 if self.mentions is None else int((self.mentions.flat == CUT_OFF).sum()) // 2
+
+    def padded_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """First token of each mention of some documents and the one behind its last [B, M, 2].
+
+        `NO_WORD` twice where a document has fewer than M; None where no entities are marked.
+        """
+        if self.mentions is None:
+            return None
+        pairs = self.mentions.padded(index)
+        return pairs.reshape(len(index), pairs.shape[1] // 2, 2)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -72,6 +95,7 @@ def tokenise(
     max_length: int,
     pad: int,
     seconds: Sequence[str] | None = None,
+    mentions: Sequence[Sequence[Span]] | None = None,
 ) -> Tokens:
     """Tokenise every document once, special tokens included, cut at `max_length` tokens.
 
@@ -81,8 +105,14 @@ def tokenise(
         max_length: in tokens; of a pair the longer text is cut first.
         pad: the id that fills short documents.
         seconds: second texts of N pairs.
+        mentions: marked entities of N documents, as spans of characters of `texts`.
+
+    Raises:
+        DataError: entities are marked in documents that are given as words.
     """
     by_word = bool(texts) and not isinstance(texts[0], str)
+    if by_word and mentions is not None:
+        raise DataError("entities are marked in texts, and these documents are given as words")
     given = [list(texts)] if seconds is None else [list(texts), list(seconds)]
     encoded = tokenizer(
         *given,
@@ -92,6 +122,7 @@ def tokenise(
         return_attention_mask=False,
         return_token_type_ids=seconds is not None,
         return_overflowing_tokens=False,
+        return_offsets_mapping=mentions is not None,
     )
     lengths = np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
     return Tokens(
@@ -101,6 +132,7 @@ def tokenise(
         int((lengths >= max_length).sum()),
         None if seconds is None else _flat(encoded["token_type_ids"], np.int8),
         _first_tokens(encoded, texts) if by_word else None,
+        None if mentions is None else _mention_tokens(encoded, mentions),
     )
 
 
@@ -118,3 +150,21 @@ def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> Ragged:
                 places[word] = place
         rows.append(places)
     return Ragged.of(rows, fill=NO_WORD)
+
+
+def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> Ragged:
+    """First token of each mention and the one behind its last; `CUT_OFF` twice where it has none.
+
+    A token belongs to a mention where they share a character. What is left of a mention that is cut off in
+    its middle is its place.
+    """
+    found = []
+    for number, mentions in enumerate(rows):
+        first_text = np.array([part == 0 for part in encoded.sequence_ids(number)])  # no special token
+        begins, ends = np.array(encoded["offset_mapping"][number]).T
+        places: list[int] = []
+        for span in mentions:
+            (held,) = np.nonzero(first_text & (begins < span.end) & (ends > span.start) & (begins < ends))
+            places += [int(held[0]), int(held[-1]) + 1] if len(held) else [CUT_OFF, CUT_OFF]
+        found.append(places)
+    return Ragged.of(found, fill=NO_WORD)

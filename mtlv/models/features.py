@@ -1,13 +1,44 @@
-"""One vector per document, from an encoder's last layer."""
+"""What a head reads, made of an encoder's last layer: vectors of documents, of words, of marked entities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
+from torch.nn import functional
 
 from mtlv.errors import EncoderError, PlanError
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things stand in B documents.
+
+    Args:
+        mask: [B, L], true where a token stands.
+        words: [B, W] place of each word's first token, negative where there is none; None without words.
+        mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative where
+            there is none; None where none is marked.
+    """
+
+    mask: torch.Tensor
+    words: torch.Tensor | None = None
+    mentions: torch.Tensor | None = None
+
+
+class Reader(Protocol):
+    """Vectors for a head."""
+
+    def width(self, hidden: int) -> int:
+        """Size of a vector, of an encoder of width `hidden`."""
+        ...
+
+    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+        """[B, width], or [B, W, width] of words, from the encoder's output."""
+        ...
+
 
 Featurizer = Callable[[Any, torch.Tensor], torch.Tensor]
 """(output of the encoder, attention mask [B, L]) -> [B, H]."""
@@ -37,11 +68,109 @@ def word_vectors(output: Any, words: torch.Tensor | None) -> torch.Tensor:
     """
     if words is None:
         raise PlanError("tags need documents that are given as words")
-    places = words.clamp(min=0).unsqueeze(-1)  # [B, W, 1]
-    return output.last_hidden_state.gather(1, places.expand(-1, -1, output.last_hidden_state.shape[-1]))
+    return _gathered(output.last_hidden_state, words)
+
+
+def _gathered(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Vectors [B, P, H] at `places` [B, P]; the document's first at negative ones."""
+    at = places.clamp(min=0).unsqueeze(-1)  # [B, P, 1]
+    return hidden.gather(1, at.expand(-1, -1, hidden.shape[-1]))
 
 
 FEATURES: dict[str, Featurizer] = {"cls": cls_vector, "pooler": pooler_vector, "mean": mean_vector}
+
+
+@dataclass(frozen=True)
+class DocumentReader:
+    """One vector for each document [B, H].
+
+    Args:
+        vector: one of `FEATURES`.
+    """
+
+    vector: Featurizer
+
+    def width(self, hidden: int) -> int:
+        return hidden
+
+    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+        return self.vector(output, places.mask)
+
+
+@dataclass(frozen=True)
+class WordReader:
+    """One vector for each word [B, W, H]."""
+
+    def width(self, hidden: int) -> int:
+        return hidden
+
+    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+        return word_vectors(output, places.words)
+
+
+MentionVectors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""(last layer [B, L, H], mentions' first tokens and those behind their last [B, M, 2]) -> [B, M, H]."""
+
+
+def largest_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
+    """The largest value among a mention's tokens, in each dimension [B, M, H]."""
+    at = torch.arange(hidden.shape[1], device=hidden.device)  # [L]
+    inside = (at >= mentions[..., :1]) & (at < mentions[..., 1:])  # [B, M, L]
+    # One mention at a time: [B, M, L, H] would be M times the last layer.
+    kept = (hidden.masked_fill(~held.unsqueeze(-1), -torch.inf) for held in inside.unbind(1))
+    return torch.stack([vectors.amax(1) for vectors in kept], 1)
+
+
+def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
+    """The vector of a mention's first token, which is its marker where the text has markers [B, M, H]."""
+    return _gathered(hidden, mentions[..., 0])
+
+
+@dataclass(frozen=True)
+class MentionReader:
+    """A vector for each of M mentions, one behind the other [B, M * H].
+
+    A mention that was cut off, or that a document lacks, has the document's first vector.
+
+    Args:
+        vectors: of the mentions.
+        mentions: M, the most that a document has.
+
+    Raises:
+        PlanError: no entity is marked, or more than M are.
+    """
+
+    vectors: MentionVectors
+    mentions: int
+
+    def width(self, hidden: int) -> int:
+        return self.mentions * hidden
+
+    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+        hidden: torch.Tensor = output.last_hidden_state
+        given = self._given(places)
+        given = functional.pad(given, (0, 0, 0, self.mentions - given.shape[1]), value=-1)
+        first = torch.arange(2, device=given.device)  # the document's first token, where a mention has none
+        return self.vectors(hidden, torch.where(given < 0, first, given)).flatten(1)
+
+    def _given(self, places: Places) -> torch.Tensor:
+        if places.mentions is None:
+            raise PlanError("a relation's features need documents with marked entities", allowed="`cls`")
+        if places.mentions.shape[1] > self.mentions:
+            raise PlanError(
+                "a document has more marked entities than its head can read",
+                got=places.mentions.shape[1],
+                allowed=f"up to {self.mentions}",
+            )
+        return places.mentions
+
+
+RELATION_FEATURES: dict[str, Callable[[int], Reader]] = {
+    "cls": lambda mentions: DocumentReader(cls_vector),  # noqa: ARG005
+    "mention": lambda mentions: MentionReader(largest_of_mention, mentions),
+    "start": lambda mentions: MentionReader(start_of_mention, mentions),
+}
+"""What the head of a relation among so many mentions reads."""
 
 
 def prepare_pooler(encoder: Any, features: str) -> None:

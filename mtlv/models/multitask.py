@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import nn
 
-from mtlv.models.features import FEATURES, prepare_pooler, word_vectors
+from mtlv.errors import PlanError
+from mtlv.models.features import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
+from mtlv.models.heads import Shape
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
-INIT_STD = 0.02  # BERT's
-
-
-class Head(nn.Module):
-    """Dropout and a linear layer; each further layer puts a hidden one of the encoder's width before.
-
-    Args:
-        width: H, the encoder's width.
-        outputs: columns of the last layer.
-        layers: at least 1.
-        dropout: probability of dropping a feature before each layer.
-    """
-
-    def __init__(self, width: int, outputs: int, *, layers: int, dropout: float) -> None:
-        super().__init__()
-        hidden: list[nn.Module] = []
-        for _ in range(layers - 1):
-            hidden += [nn.Dropout(dropout), nn.Linear(width, width), nn.GELU()]
-        self.layers = nn.Sequential(*hidden, nn.Dropout(dropout), nn.Linear(width, outputs))
-
-    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """[B, H] -> [B, outputs], or [B, W, H] -> [B, W, outputs]."""
-        return self.layers(vectors)
-
-    def reset(self, generator: torch.Generator) -> None:
-        """Draw new weights: the last layer from N(0, 0.02), as BERT does; biases 0.
-
-        Hidden layers follow Glorot and Bengio (2010): from N(0, 0.02) they would pass on two fifths of the
-        signal and of the gradient at H = 384, and learn late.
-        """
-        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
-        for layer in linear:
-            nn.init.xavier_normal_(layer.weight, generator=generator)
-            nn.init.zeros_(layer.bias)
-        nn.init.normal_(linear[-1].weight, std=INIT_STD, generator=generator)
+WORDS = WordReader()
+NO_RELATIONS: Mapping[str, Reader] = MappingProxyType({})
 
 
 class MultiTaskModel(nn.Module):
@@ -60,6 +30,11 @@ class MultiTaskModel(nn.Module):
         features: `cls`, `pooler` or `mean`.
         seed: draws the heads' first weights, the same whatever else the model holds.
         dropout: for encoder and heads; None keeps the encoder's own.
+        kinds: the kinds of task by name.
+        relations: task name -> what its head reads in place of the document's vector.
+
+    Raises:
+        PlanError: the tasks of a head do not read the same.
     """
 
     def __init__(
@@ -71,23 +46,30 @@ class MultiTaskModel(nn.Module):
         features: str,
         seed: int,
         dropout: float | None = None,
+        kinds: Mapping[str, Kind] = KINDS,
+        relations: Mapping[str, Reader] = NO_RELATIONS,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
         self.encoder = encoder
-        self.features = FEATURES[features]
         self.specs = {head.name: head for head in heads}
-        self.kinds: dict[str, Kind] = {h.name: KINDS[tasks[h.tasks[0]].kind] for h in heads}
+        self.kinds: dict[str, Kind] = {}
+        self.readers: dict[str, Reader] = {}
+        document = DocumentReader(FEATURES[features])
         if dropout is not None:
             set_dropout(encoder, dropout)
         rate = dropout if dropout is not None else float(getattr(encoder.config, "hidden_dropout_prob", 0.1))
         # A ModuleDict, so that every head is in the state and in the optimizer.
         self.heads = nn.ModuleDict()
         for head in heads:
-            outputs = self.kinds[head.name].outputs([tasks[name] for name in head.tasks])
-            module = Head(encoder.config.hidden_size, outputs, layers=head.layers, dropout=rate)
+            kind = kinds[tasks[head.tasks[0]].kind]
+            reader = _reader(head, WORDS if kind.by_word else document, relations)
+            width = encoder.config.hidden_size
+            outputs = kind.outputs([tasks[name] for name in head.tasks])
+            module = kind.head(Shape(width, outputs, head.layers, rate, reader.width(width)))
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
             self.heads[_module_name(head.name)] = module
+            self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
 
     def forward(
         self,
@@ -95,6 +77,7 @@ class MultiTaskModel(nn.Module):
         attention_mask: torch.Tensor,
         segments: torch.Tensor | None = None,
         words: torch.Tensor | None = None,
+        mentions: torch.Tensor | None = None,
         heads: Collection[str] | None = None,
     ) -> dict[str, torch.Tensor]:
         """Logits of each head: [B, outputs], or [B, W, outputs] where each word has some.
@@ -103,17 +86,30 @@ class MultiTaskModel(nn.Module):
             input_ids, attention_mask: [B, L].
             segments: [B, L] which text of a pair a token belongs to; None for single texts.
             words: [B, W] place of each word's first token, -1 for none; for heads that read words.
+            mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative for
+                none; for heads that read mentions.
             heads: names of the wanted ones; None is all.
         """
         given = {} if segments is None else {"token_type_ids": segments}
         output = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **given)
         wanted = [name for name in self.specs if heads is None or name in heads]
-        vectors: dict[bool, torch.Tensor] = {}  # of documents [B, H], of words [B, W, H]
-        for by_word in {self.kinds[name].by_word for name in wanted}:
-            vectors[by_word] = (
-                word_vectors(output, words) if by_word else self.features(output, attention_mask)
-            )
-        return {name: self.heads[_module_name(name)](vectors[self.kinds[name].by_word]) for name in wanted}
+        places = Places(attention_mask, words, mentions)
+        there = None if words is None else words >= 0
+        # What several heads read is made once.
+        vectors = {
+            reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
+        }
+        return {name: self.heads[_module_name(name)](vectors[self.readers[name]], there) for name in wanted}
+
+
+def _reader(head: HeadSpec, usual: Reader, relations: Mapping[str, Reader]) -> Reader:
+    found = {relations.get(task, usual) for task in head.tasks}
+    if len(found) > 1:
+        raise PlanError(
+            f"tasks of one head read different features: {', '.join(head.tasks)}",
+            then="give relations heads of their own, or all the same features",
+        )
+    return found.pop()
 
 
 def _module_name(head: str) -> str:

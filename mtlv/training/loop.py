@@ -125,7 +125,12 @@ class _Step:
         heads_here = [head.name for head in self.objective.heads if head.tasks[0] in piece.targets]
         with autocast(device, self.precision):
             logits = model(
-                piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=heads_here
+                piece.input_ids,
+                piece.attention_mask,
+                piece.segments,
+                piece.words,
+                piece.mentions,
+                heads=heads_here,
             )
         loss, heads = self.objective(model, logits, piece.targets)
         (loss * weight / of).backward()

@@ -38,7 +38,8 @@ def predict(
 def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, list[NDArray]]:
     """Of each task, a score or an array of scores for each of the batch's documents."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
-    logits = model(batch.input_ids, batch.attention_mask, batch.segments, batch.words, heads=here)
+    places = batch.words, batch.mentions
+    logits = model(batch.input_ids, batch.attention_mask, batch.segments, *places, heads=here)
     out = {}
     for name in here:
         kind = model.kinds[name]

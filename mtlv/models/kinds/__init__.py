@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 
+from mtlv.models.heads import Head, Shape
 from mtlv.models.kinds.binary import Binary
 from mtlv.models.kinds.multiclass import Multiclass
 from mtlv.models.kinds.regression import Regression
@@ -24,10 +25,19 @@ class Kind(Protocol):
         by_word: whether a head reads a vector for each word [B, W, H], and not one for each document [B, H].
     """
 
-    by_word: bool
+    @property
+    def by_word(self) -> bool: ...
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         """How many columns a head for these tasks has."""
+        ...
+
+    def head(self, shape: Shape) -> Head:
+        """The module that learns."""
+        ...
+
+    def bound(self, head: Head) -> Kind:
+        """The kind as one head has it: its losses and scores may need the head's weights."""
         ...
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
+from mtlv.models.kinds.documents import OfDocuments
 from mtlv.plan import Task
 
 
-class Binary:
+class Binary(OfDocuments):
     """One logit per task, binary cross-entropy; the score is the probability of yes."""
-
-    by_word = False
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(tasks)

@@ -8,13 +8,12 @@ import torch
 from torch.nn import functional
 
 from mtlv.models.kinds.alone import the_only
+from mtlv.models.kinds.documents import OfDocuments
 from mtlv.plan import Task
 
 
-class Multiclass:
+class Multiclass(OfDocuments):
     """A logit per class, cross-entropy; the scores are the classes' probabilities [B, C]."""
-
-    by_word = False
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(the_only(tasks).classes)

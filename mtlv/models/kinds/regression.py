@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
+from mtlv.models.kinds.documents import OfDocuments
 from mtlv.plan import Task
 
 
-class Regression:
+class Regression(OfDocuments):
     """One output per task, squared error; the score is the output."""
-
-    by_word = False
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(tasks)

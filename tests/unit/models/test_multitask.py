@@ -10,7 +10,8 @@ from transformers import BertConfig, BertModel
 
 from mtlv.errors import EncoderError
 from mtlv.models.features import cls_vector, mean_vector, prepare_pooler
-from mtlv.models.multitask import Head, MultiTaskModel, set_dropout
+from mtlv.models.heads import Head, Shape
+from mtlv.models.multitask import MultiTaskModel, set_dropout
 from mtlv.plan import ARCHITECTURES, Task
 from mtlv.training.objective import COMBINE, Objective
 from mtlv.training.optim import adamw
@@ -175,7 +176,7 @@ def test_dropout_is_set_everywhere(bert: BertModel) -> None:
 
 
 def test_head_weights_are_drawn_as_bert_draws_its_last_layer_and_glorot_the_hidden_ones() -> None:
-    head = Head(400, 300, layers=2, dropout=0.0)
+    head = Head(Shape(400, 300, layers=2, dropout=0.0))
     head.reset(torch.Generator().manual_seed(0))
     hidden, last = (layer for layer in head.layers if isinstance(layer, torch.nn.Linear))
     assert last.weight.std().item() == pytest.approx(0.02, rel=0.02)

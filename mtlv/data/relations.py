@@ -1,0 +1,151 @@
+"""What a relation is asked of: how the marked entities of a text are shown to the encoder.
+
+Mentions may touch, overlap, stand within one another or be equal; each `RelationInput` says what it makes of
+that. Their order is kept: it is the order of their roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+
+Mentions = Sequence[Span]
+Shown = tuple[str, tuple[Span, ...]]
+"""A text, and the spans of its mentions in the order in which they were given."""
+
+
+@dataclass(frozen=True)
+class RelationInput:
+    """One way to show mentions.
+
+    Args:
+        show: (text, M mentions as spans of its characters) -> the text that the encoder reads, and the
+            mentions' places in it.
+        tokens_of: mentions of a document -> what `show` writes for them; no tokenizer may split it.
+
+    Raises:
+        DataError: on a mention that is empty, leaves its text, or cannot be shown this way.
+    """
+
+    show: Callable[[str, Mentions], Shown]
+    tokens_of: Callable[[Mentions], Iterable[str]]
+
+    def __call__(self, text: str, mentions: Mentions) -> Shown:
+        for span in mentions:
+            if not 0 <= span.start < span.end <= len(text):
+                raise DataError(
+                    f"a marked entity does not lie in its text of {len(text)} characters",
+                    got=f"{span.start} to {span.end}",
+                )
+        return self.show(text, mentions)
+
+    def tokens(self, rows: Iterable[Mentions]) -> tuple[str, ...]:
+        """What a vocabulary needs for the mentions of N documents, each once, sorted."""
+        return tuple(sorted({token for mentions in rows for token in self.tokens_of(mentions)}))
+
+
+def show_all(
+    how: RelationInput, texts: Sequence[str], rows: Sequence[Mentions]
+) -> tuple[list[str], list[tuple[Span, ...]]]:
+    """N texts as the encoder reads them, and the places of their mentions.
+
+    Splits and duplicates are to be found before: two documents may be the same text with other mentions.
+
+    Raises:
+        DataError: see `RelationInput`.
+    """
+    shown = [how(text, mentions) for text, mentions in zip(texts, rows, strict=True)]
+    return [text for text, _ in shown], [spans for _, spans in shown]
+
+
+def _original(text: str, mentions: Mentions) -> Shown:
+    """The text as it is; where the mentions stand is known to features of mentions alone."""
+    return text, tuple(mentions)
+
+
+def _dummy(text: str, mentions: Mentions) -> Shown:
+    """Each mention's text replaced by its token; a mention's place is that of its token.
+
+    Mentions that overlap are replaced together, by all their tokens with blanks between, the first to begin
+    first and of several the longest: nothing of any mention's text is left.
+    """
+    pieces: list[str] = []
+    length, at = 0, 0  # characters written and read
+    places: dict[int, Span] = {}
+    for group in _overlapping(mentions):
+        pieces.append(text[at : mentions[group[0]].start])
+        length += len(pieces[-1])
+        at = max(mentions[number].end for number in group)
+        for number in group:
+            if number != group[0]:
+                pieces.append(" ")
+                length += 1
+            token = _role_token(mentions[number])
+            places[number] = Span(length, length + len(token), mentions[number].type)
+            pieces.append(token)
+            length += len(token)
+    return "".join([*pieces, text[at:]]), tuple(places[number] for number in range(len(mentions)))
+
+
+def _overlapping(mentions: Mentions) -> Iterator[list[int]]:
+    """Numbers of mentions that overlap, directly or by others; groups and numbers in the text's order."""
+    group: list[int] = []
+    end = 0
+    for number in sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n)):
+        if group and mentions[number].start >= end:
+            yield group
+            group = []
+        group.append(number)
+        end = max(end, mentions[number].end) if len(group) > 1 else mentions[number].end
+    if group:
+        yield group
+
+
+def _role_token(mention: Span) -> str:
+    if not mention.type:
+        raise DataError("a marked entity has no type, by which `dummy` names it", then="take `markers`")
+    return f"@{mention.type}$"
+
+
+def _markers(text: str, mentions: Mentions) -> Shown:
+    """A marker before and one behind each mention; a mention's place is from marker to marker, both included.
+
+    Whatever else stands between is part of it: other markers too, where mentions overlap. Of markers at one
+    place, those that end a mention come first; of two mentions that begin together, the longer is opened
+    first, and of two that end together, the one opened last is closed first.
+    """
+    order = sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n))
+    opened = {number: rank for rank, number in enumerate(order)}
+    marks = [(span.end, 0, -opened[n], n) for n, span in enumerate(mentions)]
+    marks += [(span.start, 1, opened[n], n) for n, span in enumerate(mentions)]
+    pieces: list[str] = []
+    length, at = 0, 0  # characters written and read
+    starts, ends = [0] * len(mentions), [0] * len(mentions)
+    for place, opens, _, number in sorted(marks):
+        first, last = _marker_pair(number)
+        pieces += [text[at:place], f"{first} " if opens else f" {last}"]
+        length += place - at
+        if opens:
+            starts[number] = length
+        length += len(pieces[-1])
+        if not opens:
+            ends[number] = length
+        at = place
+    spans = (Span(s, e, m.type) for s, e, m in zip(starts, ends, mentions, strict=True))
+    return "".join([*pieces, text[at:]]), tuple(spans)
+
+
+def _marker_pair(number: int) -> tuple[str, str]:
+    return f"[E{number + 1}]", f"[/E{number + 1}]"
+
+
+INPUTS: dict[str, RelationInput] = {
+    "dummy": RelationInput(_dummy, lambda mentions: map(_role_token, mentions)),
+    "markers": RelationInput(
+        _markers, lambda mentions: (mark for n in range(len(mentions)) for mark in _marker_pair(n))
+    ),
+    "original": RelationInput(_original, lambda mentions: ()),  # noqa: ARG005
+}

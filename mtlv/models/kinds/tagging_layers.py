@@ -1,0 +1,146 @@
+"""What stands between the words' vectors and their tags: nothing, a recurrent layer, or a random field.
+
+A new one is one more subclass of `TagHead`, named in `LAYERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from mtlv.errors import PlanError
+from mtlv.models.heads import Head, Shape
+
+IGNORED = -100  # the target of what is no word, or was cut off: PyTorch's own default
+
+
+class TagHead(Head):
+    """A linear layer, cross-entropy and the best tag of each word by itself."""
+
+    def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        """Mean loss of a word, from what `forward` gave and tags [B, W]; 0 where no word is learned."""
+        flat, tags = raw.float().flatten(0, 1), wanted.flatten()
+        summed = functional.cross_entropy(flat, tags, ignore_index=IGNORED, reduction="sum")
+        return summed / (tags != IGNORED).sum().clamp(min=1)
+
+    def tags(self, raw: torch.Tensor) -> torch.Tensor:
+        """Tag ids [B, W]; where no word stands, any."""
+        return raw.argmax(-1)
+
+
+class RecurrentHead(TagHead):
+    """A bidirectional LSTM over the words of a document before the linear layer.
+
+    Each direction has half of the encoder's width. A word that was cut off is not read, and 0 stands for it.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        half = max(shape.width // 2, 1)
+        super().__init__(replace(shape, inputs=2 * half))
+        self.recurrent = nn.LSTM(shape.inputs or shape.width, half, bidirectional=True, batch_first=True)
+
+    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+        """[B, W, inputs] -> [B, W, outputs]."""
+        there = _known(vectors, there)
+        order, lengths = _present_first(there), there.sum(1)
+        # What is packed has a length: of no words at all, one is read, and then not used.
+        packed = pack_padded_sequence(
+            _taken(vectors, order), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        read, _ = pad_packed_sequence(
+            self.recurrent(packed)[0], batch_first=True, total_length=vectors.shape[1]
+        )
+        back = _taken(read, order.argsort(1))
+        return super().forward(back.masked_fill(~there.unsqueeze(-1), 0.0))
+
+    def reset(self, generator: torch.Generator) -> None:
+        """As every head; the LSTM's weights from PyTorch's own range, 1 / sqrt(its width) either way."""
+        super().reset(generator)
+        bound = self.recurrent.hidden_size**-0.5
+        for weights in self.recurrent.parameters():
+            nn.init.uniform_(weights, -bound, bound, generator=generator)
+
+
+class FieldHead(TagHead):
+    """A linear-chain conditional random field (Lafferty and others, 2001) behind the linear layer.
+
+    The loss is minus the log-likelihood of all tags of a document, the tags are those of the best sequence.
+    Words that are not learned, or were cut off, are left out of the chain, and those around them are
+    neighbours. The mean is over words, as of the other layers, not over documents.
+
+    Raises:
+        PlanError: the package is not installed.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.field = _field(shape.outputs)
+
+    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+        """[B, W, inputs] -> [B, W, outputs + 1]: scores of each tag, and last 1 where a word stands."""
+        scores = super().forward(vectors)
+        return torch.cat([scores, _known(vectors, there).unsqueeze(-1).to(scores.dtype)], -1)
+
+    def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        """Minus the log-likelihood of a word."""
+        learned = wanted != IGNORED
+        rows = learned.any(1)  # the library takes no empty sequence
+        if not rows.any():
+            return raw.sum() * 0.0
+        order, learned = _present_first(learned)[rows], learned[rows]
+        scores = _taken(raw[rows, :, :-1].float(), order)
+        tags = wanted[rows].gather(1, order).clamp(min=0)
+        likelihood = self.field(scores, tags, mask=learned.gather(1, order), reduction="sum")
+        return -likelihood / learned.sum()
+
+    def tags(self, raw: torch.Tensor) -> torch.Tensor:
+        """Tag ids [B, W]; where no word stands, 0."""
+        there = raw[..., -1] > 0
+        found = torch.zeros(there.shape, dtype=torch.long)
+        rows = there.any(1)
+        if rows.any():
+            order, held = _present_first(there)[rows], there[rows]
+            best = self.field.decode(_taken(raw[rows, :, :-1].float(), order), mask=held.gather(1, order))
+            found[there.cpu()] = torch.tensor([tag for row in best for tag in row])
+        return found.to(raw.device)
+
+    def reset(self, generator: torch.Generator) -> None:
+        """As every head; the scores of neighbours from the library's own range, 0.1 either way."""
+        super().reset(generator)
+        for weights in self.field.parameters():
+            nn.init.uniform_(weights, -0.1, 0.1, generator=generator)
+
+
+def _field(tags: int) -> Any:
+    try:
+        from torchcrf import CRF
+    except ImportError as error:
+        raise PlanError(
+            "the tagging layer `crf` needs the package pytorch-crf",
+            then="install it: pip install 'mtlv[crf]'",
+        ) from error
+    return CRF(tags, batch_first=True)
+
+
+def _known(vectors: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+    return vectors.new_ones(vectors.shape[:2], dtype=torch.bool) if there is None else there
+
+
+def _present_first(there: torch.Tensor) -> torch.Tensor:
+    """An order [B, W] that puts the words that stand before those that do not, else as they are."""
+    return (~there).to(torch.uint8).argsort(dim=1, stable=True)
+
+
+def _taken(vectors: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Vectors [B, W, H] in another order of words."""
+    return vectors.gather(1, order.unsqueeze(-1).expand(-1, -1, vectors.shape[-1]))
+
+
+TaggingLayer = Callable[[Shape], TagHead]
+LAYERS: dict[str, TaggingLayer] = {"linear": TagHead, "bilstm": RecurrentHead, "crf": FieldHead}

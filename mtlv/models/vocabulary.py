@@ -1,0 +1,91 @@
+"""Tokens of our own in a pretrained encoder."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mtlv.errors import EncoderError
+from mtlv.models.encoder import Encoder, weights_digest
+from mtlv.seeding import seed_from
+
+SPREAD = 0.02  # BERT's, of its first embeddings
+
+
+def new_tokens(tokenizer: Any, tokens: Iterable[str]) -> tuple[str, ...]:
+    """Those that the tokenizer would split, lower-case or not know, in their order, each once."""
+    whole = tokenizer.get_added_vocab()
+    return tuple(token for token in dict.fromkeys(tokens) if token not in whole)
+
+
+def with_tokens(encoder: Encoder, tokens: Iterable[str], *, seed: int = 0) -> Encoder:
+    """An encoder that reads each of `tokens` as one; the encoder handed in is not changed.
+
+    The embedding of a token that the vocabulary lacks is the mean of the embeddings of the pieces that the
+    name was split into, and N(0, 0.02) on top, so that no two are equal; it depends on the name, `seed` and
+    the encoder only. What stands in a text as such a token is read as one too.
+
+    Args:
+        encoder: shared with others.
+        tokens: such as `@GENE$`; without new ones, the encoder itself comes back.
+        seed: draws the new embeddings.
+
+    Raises:
+        EncoderError: the tokenizer is not a fast one, or a token is empty or has blanks around it.
+    """
+    wanted = new_tokens(encoder.tokenizer, tokens)
+    if not wanted:
+        return encoder
+    _check(encoder, wanted)
+    tokenizer, module = copy.deepcopy(encoder.tokenizer), copy.deepcopy(encoder.module)
+    _add(tokenizer, wanted)
+    known = set(encoder.tokenizer.get_vocab().values())
+    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in wanted}
+    pieces = {token: _pieces(encoder.tokenizer, token) for token in wanted if ids[token] not in known}
+    _embed(module, {ids[token]: (token, held) for token, held in pieces.items()}, seed)
+    digest = weights_digest(module, tokenizer)
+    return replace(encoder, module=module, tokenizer=tokenizer, digest=digest)
+
+
+def _check(encoder: Encoder, tokens: Sequence[str]) -> None:
+    wrong = [token for token in tokens if not token or token != token.strip()]
+    if wrong:
+        raise EncoderError("a new token is empty or has blanks around it", got=repr(wrong[0]))
+    if not getattr(encoder.tokenizer, "is_fast", False):
+        raise EncoderError(
+            f"the tokenizer of `encoder.name` `{encoder.name}` is not a fast one",
+            then="take an encoder with a tokenizer.json, or show relations as `original`",
+        )
+
+
+def _add(tokenizer: Any, tokens: Sequence[str]) -> None:
+    from tokenizers import AddedToken
+
+    # Found in the text before it is lower-cased or split.
+    tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in tokens])
+
+
+def _pieces(tokenizer: Any, token: str) -> list[int]:
+    ids = tokenizer(token, add_special_tokens=False)["input_ids"]
+    return [piece for piece in ids if piece != tokenizer.unk_token_id]
+
+
+def _embed(module: Any, rows: dict[int, tuple[str, list[int]]], seed: int) -> None:
+    """Give the rows, id -> (token, pieces), their embeddings; all others stay."""
+    import torch
+
+    if not rows:
+        return
+    old = module.get_input_embeddings().weight.detach().clone()
+    if max(rows) >= len(old):
+        with torch.random.fork_rng(devices=[]):  # Transformers draws rows that are then written over
+            module.resize_token_embeddings(max(rows) + 1, mean_resizing=False)
+    weight = module.get_input_embeddings().weight
+    with torch.no_grad():
+        for row, (token, pieces) in rows.items():
+            generator = torch.Generator().manual_seed(seed_from(seed, "token", token))
+            drawn = torch.empty(weight.shape[1]).normal_(0, SPREAD, generator=generator)
+            mean = old[pieces].mean(0) if pieces else old.mean(0)
+            weight[row] = (mean.cpu() + drawn).to(weight)
