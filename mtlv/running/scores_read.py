@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.plan import Scores, TaskScores
 from mtlv.running.scores_file import read_scores
@@ -43,7 +44,12 @@ def scores_of(path: Path, split: str, figures: Figures) -> Scores:
         raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")
     for name, scores in found.tasks.items():
         fault = _no_numbers(scores)
-        if not fault and "support" in figures.get(name, ()):
+        if (
+            not fault
+            and not _are_spans(scores.outputs)
+            and scores.outputs.ndim == 1
+            and "support" in figures.get(name, ())
+        ):
             fault = _no_yes_or_no(scores, figures[name]["support"] if split == "test" else None)
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
@@ -52,12 +58,20 @@ def scores_of(path: Path, split: str, figures: Figures) -> Scores:
 
 def _no_numbers(scores: TaskScores) -> str:
     """What is wrong with the scores of any task; empty where nothing is."""
-    outputs, targets, mask = scores.outputs, scores.targets, scores.mask
-    if outputs.dtype.kind != "f" or targets.dtype.kind not in "iufb" or mask.dtype.kind != "b":
+    if scores.mask.dtype.kind != "b":
         return "values that are no numbers"
-    if not np.isfinite(outputs).all() or not np.isfinite(targets[mask]).all():
-        return "a number that is not finite"
+    for values, kinds in ((scores.outputs, "f"), (scores.targets[scores.mask], "iufb")):
+        if _are_spans(values):
+            continue
+        if values.dtype.kind not in kinds:
+            return "values that are no numbers"
+        if not np.isfinite(values).all():
+            return "a number that is not finite"
     return ""
+
+
+def _are_spans(values: NDArray) -> bool:
+    return values.dtype == object and all(isinstance(each, tuple) for each in values)
 
 
 def _no_yes_or_no(scores: TaskScores, support: float | None) -> str:
