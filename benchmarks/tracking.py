@@ -137,8 +137,8 @@ def main():
             100 * now[name] for name in ("calls_of_training", "training_longer_by", "standard_error")
         )
         print(
-            f"{threads} of {cores} cores train: calls take {calls:.2f}% of training, which takes {longer:+.1f}% "
-            f"(standard error {error:.1f}) longer"
+            f"{threads} of {cores} cores train: calls take {calls:.2f}% of training, "
+            f"which takes {longer:+.1f}% (standard error {error:.1f}) longer"
         )
         least = now["training_longer_by"] - 2 * now["standard_error"]
         worst = max(worst, now["calls_of_training"], least)

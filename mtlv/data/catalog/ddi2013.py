@@ -43,6 +43,7 @@ CARD = Card(
             kind="multiclass",
             source="ddi2013",
             classes=("false", "advise", "effect", "int", "mechanism"),
+            negative=("false",),
             description="What a sentence says of the interaction of two drugs, if anything.",
             main_metric="f1_micro_positive",
         ),

@@ -40,6 +40,7 @@ CARD = Card(
             kind="multiclass",
             source="i2b2_2010",
             classes=("false", "PIP", "TeCP", "TeRP", "TrAP", "TrCP", "TrIP", "TrNAP", "TrWP"),
+            negative=("false",),
             description="How a problem relates to a test, a treatment or another problem in a clinical note.",
             main_metric="f1_micro_positive",
         ),
