@@ -130,7 +130,7 @@ def test_every_layer_learns(encoder: Encoder, layer: str, precision: str) -> Non
 @pytest.mark.parametrize("layer", EVERY)
 def test_pieces_add_up_and_every_weight_has_a_gradient(encoder: Encoder, layer: str) -> None:
     model = model_of(encoder, layer, head_layers=2).eval()
-    batch = next(documents(encoder, length=7).inference(9))
+    (batch,) = documents(encoder, length=7).inference(DOCUMENTS)
 
     def gradient(pieces: int) -> torch.Tensor:
         model.zero_grad()
@@ -274,6 +274,7 @@ def test_a_recurrent_layer_reads_both_neighbours_and_skips_what_is_cut_off() -> 
     assert vectors.grad is not None
     assert vectors.grad.abs().sum(-1).gt(0).tolist() == [[True, True, False, True]]
     assert torch.equal(head(vectors, there)[0, 2], head.layers[-1].bias)
+    torch.testing.assert_close(head(vectors, there)[there], head(vectors[:, there[0]])[0])
     none = torch.zeros(1, 4, dtype=torch.bool)
     assert torch.equal(head(vectors, none)[0], head.layers[-1].bias.expand(4, 3))
 
