@@ -60,7 +60,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[MemoryTracker, Path, 
             bears = [int((n >> i) % 2 == i % 2) for i in range(len(LABELS))]
             writer.writerow([f"../<b>{n}", f"{LABELS[n % 5]} {n} {ORIGIN}", *bears])
     config = {
-        "experiment": "../<i>x</i>\x1b[2J'",
+        "experiment": "../<i>x</i>[2J'",  # control characters are refused
         "data": {"name": "table", "path": "t.csv", "columns": {"id": "id", "labels": list(LABELS)}},
         "encoder": "tiny",
         "grouping": {"k": 2, "features": "label_count"},
