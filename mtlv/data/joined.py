@@ -12,7 +12,7 @@ from mtlv.data.columns import Ragged
 from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold
 from mtlv.data.targets import TARGETS
-from mtlv.data.tokens import CUT_OFF, Tokens
+from mtlv.data.tokens import NO_WORD, Tokens
 from mtlv.errors import DataError
 
 
@@ -95,7 +95,8 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
         parts[0].pad,
         sum(part.truncated for part in parts),
         _segments(parts),
-        _words(parts),
+        _ragged([part.words for part in parts], list(map(len, parts))),
+        _ragged([part.mentions for part in parts], list(map(len, parts))),
     )
 
 
@@ -112,11 +113,11 @@ def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
     )
 
 
-def _words(parts: Sequence[Tokens]) -> Ragged | None:
-    """Documents that are not given as words have none."""
-    given = [part.words or Ragged.of([()] * len(part), fill=CUT_OFF) for part in parts]
-    held = next((part.words for part in parts if part.words is not None), None)
-    if held is None:
+def _ragged(parts: Sequence[Ragged | None], documents: Sequence[int]) -> Ragged | None:
+    """Documents of a part that has none have no numbers."""
+    if all(part is None for part in parts):
         return None
-    flat = np.concatenate([words.flat for words in given])
-    return Ragged(flat, _offsets([words.offsets for words in given]), held.fill)
+    given = [part or Ragged.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)]
+    return Ragged(
+        np.concatenate([part.flat for part in given]), _offsets([part.offsets for part in given]), NO_WORD
+    )

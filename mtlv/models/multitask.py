@@ -90,7 +90,9 @@ class MultiTaskModel(nn.Module):
                 none; for heads that read mentions.
             heads: names of the wanted ones; None is all.
         """
-        given = {} if segments is None else {"token_type_ids": segments}
+        # RoBERTa and DistilBERT tell two texts apart by the separator alone.
+        two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
+        given = {"token_type_ids": segments} if two and segments is not None else {}
         output = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **given)
         wanted = [name for name in self.specs if heads is None or name in heads]
         places = Places(attention_mask, words, mentions)

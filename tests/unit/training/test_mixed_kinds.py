@@ -20,6 +20,7 @@ from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, HeadSpec, Task, with_own_heads
+from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Tags
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
@@ -197,3 +198,33 @@ def test_tags_need_words(corpora: list[Corpus], encoder: Any) -> None:
     tokens = tokenise(ner.texts, encoder.tokenizer, max_length=24, pad=encoder.tokenizer.pad_token_id)
     with pytest.raises(DataError, match="documents that are given as words"):
         TARGETS["tagging"].column(ner.tasks[0], ner.targets["organs"], tokens)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "distilbert"])
+def test_pairs_are_taken_by_encoders_that_know_no_segments(kind: str, corpora: list[Corpus]) -> None:
+    from transformers import AutoConfig, AutoModel
+
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16}
+    sizes |= {"dim": 16, "hidden_dim": 16, "n_heads": 2, "n_layers": 1} if kind == "distilbert" else {}
+    module = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=50, **sizes))
+    tasks = {task.name: task for task in corpora[2].tasks}
+    model = MultiTaskModel(module, [HeadSpec(("similarity",))], tasks=tasks, features="mean", seed=0)
+    ids = torch.randint(5, 50, (2, 6))
+    mask, segments = torch.ones(2, 6, dtype=torch.bool), torch.tensor([[0, 0, 0, 1, 1, 1]] * 2)
+    (logits,) = model(ids, mask, segments).values()
+    assert logits.shape == (2, 1)
+
+
+def test_joined_tokens_keep_mentions(corpora: list[Corpus], encoder: Any) -> None:
+    marked = tokenise(
+        corpora[1].texts,
+        encoder.tokenizer,
+        max_length=24,
+        pad=encoder.tokenizer.pad_token_id,
+        mentions=[(Span(0, text.index(" ")),) for text in corpora[1].texts],
+    )
+    whole = join_tokens([tokens_of(corpora[0], encoder), marked, tokens_of(corpora[3], encoder)])
+    start = len(corpora[0])
+    assert whole.padded_mentions(np.array([start, start + 1])).tolist() == [[[1, 2]], [[1, 2]]]  # type: ignore[union-attr]
+    assert whole.padded_mentions(np.array([0])).shape == (1, 0, 2)  # type: ignore[union-attr]
+    assert whole.words is not None
