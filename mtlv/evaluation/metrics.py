@@ -30,6 +30,11 @@ class TaskMetrics:
     support: int
     threshold: float
 
+    @property
+    def main(self) -> float:
+        """What a yes/no task is judged by."""
+        return self.f1
+
     def as_dict(self) -> dict[str, float]:
         return asdict(self)
 
@@ -46,6 +51,11 @@ class PlanMetrics:
     precision_macro: float
     recall_macro: float
     average_precision_macro: float
+
+    @property
+    def main(self) -> float:
+        """What a plan of yes/no tasks is judged by."""
+        return self.f1_macro
 
     def as_dict(self) -> dict[str, float]:
         return asdict(self)

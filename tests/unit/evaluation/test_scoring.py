@@ -8,8 +8,10 @@ from scipy.stats import pearsonr
 
 from mtlv.data.targets import spans_column
 from mtlv.errors import PlanError
+from mtlv.evaluation import evaluate
+from mtlv.evaluation.mixed import evaluate_mixed
 from mtlv.evaluation.scoring import main_figure, task_figures
-from mtlv.plan import Task, TaskScores
+from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
 
 KNOWN = np.array([True, True, True, False])
@@ -55,3 +57,31 @@ def test_what_has_no_target_or_needs_a_threshold_is_refused() -> None:
         task_figures(Task("s", "regression"), scores)
     with pytest.raises(PlanError, match=r"task `b` is not scored by itself .got binary"):
         task_figures(Task("b"), scores)
+
+
+def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:
+    """Documents 0 and 1 are notes with two yes/no labels, 2 and 3 have a class."""
+    notes, pairs = np.array([True, True, False, False]), np.array([False, False, True, True])
+    yes = {
+        "a": TaskScores(np.array([0.9, 0.1, 0, 0]), np.array([1, 0, 0, 0]), notes),
+        "b": TaskScores(np.array([0.9, 0.1, 0, 0]), np.array([0, 1, 0, 0]), notes),
+    }
+    other = TaskScores(np.array([[0, 0], [0, 0], [0, 1], [1, 0]]), np.array([0, 0, 1, 1]), pairs)
+    scores = Scores(("u",), "test", tuple("abcd"), yes | {"r": other})
+    tasks = [Task("r", "multiclass", "pairs", ("x", "y"), main_metric="accuracy")]
+    tasks += [Task(name, source="notes") for name in yes]
+    found = evaluate_mixed(scores, tasks, {"a": 0.5, "b": 0.5})
+    assert list(found.tasks) == ["r", "a", "b"]
+    assert found.sources == {"pairs": 0.5, "notes": 0.5}
+    assert found.yes_no == evaluate(scores, ["a", "b"], {"a": 0.5, "b": 0.5}).plan
+    assert found.as_dict()["score"] == found.main == 0.5
+    assert found.as_dict()["f1_macro"] == 0.5
+    assert (found.tasks["r"].main, found.tasks["r"].support) == (0.5, 2)
+
+
+def test_without_yes_no_tasks_there_are_no_figures_of_them() -> None:
+    task = Task("s", "regression", "sts", main_metric="spearman")
+    one = TaskScores(np.array([0.1, 0.2, 0.3]), np.array([1.0, 3.0, 2.0]), np.ones(3, bool))
+    found = evaluate_mixed(Scores(("u",), "test", ("a", "b", "c"), {"s": one}), [task], {})
+    assert found.as_dict() == {"score": pytest.approx(0.5)}
+    assert found.tasks["s"].as_dict().keys() == {"pearson", "spearman", "support"}

@@ -1,0 +1,85 @@
+"""Figures of tasks of any kinds together, on any number of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from mtlv.evaluation.metrics import PlanMetrics, TaskMetrics, evaluate
+from mtlv.evaluation.scoring import SCORING, Figures, main_figure, task_figures
+from mtlv.plan.scores import Scores
+from mtlv.plan.task import Task
+
+
+@dataclass(frozen=True)
+class OtherMetrics:
+    """Figures of a task that needs no threshold.
+
+    Args:
+        figures: by name.
+        main: the one that the task's corpus is judged by.
+        support: documents that have a target.
+    """
+
+    figures: Figures
+    main: float
+    support: int
+
+    def as_dict(self) -> dict[str, float]:
+        return {**self.figures, "support": self.support}
+
+
+@dataclass(frozen=True)
+class MixedMetrics:
+    """Figures of a plan with tasks of other kinds than yes/no, or of several.
+
+    Args:
+        tasks: each task's, by name.
+        sources: the figure that each source is judged by: the mean over its tasks, so macro F1 of yes/no
+            tasks.
+        yes_no: of all yes/no tasks together; None where there are none.
+    """
+
+    tasks: Mapping[str, TaskMetrics | OtherMetrics]
+    sources: Mapping[str, float]
+    yes_no: PlanMetrics | None = None
+
+    @property
+    def main(self) -> float:
+        """Mean over the sources."""
+        return fmean(self.sources.values())
+
+    def as_dict(self) -> dict[str, float]:
+        return {"score": self.main, **({} if self.yes_no is None else self.yes_no.as_dict())}
+
+
+def evaluate_mixed(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> MixedMetrics:
+    """All figures of tasks of any kinds.
+
+    Args:
+        scores: of at least these tasks.
+        tasks: the T tasks, in the order wanted.
+        thresholds: the least probability that predicts, by yes/no task.
+
+    Raises:
+        PlanError, TrainingError: see `evaluate` and `task_figures`.
+    """
+    together = [task.name for task in tasks if task.kind not in SCORING]
+    yes_no = evaluate(scores, together, thresholds) if together else None
+    found: dict[str, TaskMetrics | OtherMetrics] = {} if yes_no is None else {**yes_no.tasks}
+    found |= {task.name: _other(task, scores) for task in tasks if task.kind in SCORING}
+    of_source: dict[str, list[float]] = {}
+    for task in tasks:
+        of_source.setdefault(task.source, []).append(found[task.name].main)
+    return MixedMetrics(
+        {task.name: found[task.name] for task in tasks},
+        {name: fmean(values) for name, values in of_source.items()},
+        None if yes_no is None else yes_no.plan,
+    )
+
+
+def _other(task: Task, scores: Scores) -> OtherMetrics:
+    own = scores.tasks[task.name]
+    figures = task_figures(task, own)
+    return OtherMetrics(figures, main_figure(task, figures), int(own.mask.sum()))
