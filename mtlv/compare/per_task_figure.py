@@ -1,4 +1,4 @@
-"""F1 of each task as horizontal bars, with the number of documents it was measured on."""
+"""F1 of each task, or what it is judged by, as bars, with the number of documents it was measured on."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def draw_per_task(
     title: str,
     spread: ArrayLike | None = None,
     order: Order = "support",
+    figure: str = "F1",
 ) -> Path:
     """Draw F1 per task, the largest `order` on top, and return `path`.
 
@@ -39,6 +40,7 @@ def draw_per_task(
         title: above the bars.
         spread: [T] standard deviations, drawn as thin lines.
         order: `support` shows rare tasks at the bottom, `f1` hard ones.
+        figure: what is drawn, where it is not F1 of yes/no tasks.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
     sizes_first = np.lexsort((np.arange(len(names)), -values if order == "f1" else -sizes))
@@ -46,13 +48,15 @@ def draw_per_task(
     labels = [f"{canvas.wrapped(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
     lines = sum(label.count("\n") for label in labels)
     with canvas.style():
-        figure = canvas.new_figure(7.2, 1.1 + ROW * len(names) + 0.1 * lines)
-        axes = figure.add_subplot()
+        page = canvas.new_figure(7.2, 1.1 + ROW * len(names) + 0.1 * lines)
+        axes = page.add_subplot()
         _bars(axes, values[sizes_first], errors)
+        counted = "positive test documents" if figure == "F1" else "test documents"
+        axes.set_xlabel(f"{figure} (number of {counted} beside each name)")
         axes.set_yticks(range(len(names)), labels)
-        figure.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
-        _mean_line(axes, float(values.mean()))
-        return canvas.save(figure, path)
+        page.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
+        _mean_line(axes, float(values.mean()), "macro F1" if figure == "F1" else "mean")
+        return canvas.save(page, path)
 
 
 def _bars(axes: Axes, values: NDArray[np.float64], errors: NDArray[np.float64] | None) -> None:
@@ -65,19 +69,19 @@ def _bars(axes: Axes, values: NDArray[np.float64], errors: NDArray[np.float64] |
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
     for row, (value, end) in enumerate(zip(values, ends, strict=True)):
         axes.text(end + 0.012, row, f"{value:.2f}", va="center", fontsize=8, zorder=4, bbox=box)
-    axes.set_xlim(0, max(1.08, float(ends.max()) + 0.09))
+    least = float(values.min())  # correlations may be below 0
+    axes.set_xlim(min(0.0, least - 0.05), max(1.08, float(ends.max()) + 0.09))
     axes.set_ylim(values.size - 0.4, -0.6)
     axes.set_xticks(np.linspace(0, 1, 6))
-    axes.set_xlabel("F1 (number of positive test documents beside each name)")
     axes.grid(axis="x", color="#dadce0", linewidth=0.7, zorder=0)
     axes.tick_params(length=0)
     canvas.bare(axes, "left")
 
 
-def _mean_line(axes: Axes, mean: float) -> None:
+def _mean_line(axes: Axes, mean: float, name: str) -> None:
     axes.axvline(mean, color=canvas.ORANGE, linewidth=1.2, linestyle=(0, (4, 3)), zorder=3)
     axes.annotate(
-        f"macro F1 {mean:.3f}",
+        f"{name} {mean:.3f}",
         (mean, 1),
         xycoords=("data", "axes fraction"),
         xytext=(0, 3),

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from mtlv.compare.table import COLUMNS, Column, Row, shown
+from mtlv.compare.table import COLUMNS, Column, Row, shown, used
 
 PICTURES = 3_500_000  # bytes of all pictures; as base64 the page stays below 5 MB
 STABLE = 0.5  # adjusted Rand index below which a grouping is called unstable
@@ -26,17 +26,31 @@ SYSTEMS = {
 }
 
 
+YES_NO = "positive"  # the documents that a yes/no task's figures rest on
+
+
 @dataclass(frozen=True)
 class TaskLine:
-    """Figures of one task over the run's children; `f1_std` is nothing for one child."""
+    """Figures of one task, means over the run's children.
+
+    Args:
+        name: the task's.
+        support: documents that `main` rests on.
+        counted: which those are, in a word.
+        main: the figure that the task is judged by.
+        judged_by: its name.
+        others: further figures by name.
+        main_std: standard deviation of `main`; nothing for one child.
+        group: number of its group.
+    """
 
     name: str
     support: float
-    f1: float
-    precision: float
-    recall: float
-    average_precision: float
-    f1_std: float | None = None
+    main: float
+    others: Mapping[str, float]
+    judged_by: str = "f1"
+    counted: str = YES_NO
+    main_std: float | None = None
     group: str = ""
 
 
@@ -128,7 +142,7 @@ def _lead(run: ReportInput) -> str:
     system = SYSTEMS.get(run.architecture, run.architecture)
     corpus = f"the generated corpus {run.dataset}" if run.generated else run.dataset
     text = f"{system[:1].upper()}{system[1:]}, with the encoder {run.encoder}, "
-    text += f"on {len(run.tasks)} tasks of {corpus}"
+    text += f"on {len(run.tasks)} task{'' if len(run.tasks) == 1 else 's'} of {corpus}"
     if run.documents:
         counts = [f"{count:,} {part}" for part, count in run.documents.items()]
         text += f" ({', '.join(counts)} documents)"
@@ -166,14 +180,16 @@ def _headline(run: ReportInput) -> str:
 def _measured(run: ReportInput) -> str:
     if not run.rows:
         return ""
-    body = []
+    body, columns = [], used(run.rows, run.columns)
     for row in run.rows:
-        cells = [(shown(row.cells[c.key], c), "best" if row.cells[c.key].best else "") for c in run.columns]
+        cells = [(shown(row.cells[c.key], c), "best" if row.cells[c.key].best else "") for c in columns]
         body.append([(row.name, "text"), *cells])
     spread = any(cell.sd is not None for row in run.rows for cell in row.cells.values())
-    note = "On the test set. Thresholds were fitted on validation documents only."
+    note = "On the test set."
+    if any(task.counted == YES_NO for task in run.tasks):
+        note += " Thresholds were fitted on validation documents only."
     note += " Mean ± standard deviation over the children." if spread else ""
-    return f"<p>{note}</p>" + _table(["run", *(column.title for column in run.columns)], body)
+    return f"<p>{note}</p>" + _table(["run", *(column.title for column in columns)], body)
 
 
 def _groups(run: ReportInput) -> str:
@@ -195,22 +211,34 @@ def _groups(run: ReportInput) -> str:
 
 
 def _tasks(run: ReportInput) -> str:
+    """A table for all tasks with the same figures."""
     grouped = any(task.group for task in run.tasks)
-    body = [_task_cells(task, grouped) for task in sorted(run.tasks, key=lambda task: -task.support)]
-    titles = ["task", *(["group"] if grouped else []), "positive", "F1", "", "precision", "recall"]
-    return _table([*titles, "average precision"], body) if body else ""
+    alike: dict[tuple[str, ...], list[TaskLine]] = {}
+    for task in sorted(run.tasks, key=lambda task: -task.support):
+        alike.setdefault((task.counted, task.judged_by, *task.others), []).append(task)
+    tables = []
+    for (counted, *figures), tasks in alike.items():
+        main, *others = map(titled, figures)
+        titles = ["task", *(["group"] if grouped else []), counted, main, "", *others]
+        tables.append(_table(titles, [_task_cells(task, grouped) for task in tasks]))
+    return "\n".join(tables)
+
+
+def titled(figure: str) -> str:
+    """Name of a figure for a person: `average precision`, `F1 macro`."""
+    return figure.replace("_", " ").replace("f1", "F1")
 
 
 def _task_cells(task: TaskLine, grouped: bool) -> list[tuple[str, str]]:
-    f1 = f"{task.f1:.3f}" + ("" if task.f1_std is None else f" ± {task.f1_std:.3f}")
-    figures = [(f"{value:.3f}", "") for value in (task.precision, task.recall, task.average_precision)]
+    main = f"{task.main:.3f}" + ("" if task.main_std is None else f" ± {task.main_std:.3f}")
+    figures = [(f"{value:.3f}", "") for value in task.others.values()]
     group = [(task.group, "")] if grouped else []
     return [
         (task.name, "text"),
         *group,
         (f"{task.support:g}", ""),
-        (f1, ""),
-        (f"{task.f1:.4f}", "bar"),
+        (main, ""),
+        (f"{task.main:.4f}", "bar"),
         *figures,
     ]
 

@@ -33,6 +33,7 @@ def draw_suite(
     title: str,
     micro: ArrayLike | None = None,
     macro_spread: ArrayLike | None = None,
+    figure: str = "F1",
 ) -> Path:
     """Draw the suite and return `path`. Rows are tasks, the one with most positive documents on top.
 
@@ -46,31 +47,31 @@ def draw_suite(
         title: above everything.
         micro: [M], micro F1, as a second row of dots.
         macro_spread: [M], standard deviations of `macro`.
+        figure: what is drawn, where it is not F1 of yes/no tasks; `macro` is then the plan's score.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
     order = np.lexsort((np.arange(len(tasks)), -sizes))
     height = 2.6 + ROW * len(tasks)
     with canvas.style():
-        figure = canvas.new_figure(3.9 + COLUMN * max(2, len(members)), height)
-        figure.suptitle(
-            canvas.wrapped(title, 30 + 9 * len(members)), x=0.01, ha="left", weight="bold", size=11
-        )
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.25, ROW * len(tasks)])
-        _dots(above, np.asarray(macro, float), micro=micro, spread=macro_spread)
+        page = canvas.new_figure(3.9 + COLUMN * max(2, len(members)), height)
+        page.suptitle(canvas.wrapped(title, 30 + 9 * len(members)), x=0.01, ha="left", weight="bold", size=11)
+        above, below = page.subplots(2, 1, sharex=True, height_ratios=[1.25, ROW * len(tasks)])
+        name = "macro F1" if figure == "F1" else "score"
+        _dots(above, name, np.asarray(macro, float), micro=micro, spread=macro_spread)
         image = _heat(below, values[:, order].T)
         below.set_yticks(
             range(len(tasks)), [f"{canvas.wrapped(tasks[t], 40, 1)}  ({sizes[t]:g})" for t in order]
         )
         _member_names(below, members)
-        _scale(below, image, len(tasks))
-        return canvas.save(figure, path)
+        _scale(below, image, len(tasks), figure)
+        return canvas.save(page, path)
 
 
 def _dots(
-    axes: Axes, macro: NDArray[np.float64], *, micro: ArrayLike | None, spread: ArrayLike | None
+    axes: Axes, name: str, macro: NDArray[np.float64], *, micro: ArrayLike | None, spread: ArrayLike | None
 ) -> None:
-    """Macro (and micro) F1 of each member, on an axis that holds them and no more."""
-    rows = [("macro F1", macro, canvas.BLUE, "o")]
+    """Macro (and micro) F1 of each member, or its score, on an axis that holds them and no more."""
+    rows = [(name, macro, canvas.BLUE, "o")]
     if micro is not None:
         rows.append(("micro F1", np.asarray(micro, float), canvas.ORANGE, "D"))
     columns = np.arange(macro.size)
@@ -136,7 +137,7 @@ def _member_names(axes: Axes, members: Sequence[str]) -> None:
             label.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
-def _scale(axes: Axes, image: AxesImage, tasks: int) -> None:
+def _scale(axes: Axes, image: AxesImage, tasks: int, figure: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes, shrink=min(1.0, 2.2 / (ROW * tasks)), pad=0.02)
-    bar.set_label("F1 on the test set" if tasks > 6 else "F1")
+    bar.set_label(f"{figure} on the test set" if tasks > 6 else figure)
     bar.outline.set_visible(False)

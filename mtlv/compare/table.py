@@ -34,6 +34,7 @@ class Column:
 
 
 COLUMNS = (
+    Column("score", "score"),
     Column("f1_macro", "F1 macro"),
     Column("f1_micro", "F1 micro"),
     Column("subset_accuracy", "subset accuracy"),
@@ -76,6 +77,11 @@ class Row:
     cells: Mapping[str, Cell]
 
 
+def used(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[Column]:
+    """Columns that some row has a value in."""
+    return [column for column in columns if any(row.cells[column.key].n for row in rows)]
+
+
 def make_rows(members: Sequence[Member], columns: Sequence[Column] = COLUMNS) -> tuple[Row, ...]:
     """Rows in the order of `members`, with the best of each column marked where there are several members."""
     rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
@@ -110,8 +116,9 @@ def as_text(
     members: Sequence[Member], columns: Sequence[Column] = COLUMNS
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Header and rows for a terminal."""
-    header = ("run", *(column.title for column in columns))
     rows = make_rows(members, columns)
+    columns = used(rows, columns)
+    header = ("run", *(column.title for column in columns))
     return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
 
 
@@ -131,6 +138,7 @@ def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list
 
 def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
     """The records as CSV, figures in full precision, an empty cell for what is not known."""
+    columns = used(rows, columns)
     records = as_records(rows, columns)
     names = ["member"] + [f"{c.key}{end}" for c in columns for end in ("", "_std", "_n", "_best")]
     out = io.StringIO()
@@ -142,6 +150,7 @@ def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
 
 def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
     """A Markdown table, the best of each column in bold."""
+    columns = used(rows, columns)
     lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
     for row in rows:

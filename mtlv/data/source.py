@@ -211,6 +211,11 @@ class Corpus:
             return self.texts
         return list(zip(self.texts, self.seconds, strict=True))
 
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """First and second texts, of whatever it was joined of."""
+        return (*self.texts, *(text for each in (self, *self.members) for text in each.seconds or ()))
+
     def strata(self) -> dict[str, NDArray[np.bool_]]:
         """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
         return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,12 +62,28 @@ class PlanMetrics:
         return asdict(self)
 
 
+class Figures(Protocol):
+    """Figures by name, and the one that counts."""
+
+    @property
+    def main(self) -> float: ...
+
+    def as_dict(self) -> dict[str, float]: ...
+
+
+class OfTask(Figures, Protocol):
+    """Figures of a task, and how many documents they rest on."""
+
+    @property
+    def support(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Metrics:
-    """What `evaluate` finds: the plan's figures and each task's, by task name."""
+    """The plan's figures and each task's, by task name."""
 
-    plan: PlanMetrics
-    tasks: dict[str, TaskMetrics]
+    plan: Figures
+    tasks: Mapping[str, OfTask]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from mtlv.evaluation.metrics import PlanMetrics, TaskMetrics, evaluate
-from mtlv.evaluation.scoring import SCORING, Figures, main_figure, task_figures
+from mtlv.evaluation.metrics import Figures, Metrics, OfTask, evaluate
+from mtlv.evaluation.scoring import SCORING, main_figure, task_figures
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
 
@@ -22,7 +22,7 @@ class OtherMetrics:
         support: documents that have a target.
     """
 
-    figures: Figures
+    figures: Mapping[str, float]
     main: float
     support: int
 
@@ -35,15 +35,13 @@ class MixedMetrics:
     """Figures of a plan with tasks of other kinds than yes/no, or of several.
 
     Args:
-        tasks: each task's, by name.
         sources: the figure that each source is judged by: the mean over its tasks, so macro F1 of yes/no
             tasks.
         yes_no: of all yes/no tasks together; None where there are none.
     """
 
-    tasks: Mapping[str, TaskMetrics | OtherMetrics]
     sources: Mapping[str, float]
-    yes_no: PlanMetrics | None = None
+    yes_no: Figures | None = None
 
     @property
     def main(self) -> float:
@@ -54,8 +52,13 @@ class MixedMetrics:
         return {"score": self.main, **({} if self.yes_no is None else self.yes_no.as_dict())}
 
 
-def evaluate_mixed(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> MixedMetrics:
-    """All figures of tasks of any kinds.
+def yes_no_tasks(tasks: Sequence[Task]) -> list[str]:
+    """Names of the tasks that need a threshold."""
+    return [task.name for task in tasks if task.kind not in SCORING]
+
+
+def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> Metrics:
+    """All figures of tasks of any kinds; of yes/no tasks alone what `evaluate` gives.
 
     Args:
         scores: of at least these tasks.
@@ -65,18 +68,19 @@ def evaluate_mixed(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[st
     Raises:
         PlanError, TrainingError: see `evaluate` and `task_figures`.
     """
-    together = [task.name for task in tasks if task.kind not in SCORING]
+    together = yes_no_tasks(tasks)
     yes_no = evaluate(scores, together, thresholds) if together else None
-    found: dict[str, TaskMetrics | OtherMetrics] = {} if yes_no is None else {**yes_no.tasks}
+    if yes_no is not None and len(together) == len(tasks):
+        return yes_no
+    found: dict[str, OfTask] = {} if yes_no is None else dict(yes_no.tasks)
     found |= {task.name: _other(task, scores) for task in tasks if task.kind in SCORING}
     of_source: dict[str, list[float]] = {}
     for task in tasks:
         of_source.setdefault(task.source, []).append(found[task.name].main)
-    return MixedMetrics(
-        {task.name: found[task.name] for task in tasks},
-        {name: fmean(values) for name, values in of_source.items()},
-        None if yes_no is None else yes_no.plan,
+    plan = MixedMetrics(
+        {name: fmean(values) for name, values in of_source.items()}, None if yes_no is None else yes_no.plan
     )
+    return Metrics(plan, {task.name: found[task.name] for task in tasks})
 
 
 def _other(task: Task, scores: Scores) -> OtherMetrics:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 
 import numpy as np
 
 from mtlv.evaluation.metrics import (
     Decisions,
     Metrics,
-    TaskMetrics,
     counts,
     decide,
     f1_per_task,
@@ -77,12 +75,13 @@ def _layout(rows: Sequence[Row], averages: Sequence[Row], digits: int) -> str:
 
 
 def per_task_csv(metrics: Metrics) -> str:
-    """A header and a line per task: `task` and the fields of `TaskMetrics`, figures with 6 decimals."""
-    columns = [field.name for field in fields(TaskMetrics)]
+    """A header and a line per task: `task` and all figures that some task has, with 6 decimals."""
+    held = {name: task.as_dict() for name, task in metrics.tasks.items()}
+    columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["task", *columns])
-    for name, task in metrics.tasks.items():
-        figures = task.as_dict()
-        writer.writerow([name, *(f"{v:.6f}" if isinstance(v, float) else v for v in figures.values())])
+    for name, figures in held.items():
+        values = (figures.get(column, "") for column in columns)
+        writer.writerow([name, *(f"{v:.6f}" if isinstance(v, float) else v for v in values)])
     return out.getvalue()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
-from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.errors import ConfigError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
@@ -174,20 +174,8 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-def _prove_kinds(settings: Settings, tasks: Sequence[Task]) -> None:
-    """Figures and pages know yes/no tasks only, so far."""
-    others = sorted({task.kind for task in tasks} - {"binary"})
-    if others:
-        raise DataError(
-            f"corpus `{settings.data.name}` has tasks that cannot be run from a config yet",
-            got=", ".join(others),
-            allowed="binary (yes/no labels)",
-            then=f"`mtlv data check {settings.data.name}` says what is in it",
-        )
-
-
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (_prove_encoders, _prove_tracking)
-PROOFS = (*WITHOUT_TASKS, _prove_kinds, _prove_k, _prove_engine, _prove_groups, _prove_weights)
+PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
 
 
 # ---- The plan --------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from mtlv.plan import Scores, as_json
 from mtlv.running.describe_run import describe_child
 from mtlv.running.environment import environment_text
 from mtlv.running.group_artifacts import groups_json
-from mtlv.running.member_result import CURVES, ChildResult
+from mtlv.running.member_result import CURVES, ChildResult, main_title
 from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, without_secrets
 from mtlv.running.scores_file import write_scores
@@ -45,16 +45,17 @@ def thresholds_json(thresholds: Thresholds) -> str:
 
 def per_task_table(found: Outcome, names: Names) -> TableFile:
     """Figures of every task on the test part, and the head that it shares."""
-    columns = ("task", *next(iter(found.metrics.tasks.values())).as_dict(), "head")
+    held = {task: figures.as_dict() for task, figures in found.metrics.tasks.items()}
+    columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
     rows = [
-        [task, *map(_rounded, figures.as_dict().values()), names.head_of[task]]
-        for task, figures in found.metrics.tasks.items()
+        [task, *(_rounded(figures.get(name)) for name in columns), names.head_of[task]]
+        for task, figures in held.items()
     ]
-    return TableFile(PER_TASK, columns, rows)
+    return TableFile(PER_TASK, ("task", *columns, "head"), rows)
 
 
-def _rounded(value: float) -> float:
-    return round(value, 4)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
@@ -82,8 +83,10 @@ def write_child(tracker: Tracker, run: str, result: ChildResult) -> None:
     child, found, names = result.child, result.outcome, result.names
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
-    report = classification_report(found.test, order, found.thresholds.values)
-    tracker.text(run, report, "report/classification_report.txt")
+    yes_no = [task for task in order if task in names.yes_no]
+    if yes_no:
+        report = classification_report(found.test, yes_no, found.thresholds.values)
+        tracker.text(run, report, "report/classification_report.txt")
     tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
     tracker.table(run, per_task_table(found, names))
     tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
@@ -94,9 +97,12 @@ def write_child(tracker: Tracker, run: str, result: ChildResult) -> None:
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):
             tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
-        f1 = [found.metrics.tasks[task].f1 for task in order]
+        values = [found.metrics.tasks[task].main for task in order]
         support = [found.metrics.tasks[task].support for task in order]
-        picture = draw_per_task(order, f1, support, Path(folder) / "per_task_f1.png", title=result.name)
+        figure = main_title(list(names.known.values()))
+        picture = draw_per_task(
+            order, values, support, Path(folder) / "per_task_f1.png", title=result.name, figure=figure
+        )
         tracker.artifact(run, picture)
         tracker.image(run, picture, "pictures/per_task_f1")
     tracker.describe(run, describe_child(result, CHILD_FILES))

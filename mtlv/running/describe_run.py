@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from mtlv.compare.report import SYSTEMS
-from mtlv.compare.table import COLUMNS, Row, as_markdown, plain, shown
+from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, plain, shown
+from mtlv.evaluation import Thresholds
+from mtlv.evaluation.metrics import Figures
 from mtlv.running.groups import TaskGroups
-from mtlv.running.member_result import ChildResult, MemberResult, member_rows
+from mtlv.running.member_result import ChildResult, MemberResult, judged_by, main_title, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
 
@@ -61,9 +63,9 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     """What a member was and what it found; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
     spread = _spread(result)
-    macro, micro = (shown(row.cells[column.key], column) for column in COLUMNS[:2])
-    found = f"**Test F1 macro {macro}, F1 micro {micro}**{spread}."
-    tasks = _extremes({task: fmean(result.of_task(task, "f1")) for task in result.resolved.tasks})
+    figures = (f"{c.title} {shown(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan))
+    found = f"**Test {', '.join(figures)}**{spread}."
+    tasks = _extremes({task: fmean(result.main(task)) for task in result.resolved.tasks}, judged_by(result))
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow folds all but the first lines away.
     report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
@@ -74,24 +76,26 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
 def describe_child(result: ChildResult, files: Iterable[str]) -> str:
     """What a fold with a seed came to."""
     child, found = result.child, result.outcome
-    figures = found.metrics.plan
-    thresholds = sorted({round(value, 4) for value in found.thresholds.values.values()})
-    limits = f"{thresholds[0]:g}" if len(thresholds) == 1 else f"{thresholds[0]:g} to {thresholds[-1]:g}"
+    figures, columns = found.metrics.plan.as_dict(), _first(found.metrics.plan)
+    shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
+    shown_figures += [f"{column.title} {figures[column.key]:.4f}" for column in columns[1:]]
     text = (
-        f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test F1 macro "
-        f"**{figures.f1_macro:.4f}**, F1 micro {figures.f1_micro:.4f} at a threshold of {limits} "
-        f"(`{found.thresholds.scope}`, fitted on validation), on {_many(len(found.test.ids), 'document')}; "
-        f"best validation F1 macro in epoch {found.best_epoch} (from 0)."
+        f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test "
+        f"{', '.join(shown_figures)}{_limits(found.thresholds)}, on "
+        f"{_many(len(found.test.ids), 'document')}; "
+        f"best validation {columns[0].title} in epoch {found.best_epoch} (from 0)."
     )
-    tasks = _extremes({task: figures.f1 for task, figures in found.metrics.tasks.items()})
+    named = main_title(list(result.names.known.values()))
+    tasks = _extremes({task: held.main for task, held in found.metrics.tasks.items()}, named)
     return _cut([text, tasks, where(files)])
 
 
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
     """What a suite's members came to, side by side."""
-    best = [row.name for row in rows if row.cells["f1_macro"].best]
+    column = _first(results[0].outcomes[0].metrics.plan)[0]
+    best = [row.name for row in rows if row.cells[column.key].best]
     text = f"{_many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
-    text += f"Highest F1 macro: **{', '.join(map(plain, best))}**."
+    text += f"Highest {column.title}: **{', '.join(map(plain, best))}**."
     table = _fitting(_airy(as_markdown(rows)))
     more = "With statistics, curves and errors: `mtlv compare`."
     return _cut([text, table, where(files), more])
@@ -122,13 +126,27 @@ def where(files: Iterable[str]) -> str:
     return "\n".join(["**Artifacts:**\n", *lines]) if lines else ""
 
 
-def _extremes(f1: Mapping[str, float]) -> str:
-    if len(f1) < 2 * EXTREMES:
+def _first(figures: Figures) -> list[Column]:
+    """The first two columns of the table that are figures of a plan."""
+    held = figures.as_dict()
+    return [column for column in COLUMNS if column.key in held][:2]
+
+
+def _limits(thresholds: Thresholds) -> str:
+    values = sorted({round(value, 4) for value in thresholds.values.values()})
+    if not values:
         return ""
-    order = sorted(f1, key=lambda task: -f1[task])
+    limits = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+    return f" at a threshold of {limits} (`{thresholds.scope}`, fitted on validation)"
+
+
+def _extremes(values: Mapping[str, float], named: str) -> str:
+    if len(values) < 2 * EXTREMES:
+        return ""
+    order = sorted(values, key=lambda task: -values[task])
     easy, hard = order[:EXTREMES], order[-EXTREMES:]
-    shown = [", ".join(f"{plain(task)} {f1[task]:.3f}" for task in tasks) for tasks in (easy, hard)]
-    return f"Highest F1: {shown[0]}. Lowest: {shown[1]}."
+    shown = [", ".join(f"{plain(task)} {values[task]:.3f}" for task in tasks) for tasks in (easy, hard)]
+    return f"Highest {named}: {shown[0]}. Lowest: {shown[1]}."
 
 
 def _spread(result: MemberResult) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
+from mtlv.evaluation.mixed import yes_no_tasks
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -77,15 +78,35 @@ def label_description(view: View) -> NDArray[np.float32]:
 
 
 def document_centroid(view: View) -> NDArray[np.float32]:
-    """Mean vector [T, H] of the training documents that bear each label."""
+    """Mean vector [T, H] of the training documents that bear each label.
+
+    Raises:
+        GroupingError: a task is no yes/no label.
+    """
+    _need_labels(view, "document_centroid")
     vectors = view.embed(view.corpus.texts)[view.fold.train]  # [n, H]
     bears = view.corpus.matrix()[view.fold.train].astype(np.float32)  # [n, T]
     return (bears.T @ vectors) / bears.sum(0)[:, None]
 
 
 def label_count(view: View) -> NDArray[np.float32]:
-    """How many training documents bear each label [T, 1]."""
+    """How many training documents bear each label [T, 1].
+
+    Raises:
+        GroupingError: a task is no yes/no label.
+    """
+    _need_labels(view, "label_count")
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
+
+
+def _need_labels(view: View, features: str) -> None:
+    others = [task.name for task in view.corpus.tasks if task.name not in yes_no_tasks(view.corpus.tasks)]
+    if others:
+        raise GroupingError(
+            f"`grouping.features: {features}` needs yes/no labels",
+            got=f"other tasks: {', '.join(others)}",
+            then="set `grouping.features: label_description` or `label_name`",
+        )
 
 
 FEATURES: dict[str, Callable[[View], NDArray[np.float32]]] = {

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mtlv.evaluation import evaluate
+from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.plan import Task
 from mtlv.running.data_parts import fold_parts
 from mtlv.running.model_files import describe, encoder_files, lay_out
 from mtlv.running.record import last_timestamp, own_params, params
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mtlv.tracking import Tracker
 
 NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
+ONLY_YES_NO = "no trained model is kept with the runs: so far `mtlv predict` answers yes/no tasks only"
 SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
 
 
@@ -55,7 +57,7 @@ class ModelKeeper:
         """Keep the best child's model with the member's run: best on validation, the first of equals."""
         if resolved.member.settings.tracking.models == "none":
             return
-        values = [validation_f1(found, resolved.tasks) for found in outcomes]
+        values = [validation_score(found, resolved.known) for found in outcomes]
         best = values.index(max(values))
         why = f"Of {len(values)} folds and seeds it has the best macro F1 on validation, {max(values):.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
@@ -64,6 +66,9 @@ class ModelKeeper:
         settings = resolved.member.settings
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
+            return
+        if len(yes_no_tasks(resolved.known)) < len(resolved.known):
+            self._tell(ONLY_YES_NO)
             return
         weights = [self.store.weights(job.unit.key) for job in child.jobs]
         there = [path for path in weights if path is not None]
@@ -119,6 +124,6 @@ def _words(description: Description, why: str) -> str:
     )
 
 
-def validation_f1(found: Outcome, tasks: Sequence[str]) -> float:
-    """Macro F1 of the kept weights on validation, at the fitted thresholds."""
-    return evaluate(found.validation, tasks, found.thresholds.values).plan.f1_macro
+def validation_score(found: Outcome, tasks: Sequence[Task]) -> float:
+    """What counts of the kept weights on validation, at the fitted thresholds: macro F1 of yes/no tasks."""
+    return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.evaluation import Metrics
-from mtlv.plan import Scores
+from mtlv.plan import Scores, Task
 from mtlv.running.outcome import Outcome, at_epoch, outcome
 from mtlv.running.record import Names, outcome_metrics, plan_epoch, unit_epoch, unit_metrics
 from mtlv.running.store import EpochRecord, UnitRecord
@@ -29,7 +29,7 @@ class LiveChild:
         tracker: where to.
         run: the child's run.
         names: of its plan.
-        tasks: all tasks, in the corpus's order.
+        tasks: all, in the corpus's order.
         models: how many the plan has.
         settings: the `evaluation` section.
         warn: hears once of a tracker that fails while a model trains.
@@ -38,7 +38,7 @@ class LiveChild:
     tracker: Tracker
     run: str
     names: Names
-    tasks: Sequence[str]
+    tasks: Sequence[Task]
     models: int
     settings: Evaluation
     warn: Callable[[str], None]
@@ -85,7 +85,7 @@ class LiveChild:
         Raises:
             TrackingError: the tracker fails.
         """
-        found = outcome(self._ended, names=self.tasks, settings=self.settings, known=self._curve)
+        found = outcome(self._ended, tasks=self.tasks, settings=self.settings, known=self._curve)
         self._send(outcome_metrics(found, self.names))
         return found
 

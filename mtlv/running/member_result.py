@@ -6,19 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from mtlv.compare.report import titled
 from mtlv.compare.table import Member, Row, make_rows
-from mtlv.plan import slugs
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.plan import Task, slugs
 from mtlv.running.groups import TaskGroups
 from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, last_timestamp
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import Metric
 
-TASK_FIGURES = ("f1", "precision", "recall", "average_precision")
+NO_FIGURES = ("support", "threshold")
 CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
 """Beginnings of the keys that have a value per epoch."""
 MEAN_CURVES = (
     "train/loss",
+    "val/score",
     "val/f1_macro",
     "val/f1_micro",
     "val/average_precision_macro",
@@ -79,7 +82,32 @@ class MemberResult:
 
     def of_task(self, task: str, figure: str) -> list[float]:
         """A test figure of a task, one value per child."""
-        return [getattr(found.metrics.tasks[task], figure) for found in self.outcomes]
+        return [found.metrics.tasks[task].as_dict()[figure] for found in self.outcomes]
+
+    def main(self, task: str) -> list[float]:
+        """The test figure that a task is judged by, one value per child."""
+        return [found.metrics.tasks[task].main for found in self.outcomes]
+
+    def figures(self, task: str) -> list[str]:
+        """Names of a task's test figures."""
+        held = self.outcomes[0].metrics.tasks[task].as_dict()
+        return [name for name in held if name not in NO_FIGURES]
+
+    @property
+    def all_yes_no(self) -> bool:
+        """Whether all tasks are yes/no labels."""
+        return len(yes_no_tasks(self.resolved.known)) == len(self.resolved.known)
+
+
+def judged_by(result: MemberResult) -> str:
+    """What the tasks are judged by, for a person."""
+    return main_title(result.resolved.known)
+
+
+def main_title(tasks: Sequence[Task]) -> str:
+    """The figure that all tasks are judged by; `main figure` where each has its own."""
+    names = {task.main_metric for task in tasks}
+    return titled(names.pop()) if len(names) == 1 else "main figure"
 
 
 def as_members(results: Sequence[MemberResult]) -> list[Member]:
@@ -114,7 +142,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
     for task, slug in slugs(result.resolved.tasks).items():
         out += [
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
-            for figure in TASK_FIGURES
+            for figure in result.figures(task)
         ]
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
@@ -128,10 +156,11 @@ def _mean_curves(result: MemberResult) -> Iterator[Metric]:
 
     Where folds have heads of their own, a head's mean is over the folds that have it.
     """
+    kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.known))
     found: dict[tuple[str, int], list[Metric]] = {}
     for child in result.children:
         for point in child.points:
-            if point.key.startswith(MEAN_CURVES):
+            if point.key.startswith(kept):
                 found.setdefault((point.key, point.step), []).append(point)
     for (key, step), points in found.items():
         value = fmean(point.value for point in points)

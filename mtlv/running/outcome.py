@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.evaluation import Metrics, Thresholds, evaluate, fit_thresholds, grid_values
-from mtlv.plan import Scores, gather
+from mtlv.evaluation import Metrics, Thresholds, fit_thresholds, grid_values
+from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.plan import Scores, Task, gather
 from mtlv.running.store import EpochRecord, UnitRecord
 
 if TYPE_CHECKING:
@@ -48,15 +49,15 @@ class Outcome:
 
     @property
     def best_epoch(self) -> int:
-        """The first epoch with the highest validation macro F1."""
-        values = [metrics.plan.f1_macro for metrics in self.curve]
+        """The first epoch with the highest figure that counts on validation: macro F1 of yes/no tasks."""
+        values = [metrics.plan.main for metrics in self.curve]
         return values.index(max(values))
 
 
 def outcome(
     records: Sequence[UnitRecord],
     *,
-    names: Sequence[str],
+    tasks: Sequence[Task],
     settings: Evaluation,
     known: Mapping[int, Metrics],
 ) -> Outcome:
@@ -64,36 +65,39 @@ def outcome(
 
     Args:
         records: one per model, in the plan's order.
-        names: all tasks, in the corpus's order.
+        tasks: all, in the corpus's order.
         settings: the `evaluation` section.
         known: epochs whose validation figures were computed while the last model trained.
     """
     curve = {epoch: known.get(epoch) for epoch in range(len(records[0].curve))}
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
-    thresholds = _fit(validation, names, settings)
+    thresholds = _fit(validation, tasks, settings)
     return Outcome(
         validation,
         test,
         thresholds,
-        evaluate(test, names, thresholds.values),
+        evaluate_all(test, tasks, thresholds.values),
         tuple(
-            found or at_epoch([record.validation_at(epoch) for record in records], names, settings)
+            found or at_epoch([record.validation_at(epoch) for record in records], tasks, settings)
             for epoch, found in curve.items()
         ),
         tuple(records),
     )
 
 
-def _fit(validation: Scores, names: Sequence[str], settings: Evaluation) -> Thresholds:
+def _fit(validation: Scores, tasks: Sequence[Task], settings: Evaluation) -> Thresholds:
+    names = yes_no_tasks(tasks)
+    if not names:
+        return Thresholds({}, settings.threshold)
     grid = grid_values(settings.grid.start, settings.grid.stop, settings.grid.step)
     return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
 
 
-def at_epoch(parts: Sequence[Scores], names: Sequence[str], settings: Evaluation) -> Metrics:
+def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: Evaluation) -> Metrics:
     """Figures of a plan's models after one epoch, at thresholds fitted on the same validation scores."""
     scores = gather(parts)
-    return evaluate(scores, names, _fit(scores, names, settings).values)
+    return evaluate_all(scores, tasks, _fit(scores, tasks, settings).values)
 
 
 def plan_loss(epochs: Sequence[EpochRecord]) -> float:

@@ -23,6 +23,7 @@ ONE_BY_ONE = 20  # above so many members their folds are asked for together
 WITHOUT_FILE = ("train/loss", "val/f1_macro")  # curves of a run that is still going
 OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has them at its end, a fold before
 NEEDED = "test/f1_macro"  # what a fold has that has ended
+OTHER_KINDS = "test/score"  # what a fold has whose tasks are not all yes/no labels
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
         TrackingError: the store cannot be read, or none of the members has a finished fold.
     """
     children = _children(reader, members)
+    _need_yes_no(children)
     warnings = [
         f"`{run.name}` ({run.status.lower()}) has no finished fold yet and is not shown"
         for run in members
@@ -168,9 +170,19 @@ def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[St
     else:
         found = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
     for child in found:
-        if child.parent in out and NEEDED in child.metrics:
+        if child.parent in out and (NEEDED in child.metrics or OTHER_KINDS in child.metrics):
             out[child.parent].append(child)
     return {run: sorted(each, key=_fold_and_seed) for run, each in out.items()}
+
+
+def _need_yes_no(children: Mapping[str, Sequence[StoredRun]]) -> None:
+    """The page's figures are those of yes/no tasks, so far."""
+    others = [run.name for folds in children.values() for run in folds if OTHER_KINDS in run.metrics]
+    if others:
+        raise TrackingError(
+            f"`{shorten(others[0])}` has tasks of other kinds than yes/no, which a page cannot show yet",
+            then="see the suite's own table: `comparison.md` of its run `comparison of ...` in MLflow",
+        )
 
 
 def _fold_and_seed(run: StoredRun) -> tuple[int, int]:

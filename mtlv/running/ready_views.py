@@ -95,7 +95,7 @@ def _heads(members: Sequence[Resolved]) -> View:
     single: dict[str, None] = {}
     for member in members:
         for child in member.children:
-            names = Names(child.plan, member.tasks)
+            names = Names(child.plan, member.known)
             for head, slug in names.heads.items():
                 (groups if len(names.members[head]) > 1 else single)[slug] = None
     sections = {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
-from mtlv.evaluation import Metrics, evaluate
-from mtlv.plan import Plan, Scores, slugs
+from mtlv.evaluation import Metrics
+from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.plan import Plan, Scores, Task, slugs
 from mtlv.running.outcome import Outcome, plan_loss
 from mtlv.running.resolve import settings_key
 from mtlv.running.store import EpochRecord, UnitRecord
@@ -22,17 +23,24 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
 
 
-OF_UNITS = "val.tasks.average_precision/"  # told with each model's epoch, not with the plan's
-
-
 class Names:
     """Slugs of a plan's heads and tasks, as metric keys have them."""
 
-    def __init__(self, plan: Plan, tasks: Sequence[str]) -> None:
-        self.tasks = slugs(tasks)
+    def __init__(self, plan: Plan, tasks: Sequence[Task]) -> None:
+        self.known = {task.name: task for task in tasks}
+        self.tasks = slugs(self.known)
         self.heads = slugs([head.name for head in plan.heads])
         self.head_of = {task: head.name for head in plan.heads for task in head.tasks}
         self.members = {head.name: head.tasks for head in plan.heads}
+        self.yes_no = set(yes_no_tasks(tasks))
+
+    def of_yes_no(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """Those of the heads whose tasks are yes/no, with their tasks."""
+        return [(head, self.members[head]) for head in heads if self.yes_no.issuperset(self.members[head])]
+
+    def watched(self, task: str) -> str:
+        """The figure of a task that an epoch of its model tells; of yes/no tasks one without a threshold."""
+        return "average_precision" if task in self.yes_no else self.known[task].main_metric
 
 
 def tags(resolved: Resolved, child: Child) -> dict[str, str]:
@@ -87,14 +95,14 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Met
     at = (epoch.epoch, epoch.timestamp_ms)
     tasks = list(validation.tasks)
     # No threshold is needed to rank, so none is fitted.
-    figures = evaluate(validation, tasks, dict.fromkeys(tasks, 0.5)).tasks
+    found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
+    values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
-    for head in epoch.heads:
-        areas = [figures[task].average_precision for task in names.members[head]]
-        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", fmean(areas), *at))
+    for head, members in names.of_yes_no(epoch.heads):
+        areas = fmean(values[task] for task in members)
+        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))
     return out + [
-        Metric(f"val.tasks.average_precision/{names.tasks[task]}", figures[task].average_precision, *at)
-        for task in tasks
+        Metric(f"val.tasks.{names.watched(task)}/{names.tasks[task]}", values[task], *at) for task in tasks
     ]
 
 
@@ -106,9 +114,10 @@ def plan_epoch(epochs: Sequence[EpochRecord], metrics: Metrics, names: Names) ->
         Metric("train/learning_rate", epochs[0].learning_rate, *at),
     ]
     figures = split_figures("val", metrics, names)
-    out += [Metric(key, value, *at) for key, value in figures if not key.startswith(OF_UNITS)]
-    for head, tasks in names.members.items():
-        value = fmean(metrics.tasks[task].f1 for task in tasks)
+    of_units = {f"val.tasks.{names.watched(task)}/{slug}" for task, slug in names.tasks.items()}
+    out += [Metric(key, value, *at) for key, value in figures if key not in of_units]
+    for head, tasks in names.of_yes_no(names.members):
+        value = fmean(metrics.tasks[task].main for task in tasks)
         out.append(Metric(f"val.heads.f1_macro/{names.heads[head]}", value, *at))
     return out
 

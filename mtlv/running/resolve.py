@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, Plan, Unit, with_own_heads
+from mtlv.plan import ARCHITECTURES, Plan, Task, Unit, with_own_heads
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
@@ -55,14 +55,19 @@ class Resolved:
         children: one for each fold and seed.
         uid: key of the whole member: settings, data and encoder.
         data: digest of documents, targets and splits.
-        tasks: names of all tasks, in the corpus's order.
+        known: all tasks, in the corpus's order.
     """
 
     member: Member
     children: tuple[Child, ...]
     uid: str
     data: str
-    tasks: tuple[str, ...]
+    known: tuple[Task, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of all tasks."""
+        return tuple(task.name for task in self.known)
 
     @property
     def name(self) -> str:
@@ -132,7 +137,7 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
             children.append(Child(fold, seed, plan, groups, jobs))
     keys = [job.unit.key for child in children for job in child.jobs]
     uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
-    return Resolved(member, tuple(children), uid, data, corpus.names)
+    return Resolved(member, tuple(children), uid, data, corpus.tasks)
 
 
 def _where(member: Member, fold: Fold, seed: int) -> str:
@@ -165,4 +170,5 @@ def _what_shapes_weights(settings: Settings) -> dict[str, object]:
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
         "max_length": settings.data.max_length,
+        "mentions": settings.data.mentions,
     }

@@ -104,14 +104,14 @@ def _run_child(
         params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
         tags=tags(resolved, child),
     )
-    names = Names(child.plan, resolved.tasks)
+    names = Names(child.plan, resolved.known)
     with session.run(spec) as run:
         session.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
         live = LiveChild(
             session.tracker,
             run,
             names,
-            resolved.tasks,
+            resolved.known,
             len(child.jobs),
             settings.evaluation,
             session.observer.warn,

@@ -12,7 +12,7 @@ from mtlv import __version__
 from mtlv.compare.suite_figure import draw_suite
 from mtlv.compare.table import as_csv, as_markdown
 from mtlv.running.describe_run import describe_comparison
-from mtlv.running.member_result import MemberResult, member_rows, spread_of
+from mtlv.running.member_result import MemberResult, judged_by, member_rows, spread_of
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec, Tracker
 
@@ -49,20 +49,28 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
     if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
         return False  # side by side, figures of different test sets would compare nothing
     with TemporaryDirectory() as folder:
-        macro = [[found.metrics.plan.f1_macro for found in result.outcomes] for result in results]
+        macro = [[found.metrics.plan.main for found in result.outcomes] for result in results]
         path = draw_suite(
             [result.name for result in results],
             tasks,
-            [[fmean(result.of_task(task, "f1")) for task in tasks] for result in results],
+            [[fmean(result.main(task)) for task in tasks] for result in results],
             [fmean(results[0].of_task(task, "support")) for task in tasks],
             [fmean(values) for values in macro],
             Path(folder) / "comparison.png",
-            title=f"Test F1 on {results[0].title.split(' on ', 1)[1]}",
-            micro=[fmean(f.metrics.plan.f1_micro for f in result.outcomes) for result in results],
+            title=f"Test {judged_by(results[0])} on {results[0].title.split(' on ', 1)[1]}",
+            micro=_micro(results),
+            figure=judged_by(results[0]),
             macro_spread=None if max(map(len, macro)) < 2 else [spread_of(values) or 0.0 for values in macro],
         )
         tracker.artifact(run, path)
     return True
+
+
+def _micro(results: Sequence[MemberResult]) -> list[float] | None:
+    """Mean micro F1 of each member; nothing where not all tasks are yes/no."""
+    if not all(result.all_yes_no for result in results):
+        return None
+    return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]
 
 
 def _groups_of(results: Sequence[MemberResult]) -> Mapping[str, Sequence[Sequence[str]]]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from mtlv.compare.per_task_figure import draw_per_task
-from mtlv.compare.report import Picture, ReportInput, TaskLine, report_html
+from mtlv.compare.report import YES_NO, Picture, ReportInput, TaskLine, report_html
 from mtlv.compare.table import as_csv
 from mtlv.running.child_files import PER_TASK, write_plan
 from mtlv.running.describe_run import describe_parent
 from mtlv.running.environment import machine, versions
 from mtlv.running.group_artifacts import write_groups
-from mtlv.running.member_result import TASK_FIGURES, MemberResult, member_rows, parent_metrics, spread_of
+from mtlv.running.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
 from mtlv.running.record import Names, params
 from mtlv.tracking import TableFile, Tracker
 
@@ -27,7 +26,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Metrics and artifacts of a member's own run, so that it tells the story when it is collapsed."""
     tracker.metrics(run, parent_metrics(result))
     child = result.resolved.children[0]
-    write_plan(tracker, run, child, result.outcomes[0], Names(child.plan, result.resolved.tasks))
+    write_plan(tracker, run, child, result.outcomes[0], Names(child.plan, result.resolved.known))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     with TemporaryDirectory() as name:
@@ -46,11 +45,23 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
 
 def _per_task_table(result: MemberResult) -> TableFile:
     """Means over the children of every task's figures on the test part."""
-    figures = ("f1", "f1_std", "precision", "recall", "average_precision", "support", "group")
-    lines = [asdict(_task_line(result, task)) for task in result.resolved.tasks]
-    values = [[line[name] for name in ("name", *figures)] for line in lines]
-    rows = [[round(v, 4) if isinstance(v, float) else v for v in row] for row in values]
-    return TableFile(PER_TASK, ("task", *figures), rows)
+    lines = [_task_line(result, task) for task in result.resolved.tasks]
+    others = tuple(dict.fromkeys(name for line in lines for name in line.others))
+    judged = ("f1", "f1_std") if result.all_yes_no else ("judged_by", "value", "value_std")
+    rows = []
+    for line in lines:
+        how = () if result.all_yes_no else (line.judged_by,)
+        values = (
+            line.name,
+            *how,
+            line.main,
+            line.main_std,
+            *(line.others.get(name) for name in others),
+            line.support,
+            line.group,
+        )
+        rows.append([round(value, 4) if isinstance(value, float) else value for value in values])
+    return TableFile(PER_TASK, ("task", *judged, *others, "support", "group"), rows)
 
 
 def _group_pictures(result: MemberResult, folder: Path) -> list[Picture]:
@@ -69,13 +80,17 @@ def _per_task_picture(result: MemberResult, folder: Path) -> Picture:
     tasks = result.resolved.tasks
     path = draw_per_task(
         tasks,
-        [fmean(result.of_task(task, "f1")) for task in tasks],
+        [fmean(result.main(task)) for task in tasks],
         [fmean(result.of_task(task, "support")) for task in tasks],
         folder / "per_task_f1.png",
         title=result.title,
-        spread=[spread_of(result.of_task(task, "f1")) or 0.0 for task in tasks],
+        spread=[spread_of(result.main(task)) or 0.0 for task in tasks],
+        figure=judged_by(result),
     )
-    return Picture("F1 of each task", path, "On the test part, with the number of its positive documents.")
+    counted = "its positive documents" if result.all_yes_no else "documents it rests on"
+    return Picture(
+        f"{judged_by(result)} of each task", path, f"On the test part, with the number of {counted}."
+    )
 
 
 def _report(result: MemberResult, pictures: Sequence[Picture]) -> ReportInput:
@@ -111,5 +126,15 @@ def _report(result: MemberResult, pictures: Sequence[Picture]) -> ReportInput:
 def _task_line(result: MemberResult, task: str) -> TaskLine:
     groups = result.resolved.children[0].groups
     number = "" if groups is None else next(str(i + 1) for i, g in enumerate(groups.groups) if task in g)
-    means = {figure: fmean(result.of_task(task, figure)) for figure in (*TASK_FIGURES, "support")}
-    return TaskLine(task, **means, f1_std=spread_of(result.of_task(task, "f1")), group=number)
+    yes_no = "threshold" in result.outcomes[0].metrics.tasks[task].as_dict()
+    main = "f1" if yes_no else next(t.main_metric for t in result.resolved.known if t.name == task)
+    return TaskLine(
+        task,
+        fmean(result.of_task(task, "support")),
+        fmean(result.main(task)),
+        {name: fmean(result.of_task(task, name)) for name in result.figures(task) if name != main},
+        judged_by=main,
+        counted=YES_NO if yes_no else "documents",
+        main_std=spread_of(result.main(task)),
+        group=number,
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.targets import spans_column
+from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import Scores
 from mtlv.plan.spans import Span
 from mtlv.running.job import Job
@@ -55,6 +56,7 @@ class Watch(Hook):
         self.best: tuple[int, float, dict[str, torch.Tensor]] | None = None
         self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
+        self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
 
     def on_batch(self, documents: int) -> None:
         self.listeners.observer.batch(documents)
@@ -73,7 +75,7 @@ class Watch(Hook):
             losses.epoch + 1,
             self.job.settings.training.epochs,
             losses.loss,
-            {"AP": value(scores, self._tasks, "average_precision")},
+            {self._shown: value(scores, self._tasks, "average_precision")},
             losses.documents / losses.seconds,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.data import catalog
@@ -66,19 +66,36 @@ class Workbench:
         return load_folds(path, corpus)
 
     def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:
+        """A pretrained encoder with the tokens that show the corpus's marked entities."""
+        shown = self._tokens_of_mentions(data)
+        found = self._published(name, revision, data)
+        if not shown:
+            return found
+        from mtlv.models.vocabulary import with_tokens
+
+        return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
+
+    def _tokens_of_mentions(self, data: Data) -> tuple[str, ...]:
+        from mtlv.data.relations import INPUTS
+
+        corpus = self.corpus(data)
+        marked = [each.mentions for each in corpus.members or (corpus,) if each.mentions is not None]
+        return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
+
+    def _published(self, name: str, revision: str | None, data: Data) -> Encoder:
         """A pretrained encoder; the corpus matters for `tiny` only."""
         from mtlv.models.aliases import TINY
         from mtlv.models.encoder import load_encoder
 
-        texts = self.corpus(data).texts if name == TINY else ()
+        texts = self.corpus(data).all_texts if name == TINY else ()
         key = ("encoder", name, revision, content_key(texts))
         return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
 
     def tokens(self, encoder: Encoder, data: Data) -> Tokens:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
-        key = ("tokens", encoder.digest, corpus.digest, data.max_length)
-        return self.once(key, lambda: tokens_of(encoder, corpus, data.max_length))
+        key = ("tokens", encoder.digest, corpus.digest, data.max_length, data.mentions)
+        return self.once(key, lambda: tokens_of(encoder, corpus, data.max_length, data.mentions))
 
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
@@ -86,21 +103,34 @@ class Workbench:
         return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
 
 
-def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int) -> Tokens:
-    """Token ids of a corpus, of each source by itself where it is joined of several."""
+def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str = "original") -> Tokens:
+    """Token ids of a corpus, of each source by itself where it is joined of several.
+
+    Args:
+        encoder: whose tokenizer knows the tokens that show mentions.
+        corpus: N documents.
+        max_length: in tokens.
+        mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
+    """
     from mtlv.data.joined import join_tokens
+    from mtlv.data.relations import INPUTS, show_all
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import check_length
 
     check_length(encoder, max_length)
     if corpus.members:
-        return join_tokens([tokens_of(encoder, member, max_length) for member in corpus.members])
+        return join_tokens([tokens_of(encoder, member, max_length, mentions) for member in corpus.members])
+    texts: Sequence[str] = corpus.texts
+    places = None
+    if corpus.mentions is not None:
+        texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
     tokens = tokenise(
-        corpus.words or corpus.texts,
+        corpus.words or texts,
         encoder.tokenizer,
         max_length=max_length,
         pad=encoder.tokenizer.pad_token_id,
         seconds=corpus.seconds,
+        mentions=places,
     )
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")

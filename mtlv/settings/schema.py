@@ -48,6 +48,7 @@ class Data(Section):
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
     columns: Columns
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
+    mentions: Literal["dummy", "markers", "original"]
     max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
     test_share: Share
     validation_share: Share

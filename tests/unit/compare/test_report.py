@@ -47,8 +47,8 @@ def rows(name="gmtl"):
 
 
 def task(name="Opacity", **changes):
-    figures = {"support": 20, "f1": 0.9, "precision": 0.8, "recall": 0.7, "average_precision": 0.6}
-    return TaskLine(name, **{**figures, **changes})
+    others = {"precision": 0.8, "recall": 0.7, "average_precision": 0.6}
+    return TaskLine(name, **{"support": 20, "main": 0.9, "others": others, **changes})
 
 
 def make(**changes):
@@ -143,6 +143,13 @@ def test_an_empty_report_is_a_page():
 
 
 def test_bars_stay_in_their_cells():
-    html = make(tasks=[task(f1=1.0), task("b", f1=0.0, f1_std=0.1)])
+    html = make(tasks=[task(main=1.0), task("b", main=0.0, main_std=0.1)])
     assert "width:100.0%" in html
     assert "width:0.0%" in html
+
+
+def test_tasks_with_other_figures_have_a_table_of_their_own():
+    other = task("Relations", others={"accuracy": 0.5}, judged_by="f1_micro_positive", counted="documents")
+    page = Page(make(tasks=[task(), other]))
+    assert page.says("task positive F1 precision recall average precision Opacity")
+    assert page.says("task documents F1 micro positive accuracy Relations")

@@ -72,6 +72,7 @@ def test_markdown_holds_odd_names_in_their_cell():
 
 def test_the_contracts_columns():
     keys = [
+        "score",
         "f1_macro",
         "f1_micro",
         "subset_accuracy",
@@ -80,3 +81,9 @@ def test_the_contracts_columns():
         "documents_per_second",
     ]
     assert [column.key for column in COLUMNS] == keys
+
+
+def test_columns_in_which_nobody_has_a_value_are_left_out():
+    rows = make_rows([Member("a", ({"f1_macro": 0.5},)), Member("b", ({"score": 0.7},))])
+    assert as_markdown(rows).splitlines()[0] == "| run | score | F1 macro |"
+    assert as_csv(rows).splitlines()[0].split(",")[:3] == ["member", "score", "score_std"]

@@ -9,7 +9,7 @@ from scipy.stats import pearsonr
 from mtlv.data.targets import spans_column
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate
-from mtlv.evaluation.mixed import evaluate_mixed
+from mtlv.evaluation.mixed import MixedMetrics, evaluate_all
 from mtlv.evaluation.scoring import main_figure, task_figures
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
@@ -70,18 +70,19 @@ def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:
     scores = Scores(("u",), "test", tuple("abcd"), yes | {"r": other})
     tasks = [Task("r", "multiclass", "pairs", ("x", "y"), main_metric="accuracy")]
     tasks += [Task(name, source="notes") for name in yes]
-    found = evaluate_mixed(scores, tasks, {"a": 0.5, "b": 0.5})
+    found = evaluate_all(scores, tasks, {"a": 0.5, "b": 0.5})
     assert list(found.tasks) == ["r", "a", "b"]
-    assert found.sources == {"pairs": 0.5, "notes": 0.5}
-    assert found.yes_no == evaluate(scores, ["a", "b"], {"a": 0.5, "b": 0.5}).plan
-    assert found.as_dict()["score"] == found.main == 0.5
-    assert found.as_dict()["f1_macro"] == 0.5
+    assert isinstance(found.plan, MixedMetrics)
+    assert found.plan.sources == {"pairs": 0.5, "notes": 0.5}
+    assert found.plan.yes_no == evaluate(scores, ["a", "b"], {"a": 0.5, "b": 0.5}).plan
+    assert found.plan.as_dict()["score"] == found.plan.main == 0.5
+    assert found.plan.as_dict()["f1_macro"] == 0.5
     assert (found.tasks["r"].main, found.tasks["r"].support) == (0.5, 2)
 
 
 def test_without_yes_no_tasks_there_are_no_figures_of_them() -> None:
     task = Task("s", "regression", "sts", main_metric="spearman")
     one = TaskScores(np.array([0.1, 0.2, 0.3]), np.array([1.0, 3.0, 2.0]), np.ones(3, bool))
-    found = evaluate_mixed(Scores(("u",), "test", ("a", "b", "c"), {"s": one}), [task], {})
-    assert found.as_dict() == {"score": pytest.approx(0.5)}
+    found = evaluate_all(Scores(("u",), "test", ("a", "b", "c"), {"s": one}), [task], {})
+    assert found.plan.as_dict() == {"score": pytest.approx(0.5)}
     assert found.tasks["s"].as_dict().keys() == {"pearson", "spearman", "support"}

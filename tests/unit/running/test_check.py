@@ -150,8 +150,3 @@ def test_tracking_addresses_are_proved_without_opening_them(tmp_path, uri, monke
     assert checked(tmp_path, config, "tracking.uri=sqlite:///x.db").units == 1
     assert checked(tmp_path, config, "tracking.uri=http://127.0.0.1:9").units == 1
     assert not Path("x.db").exists()
-
-
-def test_tasks_of_other_kinds_are_refused_until_they_can_be_scored(tmp_path):
-    (line,) = problems(tmp_path, "data: {name: biosses, path: .}\n")
-    assert "`biosses` has tasks that cannot be run from a config yet (got regression)" in line

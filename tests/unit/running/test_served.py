@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from mtlv.errors import DataError, EncoderError, TrackingError
+from mtlv.plan import Task
 from mtlv.running import Observer, SuiteResult, run_suite
 from mtlv.running.frame import as_columns, column_types
-from mtlv.running.keep_models import NO_WEIGHTS, validation_f1
+from mtlv.running.keep_models import NO_WEIGHTS, validation_score
 from mtlv.running.served import Prediction, ServedPlan
 from mtlv.settings import Suite, load_suite
 from mtlv.tracking import MemoryTracker, TrackedModel
@@ -161,7 +162,7 @@ def test_requirements_are_pinned_and_name_no_build(trained: Trained) -> None:
 def test_a_member_has_the_model_of_its_best_fold_on_validation(trained: Trained) -> None:
     for architecture in ARCHITECTURES:
         found = trained.outcomes(architecture)
-        values = [validation_f1(each, tuple(LABELS)) for each in found]
+        values = [validation_score(each, [Task(label) for label in LABELS]) for each in found]
         best = found[values.index(max(values))]
         model = trained.model(architecture, "suite member")
         keys = {Path(file).stem for file in model.files if file.endswith(".safetensors")}

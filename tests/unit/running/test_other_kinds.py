@@ -1,0 +1,159 @@
+"""Suites on corpora of other kinds than yes/no labels, each in its authors' format, made up here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.errors import GroupingError
+from mtlv.evaluation.scoring import task_figures
+from mtlv.running import Observer, run_suite
+from mtlv.running.suite import SuiteResult
+from mtlv.settings import Suite, load_suite
+from mtlv.tracking import MemoryTracker
+
+PARTS = {"train": 32, "dev": 12, "test": 12}
+VERBS = {"INHIBITOR": "blocks", "ACTIVATOR": "drives", "SUBSTRATE": "feeds"}
+
+
+def conll(folder: Path) -> str:
+    rng = np.random.default_rng(0)
+    for part, count in PARTS.items():
+        lines = []
+        for _ in range(count):
+            words = rng.choice(["the", "aspirin", "dose", "was", "heparin"], 6)
+            lines += [f"{word}\t{'B-Drug' if word in ('aspirin', 'heparin') else 'O'}" for word in words]
+            lines.append("")
+        (folder / f"{part}.tsv").write_text("\n".join(lines) + "\n")
+    return "conll"
+
+
+def biosses(folder: Path) -> str:
+    rng, number = np.random.default_rng(0), 0
+    (folder / "blurb_split").mkdir()
+    for part, count in PARTS.items():
+        lines = ["pair_id\tsent1\tsent2\tscore"]
+        for _ in range(count):
+            number, high = number + 1, int(rng.integers(2))
+            second = "it grows fast" if high else "it stays small"
+            lines.append(f"{number}\tcell {number} and more\t{second} {number}\t{high}")
+        (folder / "blurb_split" / f"{part}.tsv").write_text("\n".join(lines) + "\n")
+    return "biosses"
+
+
+def chemprot(folder: Path) -> str:
+    number = 0
+    for part, count in PARTS.items():
+        rows = []
+        for _ in range(count):
+            number += 1
+            label = list(VERBS)[number % 3]
+            text = f"<< drug{number} >> {VERBS[label]} [[ gene{number} ]] ."
+            rows.append(json.dumps({"text": text, "label": label, "metadata": []}))
+        (folder / f"{part}.txt").write_text("\n".join(rows) + "\n")
+    return "chemprot"
+
+
+CORPORA = {"conll": (conll, "entity_f1"), "biosses": (biosses, "pearson"), "chemprot": (chemprot, "f1_micro")}
+
+
+@pytest.fixture(scope="module", params=CORPORA)
+def ran(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, SuiteResult, MemoryTracker]:
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "data").mkdir()
+    make, main = CORPORA[request.param]
+    suite = suite_of(folder, make(folder / "data"), "training.epochs=20")
+    tracker = MemoryTracker()
+    return main, run_suite(suite, Observer(), tracker), tracker
+
+
+def suite_of(folder: Path, name: str, *changes: str) -> Suite:
+    (folder / "c.yml").write_text("matrix: {architecture: [stl, mtl]}\n")
+    given = [f"data.name={name}", f"data.path={folder / 'data'}", "encoder=tiny", "training.batch_size=4"]
+    given += ["training.learning_rate=2e-3", "training.device=cpu", "data.max_length=32"]
+    return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
+
+
+def test_it_learns_and_its_figures_can_be_had_again_from_the_scores(ran: tuple) -> None:
+    main, result, _ = ran
+    (found,) = result.members[0].outcomes
+    (task,) = result.members[0].resolved.known
+    assert task.main_metric == main
+    again = task_figures(task, found.test.tasks[task.name])
+    assert found.metrics.tasks[task.name].as_dict() == {**again, "support": PARTS["test"]}
+    assert again[main] > 0.6
+    assert found.metrics.plan.as_dict() == {"score": again[main]}
+
+
+def test_runs_hold_figures_by_name_and_one_score(ran: tuple) -> None:
+    main, result, tracker = ran
+    (task,) = result.members[0].resolved.tasks
+    for run in tracker.runs.values():
+        assert run.status == "FINISHED"
+        keys = {point.key for point in run.points}
+        if run.spec.kind in ("fold", "suite member"):
+            assert {"test/score", "val/score", f"test.tasks.{main}/{task}", "train/loss"} <= keys
+            assert f"val.tasks.{main}/{task}" in keys
+        assert not {"test/f1_macro", "val/f1_macro", "val/average_precision_macro"} & keys
+        assert not any("threshold" in key or key.startswith("val.heads.") for key in keys)
+
+
+def test_no_point_stands_twice(ran: tuple) -> None:
+    _, _, tracker = ran
+    for run in tracker.runs.values():
+        places = [(point.key, point.step) for point in run.points]
+        assert len(places) == len(set(places))
+
+
+def test_pages_name_the_figure_and_its_documents(ran: tuple) -> None:
+    _, result, tracker = ran
+    assert result.header[:2] == ("run", "score")
+    (task,) = result.members[0].resolved.tasks
+    parent = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
+    fold = next(run for run in tracker.runs.values() if run.spec.kind == "fold")
+    assert "**Test score" in parent.description
+    assert "test score **" in fold.description
+    assert "threshold" not in fold.description
+    page = parent.files["report.html"]
+    page = page.decode() if isinstance(page, bytes) else str(page)
+    assert task in page
+    assert "report/classification_report.txt" not in fold.files
+
+
+def test_a_second_run_trains_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    suite = suite_of(tmp_path, conll(tmp_path / "data"), "training.epochs=1")
+    first = run_suite(suite, Observer(), MemoryTracker())
+    started = []
+
+    class Watcher(Observer):
+        def unit_started(self, name: str, *_: object) -> None:
+            started.append(name)
+
+    second = run_suite(suite, Watcher(), MemoryTracker())
+    assert started == []
+    assert second.rows == first.rows
+
+
+def test_groups_by_labels_need_labels(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    changes = ("matrix.architecture=[gmtl]", "grouping.features=label_count", "grouping.k=1")
+    suite = suite_of(tmp_path, conll(tmp_path / "data"), *changes)
+    with pytest.raises(GroupingError, match="needs yes/no labels"):
+        run_suite(suite, Observer(), MemoryTracker())
+
+
+def test_how_mentions_are_shown_makes_other_units(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    name = chemprot(tmp_path / "data")
+    keys = set()
+    for shown in ("dummy", "markers", "original"):
+        suite = suite_of(tmp_path, name, "training.epochs=1", f"data.mentions={shown}")
+        result = run_suite(suite, Observer(), MemoryTracker())
+        keys |= {job.unit.key for member in result.members for job in member.resolved.jobs}
+    assert len(keys) == 3
