@@ -70,7 +70,7 @@ def _bars(axes: Axes, values: NDArray[np.float64], errors: NDArray[np.float64] |
     for row, (value, end) in enumerate(zip(values, ends, strict=True)):
         axes.text(end + 0.012, row, f"{value:.2f}", va="center", fontsize=8, zorder=4, bbox=box)
     least = float(values.min())  # correlations may be below 0
-    axes.set_xlim(min(0.0, least - 0.05), max(1.08, float(ends.max()) + 0.09))
+    axes.set_xlim(least - 0.05 if least < 0 else 0, max(1.08, float(ends.max()) + 0.09))
     axes.set_ylim(values.size - 0.4, -0.6)
     axes.set_xticks(np.linspace(0, 1, 6))
     axes.grid(axis="x", color="#dadce0", linewidth=0.7, zorder=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -81,6 +81,15 @@ class Rounds:
 
     def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
         return np.tile(np.arange(len(batches)), max(batches))
+
+
+DRAWS: dict[str, Callable[[float], Draw]] = {
+    "in_proportion": lambda _: InProportion(),
+    "uniform": lambda _: Uniform(),
+    "temperature": ByTemperature,
+    "rounds": lambda _: Rounds(),
+}
+"""By name in a config; each takes the temperature."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class MixedMetrics:
         return fmean(self.sources.values())
 
     def as_dict(self) -> dict[str, float]:
-        return {"score": self.main, **({} if self.yes_no is None else self.yes_no.as_dict())}
+        return {"score": self.main}  # those of some tasks only would be taken for the plan's
 
 
 def yes_no_tasks(tasks: Sequence[Task]) -> list[str]:

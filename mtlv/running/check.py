@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
-from mtlv.errors import ConfigError, EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
-from mtlv.plan import ARCHITECTURES, Task, tree_lines
+from mtlv.plan import ARCHITECTURES, Task, tree_lines, with_own_heads
 from mtlv.running.corpora import options_of
 from mtlv.tracking.address import check_kind
 
@@ -82,6 +82,14 @@ class _Read:
         Raises:
             DataError: a table that cannot be read, an unknown label, nothing at `data.path`.
         """
+        tasks = tuple(task for each in data.each for task in self._of_one(each))
+        names = [task.name for task in tasks]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError("a task stands twice in `data.sources`", got=", ".join(twice))
+        return tasks
+
+    def _of_one(self, data: Data) -> tuple[Task, ...]:
         options = options_of(data)
         key = f"{data.name} {options!r}"
         if key not in self._kept:
@@ -147,7 +155,7 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
         raise GroupingError(
             "`grouping.k` is above the number of tasks",
             got=section.k,
-            allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.name}`",
+            allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.title}`",
         )
 
 
@@ -196,7 +204,7 @@ def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
     else:
         names = [task.name for task in tasks]
         groups = _given_groups(settings, names) if architecture.grouped else ()
-        plan = architecture.build(names, groups, layers).check(tasks)
+        plan = with_own_heads(architecture.build(names, groups, layers), tasks).check(tasks)
         lines, models = tuple(tree_lines(plan)), len(plan.models)
     return MemberCheck(name, lines, models * children, tuple(_warnings(settings, layers)))
 
@@ -227,13 +235,12 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
             "with linear heads GMHL is MTL with reweighted labels (its gradients are equal to it); "
             "set `architecture.head_layers: 2` to give groups capacity of their own"
         )
-    if settings.data.name == "synthetic":
+    if any(catalog.card(each.name).generated for each in settings.data.each):
         out.append("the corpus is generated; its figures say nothing about real reports")
     if settings.tracking.models != "none" and not settings.store.keep_weights:
         out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
-    absent = catalog.absence(settings.data.name, options_of(settings.data))
-    if absent:
-        out.append(f"it cannot run yet: {absent.rstrip('.')}")
+    absent = (catalog.absence(each.name, options_of(each)) for each in settings.data.each)
+    out += [f"it cannot run yet: {text.rstrip('.')}" for text in absent if text]
     used = (settings.encoder.name, settings.grouping.encoder if _clusters(settings) else None)
     for name in PACKAGED:
         if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:

@@ -76,9 +76,9 @@ def _what_groups(settings: Settings) -> list[object]:
 def _name(settings: Settings) -> str:
     section = settings.grouping
     if section.method == "given":
-        return f"{settings.data.name} · given"
+        return f"{settings.data.title} · given"
     encoder = Path(section.encoder or settings.encoder.name).name
-    return f"{settings.data.name} · {section.method} · {section.features} · k={section.k} · {encoder}"
+    return f"{settings.data.title} · {section.method} · {section.features} · k={section.k} · {encoder}"
 
 
 def _lines(name: str, groups: TaskGroups) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.data import catalog, report
 from mtlv.data.fetch import Progress, fetch
+from mtlv.data.joined import join, join_folds
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
@@ -55,12 +56,15 @@ def options_of(data: Data) -> DataOptions:
 
 
 def read_corpus(data: Data) -> Corpus:
-    """The corpus that the `data` settings name."""
-    return catalog.load(data.name, options_of(data))
+    """The corpus that the `data` settings name, joined of several where they name several."""
+    found = [catalog.load(each.name, options_of(each)) for each in data.each]
+    return found[0] if data.sources is None else join(found)
 
 
 def read_folds(data: Data, corpus: Corpus) -> tuple[Fold, ...]:
-    """Its folds by the `data` settings."""
+    """Its folds by the `data` settings; of several corpora each is divided by itself."""
+    if corpus.members:
+        return join_folds(corpus.members, [read_folds(data, member) for member in corpus.members])
     return make_folds(
         corpus,
         test_share=data.test_share,

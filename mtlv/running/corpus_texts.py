@@ -66,14 +66,13 @@ def read(config: str, path: str | None) -> dict[str, str]:
     Raises:
         DataError: the corpus is not at hand, or cannot be read.
     """
-    from mtlv.data import catalog
-    from mtlv.running.corpora import options_of
+    from mtlv.running.corpora import read_corpus
+    from mtlv.settings.draft import defaults
     from mtlv.settings.schema import Data
 
     try:
-        content = yaml.safe_load(config)["data"]
-        data = Data.model_validate(content if path is None else {**content, "path": path})
-        corpus = catalog.load(data.name, options_of(data))
+        content = {**defaults()["data"], **yaml.safe_load(config)["data"]}  # an earlier run has fewer keys
+        corpus = read_corpus(Data.model_validate(content if path is None else {**content, "path": path}))
     except DataError:
         raise
     except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:

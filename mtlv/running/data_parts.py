@@ -35,4 +35,4 @@ def whole(data: Data, corpus: Corpus, resolved: Resolved) -> DataPart:
 
 def _source(data: Data) -> str:
     """The user's own file, or the corpus's home."""
-    return data.path or catalog.card(data.name).address
+    return ", ".join(each.path or catalog.card(each.name).address for each in data.each)

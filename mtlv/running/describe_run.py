@@ -42,7 +42,7 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
     parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
         f"**{what[0].upper()}{what[1:]}** ({how}) of {_many(len(resolved.tasks), 'task')} of "
-        f"`{settings.data.name}`{' (generated reports)' if generated else ''} "
+        f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
         f"{_many(settings.training.epochs, 'epoch')}; documents: {parts}."
     ]

@@ -14,14 +14,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A unit with the settings of its suite member and its fold; `name` is what people read."""
+    """A unit with all that says how to train it.
+
+    Args:
+        unit: what is trained.
+        settings: of its suite member.
+        fold: of the corpus.
+        name: what people read.
+        rows: training documents of the sources that its tasks are of; nothing where there is one source.
+    """
 
     unit: Unit
     settings: Settings
     fold: Fold
     name: str = ""
+    rows: int | None = None
 
     @property
     def documents(self) -> int:
         """Documents times epochs, the work to do."""
-        return len(self.fold.train) * self.settings.training.epochs
+        rows = len(self.fold.train) if self.rows is None else self.rows
+        return rows * self.settings.training.epochs

@@ -72,7 +72,7 @@ class MemberResult:
     @property
     def title(self) -> str:
         """Name and data, with a word where the data is generated."""
-        data = self.resolved.member.settings.data.name
+        data = self.resolved.member.settings.data.title
         return f"{self.name} on {data}{' (generated reports)' if self.generated else ''}"
 
     @property

@@ -49,7 +49,7 @@ def tags(resolved: Resolved, child: Child) -> dict[str, str]:
     return {
         "mtlv.architecture": settings.architecture.name,
         "mtlv.encoder": settings.encoder.name,
-        "mtlv.dataset": settings.data.name,
+        "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, child.groups),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),

@@ -6,15 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mtlv.data.joined import begins
 from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, Plan, Task, Unit, with_own_heads
+from mtlv.plan import ARCHITECTURES, ModelSpec, Plan, Task, Unit, with_own_heads
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.running.workbench import Workbench
     from mtlv.settings import Member, Settings
@@ -133,11 +137,23 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
         for seed in settings.seeds:
             units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
             where = _where(member, fold, seed)
-            jobs = tuple(Job(unit, settings, fold, f"{where} · {unit.model.name}") for unit in units)
+            jobs = tuple(
+                Job(unit, settings, fold, f"{where} · {unit.model.name}", _rows(corpus, unit.model, fold))
+                for unit in units
+            )
             children.append(Child(fold, seed, plan, groups, jobs))
     keys = [job.unit.key for child in children for job in child.jobs]
     uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
     return Resolved(member, tuple(children), uid, data, corpus.tasks)
+
+
+def _rows(corpus: Corpus, model: ModelSpec, fold: Fold) -> int | None:
+    """Training documents of the sources that a model learns from; nothing where there is one source."""
+    if not corpus.members:
+        return None
+    counts, _ = np.histogram(fold.train, begins(corpus.members))
+    mine = [bool({task.name for task in each.tasks} & set(model.tasks)) for each in corpus.members]
+    return int(counts[mine].sum())
 
 
 def _where(member: Member, fold: Fold, seed: int) -> str:

@@ -128,7 +128,7 @@ def _run_members(
 def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
     """What the experiment's page says and offers; before training, so that it can be watched there."""
     views = ready_views(resolved)
-    corpora = dict.fromkeys(member.member.settings.data.name for member in resolved)
+    corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
     tasks = len({task for member in resolved for task in member.tasks})
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 

@@ -22,7 +22,7 @@ def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
     uid = content_key(["comparison", [result.resolved.uid for result in results]])
     members = [result.resolved for result in results]
     tags = {
-        "mtlv.dataset": _distinct(member.member.settings.data.name for member in members),
+        "mtlv.dataset": _distinct(member.member.settings.data.title for member in members),
         "mtlv.data_digest": _distinct(member.data for member in members),
         "mtlv.version": __version__,
     }

@@ -104,7 +104,7 @@ def _report(result: MemberResult, pictures: Sequence[Picture]) -> ReportInput:
         title=result.title,
         architecture=settings.architecture.name,
         encoder=settings.encoder.name,
-        dataset=settings.data.name,
+        dataset=settings.data.title,
         tasks=[_task_line(result, task) for task in resolved.tasks],
         rows=member_rows([result]),
         documents={part: len(child.fold.part(part)) for part in ("train", "validation", "test")},

@@ -119,10 +119,11 @@ def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
 
 def _training(job: Job, material: Material) -> Mixture:
     """The batches that a unit learns from."""
-    from mtlv.data.mixing import InProportion, Mixture
+    from mtlv.data.mixing import DRAWS, Mixture
 
+    settings = job.settings.training
     parts = material.parts(job.unit.model.tasks, job.fold.train)
-    return Mixture(parts, (job.settings.training.batch_size,) * len(parts), InProportion())
+    return Mixture(parts, (settings.batch_size,) * len(parts), DRAWS[settings.draw](settings.temperature))
 
 
 def _build(job: Job, material: Material) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.errors import DataError, MtlvError
-from mtlv.running.corpora import options_of, read_folds
+from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
 from mtlv.running.store import Store
 from mtlv.seeding import content_key
@@ -46,8 +45,8 @@ class Workbench:
 
     def corpus(self, data: Data) -> Corpus:
         """The corpus that `data` names."""
-        key = ("corpus", data.name, repr(options_of(data)))
-        return self.once(key, lambda: catalog.load(data.name, options_of(data)))
+        key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
+        return self.once(key, lambda: read_corpus(data))
 
     def folds(self, data: Data) -> tuple[Fold, ...]:
         """Its splits: made once, kept in the store, the same for every member of a suite."""

@@ -169,6 +169,17 @@ def _resolve_paths(draft: Draft) -> None:
         if path[0] != "data" and not place.startswith((os.sep, "..")):
             place = os.path.join(".", place)  # without the dot it would be read as a hub id
         draft.values[path[0]][path[1]] = place
+    _resolve_sources(draft)
+
+
+def _resolve_sources(draft: Draft) -> None:
+    sources = draft.get(("data", "sources"))
+    origin, _ = draft.origin(("data", "sources"))
+    for one in sources if isinstance(sources, list) else ():
+        value = one.get("path") if isinstance(one, dict) else None
+        if isinstance(value, str) and value and "\0" not in value:
+            full = Path(os.path.expanduser(value))
+            one["path"] = os.path.normpath((origin.folder if origin else Path()) / full)
 
 
 def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:

@@ -40,8 +40,25 @@ class Columns(Section):
     separator: Text
 
 
+class Source(Section):
+    """One corpus of several; what it leaves out is as in `data`."""
+
+    name: Text
+    path: MaybeText = None
+    labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
+    limit: MaybeCount = None
+
+
 class Data(Section):
     name: Text
+    sources: Annotated[
+        tuple[Source, ...] | None,
+        Field(
+            min_length=2,
+            strict=False,
+            description="a list of two or more mappings with name, path, labels and limit, or null",
+        ),
+    ]
     path: MaybeText
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
@@ -55,6 +72,18 @@ class Data(Section):
     folds: Count
     scheme: Literal["fixed_test", "rotate_test"]
     split_seed: Seed
+
+    @property
+    def each(self) -> tuple[Data, ...]:
+        """The settings of each corpus by itself."""
+        if self.sources is None:
+            return (self,)
+        return tuple(self.model_copy(update={**dict(one), "sources": None}) for one in self.sources)
+
+    @property
+    def title(self) -> str:
+        """Names of the corpora."""
+        return " + ".join(one.name for one in self.each)
 
 
 class Encoder(Section):
@@ -109,6 +138,8 @@ class Training(Section):
     schedule: Literal["linear", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
+    draw: Literal["in_proportion", "uniform", "temperature", "rounds"]
+    temperature: Annotated[float, Field(ge=1, description="a number of 1 or more")]
     clip_norm: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
     head_loss: Literal["sum", "mean", "weighted_sum", "weighted_mean", "loss_proportional"]
     head_weights: Annotated[

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.errors import GroupingError
+from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.running import Observer, run_suite
 from mtlv.running.suite import SuiteResult
@@ -157,3 +157,67 @@ def test_how_mentions_are_shown_makes_other_units(tmp_path: Path) -> None:
         result = run_suite(suite, Observer(), MemoryTracker())
         keys |= {job.unit.key for member in result.members for job in member.resolved.jobs}
     assert len(keys) == 3
+
+
+class TestSeveralCorpora:
+    """Three kinds and three sources in one config."""
+
+    @pytest.fixture(scope="class")
+    def mixed(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[SuiteResult, MemoryTracker]:
+        tracker = MemoryTracker()
+        return run_suite(sources_of(tmp_path_factory.mktemp("mixed")), Observer(), tracker), tracker
+
+    def test_one_model_or_one_for_each_on_the_same_documents(self, mixed: tuple) -> None:
+        result, tracker = mixed
+        stl, mtl = (member.resolved for member in result.members)
+        assert [len(list(each.jobs)) for each in (stl, mtl)] == [3, 1]
+        assert stl.data == mtl.data
+        (whole,) = mtl.jobs
+        assert sum(job.documents for job in stl.jobs) == whole.documents
+        (epoch, *_) = result.members[1].outcomes[0].records[0].epochs
+        assert 2 * epoch.documents == whole.documents
+        assert len(epoch.heads) == 3
+        assert {run.status for run in tracker.runs.values()} == {"FINISHED"}
+        assert result.header[:3] == ("run", "score", "training s")
+
+    def test_the_score_is_the_mean_over_the_sources(self, mixed: tuple) -> None:
+        for member in mixed[0].members:
+            (found,) = member.outcomes
+            mains = [found.metrics.tasks[task.name].main for task in member.resolved.known]
+            assert found.metrics.plan.main == pytest.approx(np.mean(mains))
+            masks = [found.test.tasks[name].mask for name in member.resolved.tasks]
+            assert np.sum(masks, axis=0).tolist() == [1] * len(found.test.ids)
+
+    def test_tags_and_titles_name_all_corpora(self, mixed: tuple) -> None:
+        _, tracker = mixed
+        run = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
+        assert run.tags["mtlv.dataset"] == "conll + biosses + chemprot"
+        assert "main figure" in str(run.files["report.html"])
+
+    def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
+        suite = sources_of(tmp_path, "conll", "conll")
+        with pytest.raises(ConfigError, match=r"a task stands twice in `data\.sources`"):
+            run_suite(suite, Observer(), MemoryTracker())
+
+    @pytest.mark.parametrize("draw", ["uniform", "temperature", "rounds"])
+    def test_other_draws_train_other_units(self, draw: str, tmp_path: Path) -> None:
+        suite = sources_of(tmp_path, changes=(f"training.draw={draw}", "matrix.architecture=[mtl]"))
+        result = run_suite(suite, Observer(), MemoryTracker())
+        assert result.failed == ()
+        (record,) = result.members[0].outcomes[0].records
+        assert record.epochs[0].documents > 0
+
+
+def sources_of(folder: Path, *names: str, changes: tuple[str, ...] = ()) -> Suite:
+    given = []
+    for name in names or tuple(CORPORA):
+        place = folder / name
+        if not place.exists():
+            place.mkdir()
+            CORPORA[name][0](place)
+        given.append(f"{{name: {name}, path: {name}}}")
+    (folder / "c.yml").write_text(
+        f"data: {{max_length: 32, sources: [{', '.join(given)}]}}\nmatrix: {{architecture: [stl, mtl]}}\n"
+    )
+    base = ["encoder=tiny", "training.batch_size=8", "training.epochs=2", "training.device=cpu"]
+    return load_suite(folder / "c.yml", [*base, f"store.uri={folder / 'store'}", *changes])
