@@ -299,10 +299,14 @@ def _data_check(args: argparse.Namespace) -> int:
     else:
         suite = load_overrides([f"data.name={_quoted(args.name)}", *overrides])
     problem: MtlvError | None = None
-    different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
-    for settings in different.values():
-        found = check_corpus(settings.data, lengths=partial(_lengths, settings))
-        _say(*found.lines)
+    different = {
+        data.model_dump_json(): (data, member.settings)
+        for member in suite.members
+        for data in member.settings.data.each
+    }
+    for number, (data, settings) in enumerate(different.values()):
+        found = check_corpus(data, lengths=partial(_lengths, settings))
+        _say(*([""] if number else []), *found.lines)
         problem = problem or found.problem
     if problem is not None:
         raise problem

@@ -218,11 +218,22 @@ class Corpus:
 
     def strata(self) -> dict[str, NDArray[np.bool_]]:
         """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
+        if self.members:
+            return self._strata_of_members()
         return {
             name: flags
             for task in self.tasks
             for name, flags in TARGETS[task.kind].strata(task, self.targets[task.name]).items()
         }
+
+    def _strata_of_members(self) -> dict[str, NDArray[np.bool_]]:
+        found, start = {}, 0
+        for member in self.members:
+            for name, flags in member.strata().items():
+                found[name] = np.zeros(len(self), bool)
+                found[name][start : start + len(member)] = flags
+            start += len(member)
+        return found
 
     def unlearnable(self, rows: NDArray[np.int64] | slice = slice(None)) -> list[str]:
         """Tasks of which these documents can teach nothing."""

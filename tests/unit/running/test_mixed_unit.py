@@ -153,3 +153,11 @@ def test_the_bench_makes_tokens_of_pairs_and_words(one_corpus_per_kind: list[Cor
     assert tokens.words is not None
     apart = [tokens_of(encoder, each, 24) for each in one_corpus_per_kind]
     assert tokens.lengths.tolist() == [length for each in apart for length in each.lengths.tolist()]
+
+
+def test_what_is_spread_evenly_is_counted_in_the_own_source_only(one_corpus_per_kind: list[Corpus]) -> None:
+    whole = join(one_corpus_per_kind).strata()
+    apart = {name: flags for each in one_corpus_per_kind for name, flags in each.strata().items()}
+    assert {name: int(flags.sum()) for name, flags in whole.items()} == {
+        name: int(flags.sum()) for name, flags in apart.items()
+    }

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.running import Observer, run_suite
@@ -193,6 +194,14 @@ class TestSeveralCorpora:
         run = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
         assert run.tags["mtlv.dataset"] == "conll + biosses + chemprot"
         assert "main figure" in str(run.files["report.html"])
+
+    def test_data_check_tells_of_each_corpus(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        suite = sources_of(tmp_path)
+        assert cli.main(["data", "check", str(suite.path), "encoder=tiny"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[1] for line in lines if line.startswith("corpus ")] == list(CORPORA)
 
     def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, "conll", "conll")
