@@ -70,7 +70,7 @@ def test_it_tells_what_was_run_and_measured():
     assert page.says(
         "Grouped multi-task learning: one model for each group of tasks, with the encoder minilm, on 1"
     )
-    assert page.says("tasks of openi (2,500 train, 800 test documents), over 4 folds x 2 seeds.")
+    assert page.says("task of openi (2,500 train, 800 test documents), over 4 folds x 2 seeds.")
     assert page.says("0.7600 ± 0.0141")
     assert page.says("Thresholds were fitted on validation documents only.")
     assert page.says("training.epochs")

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from mtlv.data import catalog, report
 from mtlv.errors import DataError
 from mtlv.running.corpora import check_corpus, fetch_lines, list_lines, show_lines
+from mtlv.settings.draft import defaults
+from mtlv.settings.schema import Data
 
 
 def settings(**changes):
     """The `data` settings as the config hands them over."""
-    columns = SimpleNamespace(text="text", id=None, part=None, labels=None, label_list=None, separator=";")
-    values = {
-        "name": "synthetic",
-        "path": None,
-        "labels": None,
-        "limit": None,
-        "documents": 300,
-        "columns": columns,
-        "descriptions": {},
-        "max_length": 20,
-        "test_share": 0.2,
-        "validation_share": 0.15,
-        "folds": 1,
-        "scheme": "fixed_test",
-        "split_seed": 0,
-    }
-    return SimpleNamespace(**(values | changes))
+    given = {"documents": 300, "max_length": 20}
+    columns = defaults()["data"]["columns"] | changes.pop("columns", {})
+    return Data.model_validate(defaults()["data"] | given | {"columns": columns} | changes)
 
 
 def words(corpus):
@@ -84,8 +70,7 @@ def test_check_without_a_tokenizer_says_so():
 def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divided(tmp_path):
     rows = "".join(f"text {i % 20},1,{int(i == 0)}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("text,common,rare\n" + rows)
-    columns = settings().columns
-    columns.labels = ("common", "rare")
+    columns = {"labels": ("common", "rare")}
     found = check_corpus(settings(name="table", path=str(tmp_path / "t.csv"), columns=columns, folds=3))
     text = "\n".join(found.lines)
     assert "duplicates  4 documents" in text
