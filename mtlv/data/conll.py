@@ -98,15 +98,27 @@ def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
     sentences = [sentence for _, found in read for sentence in found]
     task = _task(card, sentences)
     missing = absent(files)
+    parts = None if "" in files else tuple(part for part, found in read for _ in found)
+    return corpus_of(card.name, task, sentences, parts, (missing,) if missing else ())
+
+
+def corpus_of(
+    name: str,
+    task: Task,
+    sentences: Sequence[Sentence],
+    parts: tuple[str, ...] | None,
+    notes: tuple[str, ...],
+) -> Corpus:
+    """A corpus of one tagging task; `parts` and `notes` as `Corpus` takes them."""
     return Corpus(
-        name=card.name,
+        name=name,
         tasks=(task,),
         ids=tuple(sentence.id for sentence in sentences),
         texts=tuple(" ".join(sentence.words) for sentence in sentences),
         words=tuple(sentence.words for sentence in sentences),
         targets={task.name: spans_column([sentence.spans for sentence in sentences])},
-        parts=None if "" in files else tuple(part for part, found in read for _ in found),
-        notes=(missing,) if missing else (),
+        parts=parts,
+        notes=notes,
     )
 
 

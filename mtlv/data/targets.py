@@ -52,8 +52,31 @@ class Targets(Protocol):
         ...
 
 
-class BinaryTargets:
-    """0 or 1 for each document, int8."""
+class _OnePerDocument:
+    """A value for each document, of one type of NumPy's."""
+
+    dtype: type[np.generic]
+
+    def learnable(self, values: NDArray) -> bool:
+        return len(np.unique(values)) > 1
+
+    def none(self, documents: int) -> NDArray:
+        return np.zeros(documents, self.dtype)
+
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
+        return Dense(values.astype(self.dtype))
+
+    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
+        return outputs
+
+    def plain(self, values: NDArray) -> object:
+        return values.tolist()
+
+
+class BinaryTargets(_OnePerDocument):
+    """0 or 1 for each document."""
+
+    dtype = np.int8
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {task.name: values == 1}
@@ -61,64 +84,26 @@ class BinaryTargets:
     def learnable(self, values: NDArray) -> bool:
         return bool(values.any())
 
-    def none(self, documents: int) -> NDArray:
-        return np.zeros(documents, np.int8)
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
-        return Dense(values.astype(np.int8))
+class ClassTargets(_OnePerDocument):
+    """The position of the document's class in the task's classes."""
 
-    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
-        return outputs
-
-    def plain(self, values: NDArray) -> object:
-        return values.tolist()
-
-
-class ClassTargets:
-    """The position of the document's class in the task's classes, int64."""
+    dtype = np.int64
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {f"{task.name}: {name}": values == number for number, name in enumerate(task.classes)}
 
-    def learnable(self, values: NDArray) -> bool:
-        return len(np.unique(values)) > 1
 
-    def none(self, documents: int) -> NDArray:
-        return np.zeros(documents, np.int64)
+class NumberTargets(_OnePerDocument):
+    """A number for each document."""
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
-        return Dense(values.astype(np.int64))
-
-    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
-        return outputs
-
-    def plain(self, values: NDArray) -> object:
-        return values.tolist()
-
-
-class NumberTargets:
-    """A number for each document, float32."""
+    dtype = np.float32
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """By quarters of the values; fewer where values repeat."""
         edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
         quarter = np.searchsorted(edges, values, side="left")
         return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter).tolist()}
-
-    def learnable(self, values: NDArray) -> bool:
-        return len(np.unique(values)) > 1
-
-    def none(self, documents: int) -> NDArray:
-        return np.zeros(documents, np.float32)
-
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
-        return Dense(values.astype(np.float32))
-
-    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
-        return outputs
-
-    def plain(self, values: NDArray) -> object:
-        return values.tolist()
 
 
 class SpanTargets:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.targets import spans_column
 from mtlv.plan import Scores, TaskScores
 from mtlv.plan.spans import Span
 
@@ -91,12 +92,5 @@ def _values(column: pyarrow.ChunkedArray) -> NDArray:
         flat = column.combine_chunks().flatten().to_numpy()
         return flat.reshape(-1, column.type.list_size)
     if pa.types.is_list(column.type):
-        return _spans(column.to_pylist())
+        return spans_column([[Span(**span) for span in row] for row in column.to_pylist()])
     return column.to_numpy()
-
-
-def _spans(rows: list[list[dict[str, Any]]]) -> NDArray[np.object_]:
-    out = np.empty(len(rows), dtype=object)  # NumPy would make a matrix of rows of equal length
-    for at, row in enumerate(rows):
-        out[at] = tuple(Span(**span) for span in row)
-    return out

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from mtlv.compare.per_task_figure import draw_per_task
 from mtlv.compare.report import YES_NO, Picture, ReportInput, TaskLine, report_html
 from mtlv.compare.table import as_csv
+from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.running.child_files import PER_TASK, write_plan
 from mtlv.running.describe_run import describe_parent
 from mtlv.running.environment import machine, versions
@@ -126,7 +127,7 @@ def _report(result: MemberResult, pictures: Sequence[Picture]) -> ReportInput:
 def _task_line(result: MemberResult, task: str) -> TaskLine:
     groups = result.resolved.children[0].groups
     number = "" if groups is None else next(str(i + 1) for i, g in enumerate(groups.groups) if task in g)
-    yes_no = "threshold" in result.outcomes[0].metrics.tasks[task].as_dict()
+    yes_no = task in yes_no_tasks(result.resolved.known)
     main = "f1" if yes_no else next(t.main_metric for t in result.resolved.known if t.name == task)
     return TaskLine(
         task,

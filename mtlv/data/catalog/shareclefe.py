@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.conll import Sentence, tagged_corpus
+from mtlv.data.conll import Sentence, corpus_of, tagged_corpus
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card, Corpus, DataOptions
-from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -69,16 +68,12 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
             parts.append(part)
     if disorders:
         raise DataError("disorders are marked in notes that are not here", got=", ".join(sorted(disorders)))
-    task = CARD.other_tasks[0]
-    return Corpus(
-        name=CARD.name,
-        tasks=(task,),
-        ids=tuple(sentence.id for sentence in sentences),
-        texts=tuple(" ".join(sentence.words) for sentence in sentences),
-        words=tuple(sentence.words for sentence in sentences),
-        targets={task.name: spans_column([sentence.spans for sentence in sentences])},
-        parts=tuple(parts) if len(set(parts)) > 1 else None,
-        notes=tuple(f"{number} disorders {fault}" for fault, number in count.items()),
+    return corpus_of(
+        CARD.name,
+        CARD.other_tasks[0],
+        sentences,
+        tuple(parts) if len(set(parts)) > 1 else None,
+        tuple(f"{number} disorders {fault}" for fault, number in count.items()),
     )
 
 
