@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from mtlv.running.progress import Progress, SuiteState, UnitState
 from mtlv.running.ready_views import ready_views
 from mtlv.running.resolve import Resolved, resolve_all
 from mtlv.running.run_member import Session, run_member
+from mtlv.running.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
 from mtlv.running.store import Store
 from mtlv.running.suite_summary import comparison_spec, write_comparison
 from mtlv.running.workbench import Workbench
@@ -32,6 +32,7 @@ from mtlv.tracking import DEFAULT_URI, Tracker
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
+    from mtlv.settings.search import Search
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class SuiteResult:
         rows: the table, as text.
         where: lines that say where to look.
         failed: why members have no result, a line each; their runs are marked FAILED.
+        trials: of a search, what each of the members came to on validation.
     """
 
     members: tuple[MemberResult, ...]
@@ -51,6 +53,7 @@ class SuiteResult:
     rows: tuple[tuple[str, ...], ...]
     where: tuple[str, ...]
     failed: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
 
 def run_suite(
@@ -83,6 +86,8 @@ def run_suite(
 def _run(
     suite: Suite, observer: Observer, way: AbstractContextManager[Delivery], if_exists: IfExists
 ) -> SuiteResult:
+    if suite.search is not None:
+        check_search(suite.search)
     store = Store(Path(suite.members[0].settings.store.uri))
     bench = Workbench(store)
     resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
@@ -96,8 +101,12 @@ def _run(
         models = ModelKeeper(tracker, bench, store, together)
         jobs = [job for member in resolved for job in member.jobs]
         session = Session(tracker, LocalExecutor(bench, store, together, jobs), together, models)
-        results, failed = _run_members(session, bench, resolved)
-    return SuiteResult(results, *as_text(as_members(results)), _where_to_look(suite, delivery), failed)
+        session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
+        results, failed = _run_members(session, bench, resolved, suite.search)
+        trials = tuple(map(trial, results)) if suite.search is not None else ()
+        _write_comparison(session, results, trials)
+    where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
+    return SuiteResult(results, *as_text(as_members(results)), where, failed, trials)
 
 
 def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
@@ -107,22 +116,41 @@ def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
 
 
 def _run_members(
-    session: Session, bench: Workbench, resolved: Sequence[Resolved]
+    session: Session, bench: Workbench, resolved: Sequence[Resolved], search: Search | None
 ) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
     """Results, and what is wrong with members that could not be trained to their end."""
-    jobs = [job for member in resolved for job in member.jobs]
-    session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
+    turns = (
+        in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
+    )
     results, failed = [], []
-    for member, colour in zip(resolved, cycle(RUNS), strict=False):
+    number = next(turns, None)
+    while number is not None:
+        member, value = resolved[number], None
+        corpus = bench.corpus(member.member.settings.data)
         try:
-            results.append(run_member(session, member, bench.corpus(member.member.settings.data), colour))
+            results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
+            value = trial(results[-1]).value
         except TrainingError as error:
             failed.append(str(error))
             session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
-    if len(results) > 1:
-        with session.run(comparison_spec(results)) as run:
-            write_comparison(session.tracker, run, results)
+        number = _next(turns, value)
     return tuple(results), tuple(failed)
+
+
+def _next(turns: Turns, value: float | None) -> int | None:
+    try:
+        return turns.send(value)
+    except StopIteration:
+        return None
+
+
+def _write_comparison(session: Session, results: Sequence[MemberResult], trials: Sequence[Trial]) -> None:
+    if len(results) < 2:
+        return
+    with session.run(comparison_spec(results)) as run:
+        write_comparison(session.tracker, run, results)
+        if trials:
+            session.tracker.text(run, search_json(trials), "search.json")
 
 
 def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:

@@ -1,6 +1,7 @@
 """Settings: a config file, checked, as frozen typed values; the reference is `defaults.yml`."""
 
 from mtlv.settings.describe import dump, flatten
+from mtlv.settings.expand import value_at
 from mtlv.settings.load import Suite, default_settings, load_overrides, load_suite
 from mtlv.settings.members import Member
 from mtlv.settings.schema import Settings
@@ -14,4 +15,5 @@ __all__ = [
     "flatten",
     "load_overrides",
     "load_suite",
+    "value_at",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.settings.text import Document, KeyPath, parse
 
-SUITE_KEYS = ("matrix", "runs", "transfer")
+SUITE_KEYS = ("matrix", "runs", "transfer", "search")
 SHORTHAND = ("data", "encoder", "architecture")
 
 

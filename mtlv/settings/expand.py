@@ -1,4 +1,4 @@
-"""`matrix`, `runs` and `transfer` to the changes of each member of a suite."""
+"""`matrix`, `runs`, `transfer` and `search` to the changes of each member of a suite."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
 from mtlv.settings.problems import sentence
+from mtlv.settings.schema import Settings
+from mtlv.settings.search import search_problems
+from mtlv.settings.text import KeyPath
 from mtlv.settings.transfer import from_transfer
 from mtlv.settings.variant import Variant
 
@@ -38,25 +41,35 @@ def _from_transfer(transfer: Any, draft: Draft, file: str) -> tuple[list[Variant
     return from_transfer(transfer, draft, _origin(draft, ("transfer",)), draft.place(("transfer",), file))
 
 
+def _from_search(search: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    problems = list(search_problems(search, draft.place(("search",), file)))
+    return ([Variant(())], problems) if problems else _grid(search["over"], draft, ("search", "over"), file)
+
+
 def _from_matrix(matrix: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    place = draft.place(("matrix",), file)
+    return _grid(matrix, draft, ("matrix",), file)
+
+
+def _grid(matrix: Any, draft: Draft, path: KeyPath, file: str) -> tuple[list[Variant], list[str]]:
+    """Every combination of the values that stand at `path`."""
+    place, name = draft.place(path, file), dotted(path)
     if not isinstance(matrix, dict) or not matrix:
         allowed = "a mapping of keys to lists of values"
-        return [Variant(())], [sentence(place, "matrix", got=matrix, allowed=allowed)]
+        return [Variant(())], [sentence(place, name, got=matrix, allowed=allowed)]
     problems, axes, seen = [], [], set[str]()
     for key, values in matrix.items():
-        here = draft.place(("matrix", key), file)
+        here = draft.place((*path, key), file)
         if not isinstance(values, list) or not values:
             problems.append(
-                sentence(here, f"matrix.{key}", got=values, allowed="a list of values, at least one")
+                sentence(here, f"{name}.{key}", got=values, allowed="a list of values, at least one")
             )
             continue
-        problems += _key_problems(key, f"matrix.{key}", here, seen)
-        origin = _origin(draft, ("matrix", key))
+        problems += _key_problems(key, f"{name}.{key}", here, seen)
+        origin = _origin(draft, (*path, key))
         axes.append([Change(key, value, origin.below(i)) for i, value in enumerate(values)])
     size = math.prod(len(axis) for axis in axes)
     if size > MAX_MEMBERS:
-        problems.append(sentence(place, "matrix", got=size, allowed=f"at most {MAX_MEMBERS} combinations"))
+        problems.append(sentence(place, name, got=size, allowed=f"at most {MAX_MEMBERS} combinations"))
         return [Variant(())], problems
     return [Variant(changes) for changes in itertools.product(*axes)], problems
 
@@ -88,7 +101,7 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
     return out or [Variant(())], [*problems, *_same_names(out)]
 
 
-FORMS = {"matrix": _from_matrix, "runs": _from_runs, "transfer": _from_transfer}
+FORMS = {"matrix": _from_matrix, "runs": _from_runs, "transfer": _from_transfer, "search": _from_search}
 
 
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:
@@ -128,6 +141,14 @@ def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
     for change in changes:
         out |= _spread(split(full_key(change.key, change.value)), change.value)
     return out
+
+
+def value_at(settings: Settings, key: str) -> Any:
+    """What settings hold at a key as a suite writes it, such as `architecture` or `training.epochs`."""
+    found: Any = settings.model_dump(mode="json")
+    for part in split(full_key(key, "")):
+        found = found[part]
+    return found
 
 
 def _spread(path: tuple[str, ...], value: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from mtlv.settings.expand import flat_changes, variants
 from mtlv.settings.members import Member, collapse, named
 from mtlv.settings.problems import from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
+from mtlv.settings.search import Search, search_of
 from mtlv.settings.stages import fill_stages, stage_problems
 from mtlv.settings.text import Document, KeyPath, parse, read
 from mtlv.settings.variant import Variant
@@ -35,12 +36,14 @@ class Suite:
         members: at least one, with different names and settings.
         path: the config file.
         notes: what a user should know, such as members that were asked for twice.
+        search: how the best of the members is looked for; None where all are run.
     """
 
     experiment: str
     members: tuple[Member, ...]
     path: Path
     notes: tuple[str, ...] = ()
+    search: Search | None = None
 
 
 def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
@@ -80,7 +83,8 @@ def _suite(document: Document, overrides: Sequence[str], path: Path) -> Suite:
     if problems:
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
-    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes))
+    search = search_of(base.values.get("search"))
+    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), search)
 
 
 def default_settings() -> Settings:
