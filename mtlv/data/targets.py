@@ -159,6 +159,11 @@ TARGETS: dict[str, Targets] = {
 }
 
 
+def targets_with(scheme: Scheme) -> dict[str, Targets]:
+    """`TARGETS`, spans as tags of this scheme."""
+    return {**TARGETS, "tagging": SpanTargets(scheme)}
+
+
 def spans_column(rows: Sequence[Sequence[Span]]) -> NDArray[np.object_]:
     """The targets of a tagging task [N]; NumPy would make a matrix of rows of equal length."""
     column = np.empty(len(rows), dtype=object)

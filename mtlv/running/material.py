@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
-from mtlv.data.targets import TARGETS
+from mtlv.data.targets import TARGETS, Targets
 from mtlv.plan import Scores, Task, TaskScores
 
 if TYPE_CHECKING:
@@ -32,11 +32,13 @@ class Material:
         corpus: N documents, of one source or joined of several.
         tokens: of the N documents.
         encoder: as it was published.
+        targets: how each kind's targets become what is learned, and outputs become scores.
     """
 
     corpus: Corpus
     tokens: Tokens
     encoder: Encoder
+    targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property
@@ -60,7 +62,7 @@ class Material:
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             task = self.tasks[name]
-            self._columns[name] = TARGETS[task.kind].column(task, self.corpus.targets[name], self.tokens)
+            self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
         return self._columns[name]
 
     def outputs(self, model: Any, parts: Sequence[Documents], *, precision: str) -> Outputs:
@@ -71,7 +73,7 @@ class Material:
         for part in parts:
             for name, values in predict(model, part, precision=precision).items():
                 task = self.tasks[name]
-                found[name] = TARGETS[task.kind].read(task, values)
+                found[name] = self.targets[task.kind].read(task, values)
         return found
 
     def scores(
@@ -99,7 +101,7 @@ class Material:
         targets = np.asarray(self.corpus.targets[name])[rows]
         if mask.all():
             return TaskScores(own, targets, mask)
-        outputs = TARGETS[self.tasks[name].kind].none(len(rows))
+        outputs = self.targets[self.tasks[name].kind].none(len(rows))
         if own.dtype != object:
             outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
         outputs[mask] = own

@@ -185,6 +185,7 @@ def _what_shapes_weights(settings: Settings) -> dict[str, object]:
         "precision": precision,
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
+        "heads": settings.heads.model_dump(mode="json"),
         "max_length": settings.data.max_length,
         "mentions": settings.data.mentions,
     }

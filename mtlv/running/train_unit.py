@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrainingError
+from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
@@ -127,13 +127,13 @@ def _training(job: Job, material: Material) -> Mixture:
 
 
 def _build(job: Job, material: Material) -> Any:
-    from mtlv.models.multitask import MultiTaskModel
-
-    return MultiTaskModel(
-        copy.deepcopy(material.encoder.module),
+    return build_model(
+        material.encoder.module,
         job.unit.model.heads,
         tasks=material.tasks,
         features=job.settings.encoder.features,
+        choices=job.settings.heads,
+        marked=marked_entities(material.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
     )

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.data.source import Corpus
+from mtlv.data.targets import targets_with
 from mtlv.errors import DataError, MtlvError
+from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
 from mtlv.running.store import Store
@@ -99,7 +101,8 @@ class Workbench:
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
-        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
+        targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
+        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder, targets)
 
 
 def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str = "original") -> Tokens:

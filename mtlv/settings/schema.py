@@ -102,6 +102,14 @@ class Architecture(Section):
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
 
 
+class Heads(Section):
+    """What heads read and how they see spans."""
+
+    tagging_scheme: Literal["bio", "bioul", "io"]
+    tagging_layer: Literal["linear", "bilstm", "crf"]
+    relation_features: Literal["document", "cls", "mention", "start"]
+
+
 class Grouping(Section):
     method: Literal["kmedoids", "kmeans", "agglomerative", "hdbscan", "meanshift", "kde", "given", "random"]
     features: Literal["label_description", "label_name", "document_centroid", "label_count"]
@@ -199,6 +207,7 @@ class Settings(Section):
     data: Data
     encoder: Encoder
     architecture: Architecture
+    heads: Heads
     grouping: Grouping
     training: Training
     evaluation: Evaluation
