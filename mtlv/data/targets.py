@@ -15,7 +15,7 @@ from mtlv.data.columns import Column, Dense, Ragged
 from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
-from mtlv.plan.tagging import BIO, Scheme, Tags
+from mtlv.plan.tagging import BIO, Scheme, Tags, merged
 from mtlv.plan.task import Task
 
 IGNORED = -100
@@ -47,6 +47,10 @@ class Targets(Protocol):
         """A model's outputs as scores (`mtlv.plan.TaskScores`) hold them."""
         ...
 
+    def lost(self, task: Task, values: NDArray) -> str:
+        """What cannot be learned of these as they are given to a model, in words; empty where all can."""
+        ...
+
     def plain(self, values: NDArray) -> object:
         """The targets as plain values, for a digest."""
         ...
@@ -68,6 +72,9 @@ class _OnePerDocument:
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
         return outputs
+
+    def lost(self, task: Task, values: NDArray) -> str:  # noqa: ARG002
+        return ""
 
     def plain(self, values: NDArray) -> object:
         return values.tolist()
@@ -146,6 +153,17 @@ class SpanTargets:
         """Spans of tag ids, read as conlleval reads them."""
         tags = Tags(self.scheme, task.classes)
         return spans_column([tags.decode(row) for row in outputs])
+
+    def lost(self, task: Task, values: NDArray) -> str:
+        """Spans that become one with their neighbour."""
+        count = merged(values, self.scheme)
+        if not count:
+            return ""
+        spans = sum(map(len, values))
+        return (
+            f"`{task.name}`: {count:,} of {spans:,} spans become one with the span before them in tags of "
+            f"`{self.scheme.name}`, and cannot be predicted"
+        )
 
     def plain(self, values: NDArray) -> object:
         return [[tuple(span) for span in spans] for spans in values]
