@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.columns import of_objects
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, Targets
@@ -47,7 +48,10 @@ class Material:
         return {task.name: task for task in self.corpus.tasks}
 
     def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[Documents, ...]:
-        """Documents of these rows with targets of these tasks, for each source that has some of them."""
+        """Documents of these rows with targets of these tasks, for each source that has some of them.
+
+        Where long documents are cut into windows, their positions are those of windows among the tokens.
+        """
         from mtlv.data.batches import Documents
 
         sources = self.corpus.members or (self.corpus,)
@@ -56,7 +60,8 @@ class Material:
             own = [task.name for task in source.tasks if task.name in names]
             if own:
                 here = rows[(rows >= start) & (rows < start + len(source))]
-                found.append(Documents(self.tokens, {name: self._column(name) for name in own}, here))
+                columns = {name: self._column(name) for name in own}
+                found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
         return tuple(found)
 
     def _column(self, name: str) -> Column:
@@ -78,8 +83,23 @@ class Material:
         for part in parts:
             for name, values in predict(model, part, precision=precision).items():
                 task = self.tasks[name]
-                found[name] = self.targets[task.kind].read(task, values)
+                found[name] = self.targets[task.kind].read(task, self._whole(values, part))
         return found
+
+    def _whole(self, values: NDArray, part: Documents) -> NDArray:
+        """Of each document, put together from its windows."""
+        documents = self.documents(part.index)
+        if self.tokens.cuts is None or len(documents) == len(values):
+            return values
+        return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
+
+    def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents of rows of tokens, each once, in their order."""
+        return np.array(list(dict.fromkeys(self.tokens.documents(rows).tolist())), np.int64)
+
+    def ids(self, rows: NDArray[np.int64]) -> tuple[str, ...]:
+        """Ids of the documents of rows of tokens."""
+        return tuple(self.corpus.ids[n] for n in self.documents(rows))
 
     def scores(
         self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[Documents], outputs: Outputs
@@ -94,7 +114,7 @@ class Material:
             outputs: by task.
         """
         tasks = {
-            name: self._spread(name, np.isin(rows, part.index), rows, outputs[name])
+            name: self._spread(name, np.isin(rows, self.documents(part.index)), rows, outputs[name])
             for part in parts
             for name in part.targets
         }

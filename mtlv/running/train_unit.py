@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
-    from mtlv.data.source import Corpus
     from mtlv.training.state import Trained
 
 
@@ -53,7 +52,7 @@ def train_unit(
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners)
         saver = Saver(job, trained, watch, checkpoints)
-        _train(job, training, objective, saver, material.corpus)
+        _train(job, training, objective, saver, material)
     chosen = watch.restore()
     test = material.parts(unit.model.tasks, job.fold.test)
     outputs = material.outputs(model, test, precision=str(unit.train["precision"]))
@@ -73,7 +72,7 @@ def train_unit(
     return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
 
 
-def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus) -> None:
+def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
     import torch
 
     from mtlv.training.finite import LossError
@@ -101,7 +100,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
         ) from error
     except LossError as error:
         step = error.batch // (settings.accumulation * training.per_step)
-        ids = (corpus.ids[i] for i in error.index)
+        ids = material.ids(error.index)
         where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",

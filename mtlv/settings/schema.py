@@ -67,6 +67,8 @@ class Data(Section):
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
     max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
+    window: MaybeCount
+    window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
     validation_share: Share
     folds: Count

@@ -151,3 +151,54 @@ def test_the_defaults_are_bio_linear_and_the_documents_vector() -> None:
         "tagging_layer": "linear",
         "relation_features": "document",
     }
+
+
+# ---- Windows ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def windowed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SuiteResult]:
+    """One source and two, each whole and in windows of 3 words."""
+    folder = tmp_path_factory.mktemp("windowed")
+    for name, make in (("data", conll), ("gad", gad)):
+        (folder / name).mkdir()
+        make(folder / name)
+    config = "matrix: {data.window: [null, 3], data.window_overlap: [2]}\n"
+    sources = (
+        f"data.sources=[{{name: conll, path: {folder / 'data'}}}, {{name: gad, path: {folder / 'gad'}}}]"
+    )
+    return {
+        name: run_suite(suite_of(folder, "conll", config, *changes), Observer(), MemoryTracker())
+        for name, changes in {"one": (), "two": (sources,)}.items()
+    }
+
+
+@pytest.mark.parametrize("sources", ["one", "two"])
+def test_windows_change_what_is_read_and_no_document(sources: str, windowed: dict) -> None:
+    result = windowed[sources]
+    assert result.failed == ()
+    assert len(set(keys(result))) == 2
+    whole, cut = (member.outcomes[0] for member in result.members)
+    assert cut.test.ids == whole.test.ids
+    for name, task in whole.test.tasks.items():
+        assert cut.test.tasks[name].targets.tolist() == task.targets.tolist()
+        assert cut.test.tasks[name].mask.tolist() == task.mask.tolist()
+        assert len(cut.test.tasks[name].outputs) == len(task.outputs)
+    extra = COUNTS["train"] * 3  # six words in windows of three that share two: four windows
+    assert cut.records[0].epochs[0].documents == whole.records[0].epochs[0].documents + extra
+    jobs = [job for member in result.members for job in member.resolved.jobs]
+    assert [job.documents for job in jobs] == [found.records[0].epochs[0].documents for found in (whole, cut)]
+
+
+def test_a_window_of_all_words_changes_no_weight(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    config = "matrix: {data.window: [null, 6]}\n"
+    result = run_suite(suite_of(tmp_path, conll(tmp_path / "data"), config), Observer(), MemoryTracker())
+    whole, cut = (member.outcomes[0].records[0].epochs[0].loss for member in result.members)
+    assert whole == cut
+
+
+@pytest.mark.parametrize("text", ["{window: 30, window_overlap: 30}", "{window_overlap: 2}"])
+def test_overlaps_that_mean_nothing_are_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"data\.window_overlap"):
+        suite_of(tmp_path, "conll", f"data: {text}\n")
