@@ -171,13 +171,17 @@ def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
-    weights, names = settings.training.head_weights, [task.name for task in tasks]
-    if not isinstance(weights, dict):
-        return
-    unknown = [name for name in weights if name not in names]
+    names = [task.name for task in tasks]
+    _prove_names("head_weights", settings.training.head_weights, names)
+    sources = [one.name for one in settings.data.each]
+    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+
+
+def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+    unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
         raise PlanError(
-            f"`training.head_weights` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            f"`training.{key}` names no task: {', '.join(f'`{name}`' for name in unknown)}",
             allowed=", ".join(names),
             then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
         )

@@ -192,7 +192,8 @@ def _what_shapes_weights(settings: Settings) -> dict[str, object]:
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
         "heads": settings.heads.model_dump(mode="json"),
-        "max_length": settings.data.max_length,
+        "max_length": [one.max_length for one in settings.data.each],
+        "batch_sizes": settings.data.batch_sizes,
         "mentions": settings.data.mentions,
         "window": [settings.data.window, settings.data.window_overlap],
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
+    from mtlv.plan import Task
     from mtlv.training.state import Trained
 
 
@@ -94,7 +97,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
         )
     except torch.cuda.OutOfMemoryError as error:
         raise TrainingError(
-            f"`{job.name}`: a batch of {settings.batch_size} documents does not fit the device's memory",
+            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
@@ -120,9 +123,10 @@ def _training(job: Job, material: Material) -> Mixture:
     """The batches that a unit learns from."""
     from mtlv.data.mixing import DRAWS, Mixture
 
-    settings = job.settings.training
-    parts = material.parts(job.unit.model.tasks, job.fold.train)
-    return Mixture(parts, (settings.batch_size,) * len(parts), DRAWS[settings.draw](settings.temperature))
+    settings, own = job.settings.training, job.settings.data.batch_sizes
+    tasks = job.unit.model.tasks
+    sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
+    return Mixture(material.parts(tasks, job.fold.train), sizes, DRAWS[settings.draw](settings.temperature))
 
 
 def _build(job: Job, material: Material) -> Any:
@@ -148,13 +152,22 @@ def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     objective = Objective(
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=_weighted(material.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = Trained(model, optimizer, scheduler)
     return trained, objective.to(trained.device)
+
+
+def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
+    """Tasks with the weights that are given to them, or to their source."""
+    given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
+    return {
+        name: task if (weight := given[name]) is None else replace(task, weight=weight)
+        for name, task in tasks.items()
+    }
 
 
 def _peak_memory_mb(device: torch.device) -> float:

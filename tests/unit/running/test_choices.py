@@ -15,6 +15,7 @@ from mtlv.running import Observer, check_suite, run_suite
 from mtlv.running.build import build_model, marked_entities
 from mtlv.running.resolve import resolve_all
 from mtlv.running.suite import SuiteResult
+from mtlv.running.train_unit import _training
 from mtlv.running.workbench import Workbench
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.load import default_settings
@@ -167,9 +168,10 @@ def windowed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SuiteResult]
     sources = (
         f"data.sources=[{{name: conll, path: {folder / 'data'}}}, {{name: gad, path: {folder / 'gad'}}}]"
     )
+    without = ("data.name=synthetic", "data.path=null", sources)
     return {
         name: run_suite(suite_of(folder, "conll", config, *changes), Observer(), MemoryTracker())
-        for name, changes in {"one": (), "two": (sources,)}.items()
+        for name, changes in {"one": (), "two": without}.items()
     }
 
 
@@ -202,3 +204,75 @@ def test_a_window_of_all_words_changes_no_weight(tmp_path: Path) -> None:
 def test_overlaps_that_mean_nothing_are_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"data\.window_overlap"):
         suite_of(tmp_path, "conll", f"data: {text}\n")
+
+
+# ---- Of one source, of one task ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
+    for name, make in (("conll", conll), ("gad", gad)):
+        (folder / name).mkdir()
+        make(folder / name)
+    return folder
+
+
+def two(folder: Path, of_gad: str = "", *changes: str, config: str = "") -> Suite:
+    sources = f"[{{name: conll, path: conll}}, {{name: gad, path: gad{of_gad}}}]"
+    (folder / "c.yml").write_text(f"data: {{max_length: 16, sources: {sources}}}\n{config}")
+    given = ["encoder=tiny", "training.epochs=1", "training.batch_size=4", "training.device=cpu"]
+    return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
+
+
+def test_a_source_has_its_own_length_and_batch_size(two_sources: Path) -> None:
+    bench = Workbench()
+    sizes, keys = [], set()
+    for of_gad in ("", ", max_length: 5", ", batch_size: 2"):
+        (job,) = resolve_all(bench, two(two_sources, of_gad).members)[0].jobs
+        material = bench.material(job.settings)
+        lengths = material.tokens.lengths
+        keys.add(job.unit.key)
+        sizes.append((lengths[:16].max(), lengths[16:].max(), _training(job, material).sizes))
+    plain, short, small = sizes
+    assert short == (plain[0], 5, (4, 4))
+    assert small == (*plain[:2], (4, 2))
+    assert len(keys) == 3
+
+
+def test_weights_are_of_tasks_or_of_all_tasks_of_a_data_set(two_sources: Path) -> None:
+    given = "null, {gad: 0.5}, {GAD: 0.5}, {gad: 2.0, GAD: 0.5}, {conll: 0.5}"
+    config = f"matrix: {{training.task_weights: [{given}]}}\n"
+    result = run_suite(two(two_sources, config=config), Observer(), MemoryTracker())
+    losses = [member.outcomes[0].records[0].epochs[0].heads for member in result.members]
+    assert len(set(keys(result))) == 5
+    plain, by_source, by_task, both, other = losses
+    assert by_source == by_task == both
+    (head,) = [name for name in plain if "GAD" in name]
+    assert by_task[head] == pytest.approx(plain[head] / 2, rel=0.2)
+    assert other[head] == pytest.approx(plain[head], rel=0.2)
+
+
+def test_weights_of_no_task_are_refused(two_sources: Path) -> None:
+    suite = two(two_sources, "", "training.task_weights={Gad: 1.0}")
+    with pytest.raises(ConfigError, match=r"`training\.task_weights` names no task: `Gad`; allowed: .*GAD"):
+        check_suite(suite)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("data.path=gad", r"`data\.path`: set, but `data\.sources` names the data sets"),
+        ("data.name=gad", r"`data\.name`: set, but"),
+        ("data.limit=5", r"`data\.limit`: set, but"),
+        ("data.labels=[GAD]", r"`data\.labels`: set, but"),
+        ("data.sources=[{name: gad, max_length: 3}, {name: conll}]", r"`data\.sources.*4 to 8192"),
+        ("data.sources=[{name: gad, batch_size: 0}, {name: conll}]", r"`data\.sources.*got 0"),
+        ("training.task_weights={GAD: 0}", r"`training\.task_weights.*above 0"),
+    ],
+)
+def test_what_would_not_be_read_or_means_nothing_is_refused(
+    change: str, said: str, two_sources: Path
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        two(two_sources, "", change)
