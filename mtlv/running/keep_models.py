@@ -82,8 +82,7 @@ class ModelKeeper:
             return
         encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         files = encoder_files(self.store, self.bench, encoder)
-        tasks = self.bench.corpus(settings.data).tasks
-        description = describe(child, found, tasks, files.tokenizer, resolved)
+        description = describe(child, found, resolved.known, files.tokenizer, resolved)
         model = lay_out(description, child, files, there)
         model = replace(model, description=_words(description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))

@@ -25,20 +25,33 @@ if TYPE_CHECKING:
 
 
 def train_unit(
-    job: Job, material: Material, listeners: Listeners, checkpoints: Checkpoints
+    job: Job,
+    material: Material,
+    listeners: Listeners,
+    checkpoints: Checkpoints,
+    start: Mapping[str, torch.Tensor] | None = None,
 ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
     """Train, validate and test one unit; returns its record and the weights that were kept.
 
     Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
     but the times then equals what comes without an interruption, bit for bit.
 
+    Args:
+        job: the unit.
+        material: that it reads.
+        listeners: who hear of it.
+        checkpoints: of it.
+        start: weights of the unit that it starts from; without them the encoder's own.
+
     Raises:
+        PlanError: the weights to start from are not of this model.
         TrainingError: a loss is not finite.
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the device asked for is not there.
     """
     import torch
 
+    from mtlv.models.carry import take_over
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import resolve_device
 
@@ -50,7 +63,10 @@ def train_unit(
         torch.cuda.reset_peak_memory_stats(device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
-        model = _build(job, material).to(device)
+        model = _build(job, material)
+        if start is not None:
+            take_over(model, start, job.carry)
+        model.to(device)
         training = _training(job, material)
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners)

@@ -11,6 +11,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError, MtlvError
+from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
@@ -52,6 +53,10 @@ class Workbench:
         """The corpus that `data` names."""
         key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
         return self.once(key, lambda: read_corpus(data))
+
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """The tasks that are learned."""
+        return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
 
     def folds(self, data: Data) -> tuple[Fold, ...]:
         """Its splits: made once, kept in the store, the same for every member of a suite."""

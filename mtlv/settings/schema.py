@@ -29,7 +29,9 @@ LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 class Section(BaseModel):
     """A mapping of known keys, all of them present, none of them changed or converted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, serialize_by_alias=True
+    )
 
 
 class Columns(Section):
@@ -208,8 +210,35 @@ class Store(Section):
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]
 
 
+Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]
+
+
+class Start(Section):
+    """Where a stage's weights come from; of an earlier stage."""
+
+    stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
+    match: Literal["auto", "tasks", "only"]
+    carry: Literal["encoder", "encoder_and_heads"]
+
+
+class Stage(Section):
+    """One of several trainings, one after another; what it leaves out is as at the top of the config."""
+
+    name: Annotated[
+        str, Field(min_length=1, max_length=60, pattern=NO_CONTROL, description="text of 1 to 60 characters")
+    ]
+    tasks: Tasks
+    start: Annotated[Start | None, Field(description="a mapping with from, match and carry, or null")]
+    architecture: Architecture
+    grouping: Grouping
+    training: Training
+
+
 class Settings(Section):
-    """Every setting of one member of a suite, checked."""
+    """Every setting of one member of a suite, checked.
+
+    Of several stages `tasks`, `architecture`, `grouping` and `training` are those of the last.
+    """
 
     experiment: Annotated[
         str,
@@ -228,11 +257,28 @@ class Settings(Section):
     encoder: Encoder
     architecture: Architecture
     heads: Heads
+    tasks: Tasks
     grouping: Grouping
     training: Training
     evaluation: Evaluation
     tracking: Tracking
     store: Store
+    stages: Annotated[
+        tuple[Stage, ...] | None,
+        Field(
+            min_length=1, strict=False, description="a list of stages, each a mapping with a name, or null"
+        ),
+    ]
+
+    @property
+    def each_stage(self) -> tuple[Settings, ...]:
+        """The settings of each training, in order: of one stage these themselves."""
+        if self.stages is None:
+            return (self,)
+        own = ("tasks", "architecture", "grouping", "training")
+        return tuple(
+            self.model_copy(update={key: getattr(stage, key) for key in own}) for stage in self.stages
+        )
 
     @property
     def seeds(self) -> tuple[int, ...]:
