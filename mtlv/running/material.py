@@ -77,9 +77,9 @@ class Material:
             self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
         return self._columns[name]
 
-    def lost(self) -> tuple[str, ...]:
-        """What cannot be learned of the targets as they are given to a model, a note each."""
-        found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in self.corpus.tasks)
+    def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """What cannot be learned of some tasks' targets as they are given to a model, a note each."""
+        found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)
         return tuple(note for note in found if note)
 
     def outputs(self, model: Any, parts: Sequence[Documents], *, precision: str) -> Outputs:
