@@ -15,6 +15,7 @@ from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
+from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Plan, Task, select_tasks, tree_lines, with_own_heads
 from mtlv.running.corpora import options_of
 from mtlv.running.layout import match
@@ -181,19 +182,31 @@ def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
-    weights, names = settings.training.head_weights, [task.name for task in tasks]
-    if not isinstance(weights, dict):
-        return
-    unknown = [name for name in weights if name not in names]
+    names = [task.name for task in tasks]
+    _prove_names("head_weights", settings.training.head_weights, names)
+    sources = [one.name for one in settings.data.each]
+    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+
+
+def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+    unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
         raise PlanError(
-            f"`training.head_weights` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            f"`training.{key}` names no task: {', '.join(f'`{name}`' for name in unknown)}",
             allowed=", ".join(names),
             then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
         )
 
 
-WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (_prove_encoders, _prove_tracking)
+def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    check_layer(settings.heads.tagging_layer)
+
+
+WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
+    _prove_encoders,
+    _prove_tracking,
+    _prove_layer,
+)
 PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
 
 

@@ -18,6 +18,7 @@ from mtlv.seeding import content_key
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
+    from mtlv.running.material import Material
     from mtlv.running.workbench import Workbench
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import Stage
@@ -71,6 +72,7 @@ class Layout:
         start = None if stage is None or stage.start is None else stage.start
         begun = None if start is None else before[start.stage][self._match(stage, model, before)]
         carry = "encoder" if start is None else start.carry
+        corpus = self.bench.corpus(own.data)
         unit = Unit(
             stage="train" if stage is None else stage.name,
             model=model,
@@ -78,11 +80,10 @@ class Layout:
             seed=self.seed,
             start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(own),
+            train=what_shapes_weights(own, _sources(corpus, model)),
         )
-        corpus = self.bench.corpus(own.data)
-        name = self._name(stage, model)
-        return Job(unit, own, self.fold, name, _rows(corpus, model, self.fold), begun, carry)
+        rows = _rows(self.bench.material(own), model, self.fold)
+        return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry)
 
     def _match(self, stage: Stage | None, model: ModelSpec, before: dict[str, tuple[Job, ...]]) -> int:
         assert stage is not None
@@ -145,29 +146,47 @@ def match(stage: Stage, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
 
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Whether a model learns from each of a corpus's sources."""
-    return [bool({task.name for task in each.tasks} & set(model.tasks)) for each in corpus.members]
+    return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
 
 
-def _rows(corpus: Corpus, model: ModelSpec, fold: Fold) -> int | None:
-    """Training documents of the sources that a model learns from; nothing where there is one source."""
-    if not corpus.members:
+def _rows(material: Material, model: ModelSpec, fold: Fold) -> int | None:
+    """Training documents, or windows of them, of the sources that a model learns from.
+
+    Nothing where there is one source, and no document is cut.
+    """
+    corpus, cuts = material.corpus, material.tokens.cuts
+    if not corpus.members and cuts is None:
         return None
-    counts, _ = np.histogram(fold.train, begins(corpus.members))
+    each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
+    counts, _ = np.histogram(fold.train, begins(corpus.members or (corpus,)), weights=each[fold.train])
     return int(counts[_sources(corpus, model)].sum())
 
 
-def what_shapes_weights(settings: Settings) -> dict[str, object]:
-    """Every setting that can change a unit's weights."""
+def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:
+    """Every setting that can change a unit's weights.
+
+    Args:
+        settings: of its stage.
+        read: which of the sources it learns from.
+    """
     from mtlv.training.optim import resolve_device, resolve_precision
 
     training = settings.training.model_dump(mode="json")
     kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
     precision = resolve_precision(settings.training.precision, resolve_device(settings.training.device))
+    own = settings.data.batch_sizes
+    sources = [
+        [one.name, one.max_length, own.get(one.name)]
+        for one, here in zip(settings.data.each, read, strict=True)
+        if here
+    ]
     return kept | {
         "arithmetic": ARITHMETIC,
         "precision": precision,
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
-        "max_length": settings.data.max_length,
+        "heads": settings.heads.model_dump(mode="json"),
+        "sources": sources,
         "mentions": settings.data.mentions,
+        "window": [settings.data.window, settings.data.window_overlap],
     }

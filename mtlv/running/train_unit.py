@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrainingError
+from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
-    from mtlv.data.source import Corpus
+    from mtlv.plan import Task
     from mtlv.training.state import Trained
 
 
@@ -70,7 +71,7 @@ def train_unit(
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners)
         saver = Saver(job, trained, watch, checkpoints)
-        _train(job, training, objective, saver, material.corpus)
+        _train(job, training, objective, saver, material)
     chosen = watch.restore()
     test = material.parts(unit.model.tasks, job.fold.test)
     outputs = material.outputs(model, test, precision=str(unit.train["precision"]))
@@ -90,7 +91,7 @@ def train_unit(
     return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
 
 
-def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus) -> None:
+def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
     import torch
 
     from mtlv.training.finite import LossError
@@ -112,13 +113,13 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
         )
     except torch.cuda.OutOfMemoryError as error:
         raise TrainingError(
-            f"`{job.name}`: a batch of {settings.batch_size} documents does not fit the device's memory",
+            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
         step = error.batch // (settings.accumulation * training.per_step)
-        ids = (corpus.ids[i] for i in error.index)
+        ids = material.ids(error.index)
         where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",
@@ -138,19 +139,20 @@ def _training(job: Job, material: Material) -> Mixture:
     """The batches that a unit learns from."""
     from mtlv.data.mixing import DRAWS, Mixture
 
-    settings = job.settings.training
-    parts = material.parts(job.unit.model.tasks, job.fold.train)
-    return Mixture(parts, (settings.batch_size,) * len(parts), DRAWS[settings.draw](settings.temperature))
+    settings, own = job.settings.training, job.settings.data.batch_sizes
+    tasks = job.unit.model.tasks
+    sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
+    return Mixture(material.parts(tasks, job.fold.train), sizes, DRAWS[settings.draw](settings.temperature))
 
 
 def _build(job: Job, material: Material) -> Any:
-    from mtlv.models.multitask import MultiTaskModel
-
-    return MultiTaskModel(
-        copy.deepcopy(material.encoder.module),
+    return build_model(
+        material.encoder.module,
         job.unit.model.heads,
         tasks=material.tasks,
         features=job.settings.encoder.features,
+        choices=job.settings.heads,
+        marked=marked_entities(material.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
     )
@@ -166,13 +168,22 @@ def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     objective = Objective(
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=_weighted(material.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = Trained(model, optimizer, scheduler)
     return trained, objective.to(trained.device)
+
+
+def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
+    """Tasks with the weights that are given to them, or to their source."""
+    given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
+    return {
+        name: task if (weight := given[name]) is None else replace(task, weight=weight)
+        for name, task in tasks.items()
+    }
 
 
 def _peak_memory_mb(device: torch.device) -> float:

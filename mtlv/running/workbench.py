@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS, targets_with
+from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError, MtlvError
 from mtlv.plan import Task, select_tasks
+from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
 from mtlv.running.store import Store
@@ -98,16 +103,33 @@ class Workbench:
     def tokens(self, encoder: Encoder, data: Data) -> Tokens:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
-        key = ("tokens", encoder.digest, corpus.digest, data.max_length, data.mentions)
-        return self.once(key, lambda: tokens_of(encoder, corpus, data.max_length, data.mentions))
+        how = _how(data)
+        key = ("tokens", encoder.digest, corpus.digest, repr(how))
+        return self.once(key, lambda: tokens_of(encoder, corpus, **how))
 
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
-        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
+        targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
+        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder, targets)
 
 
-def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str = "original") -> Tokens:
+def _how(data: Data) -> dict[str, Any]:
+    """The `data` settings that say how texts are read, as `tokens_of` takes them."""
+    keys = ("max_length", "mentions", "window", "window_overlap")
+    own = {one.name: one.max_length for one in data.each}
+    return {key: getattr(data, key) for key in keys} | {"of_source": own}
+
+
+def tokens_of(
+    encoder: Encoder,
+    corpus: Corpus,
+    max_length: int,
+    mentions: str = "original",
+    window: int | None = None,
+    window_overlap: int | None = None,
+    of_source: Mapping[str, int] = MappingProxyType({}),
+) -> Tokens:
     """Token ids of a corpus, of each source by itself where it is joined of several.
 
     Args:
@@ -115,21 +137,28 @@ def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str =
         corpus: N documents.
         max_length: in tokens.
         mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
+        window: words of a window, where all tasks are of words; None cuts nothing.
+        window_overlap: words that neighbours share; None is a third of a window.
+        of_source: the maximum length of each source that has its own, by name.
     """
     from mtlv.data.joined import join_tokens
     from mtlv.data.relations import INPUTS, show_all
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import check_length
 
-    check_length(encoder, max_length)
     if corpus.members:
-        return join_tokens([tokens_of(encoder, member, max_length, mentions) for member in corpus.members])
+        how = (mentions, window, window_overlap)
+        lengths = [of_source.get(member.name, max_length) for member in corpus.members]
+        members = zip(corpus.members, lengths, strict=True)
+        return join_tokens([tokens_of(encoder, member, length, *how) for member, length in members])
+    check_length(encoder, max_length)
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:
         texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
+    cuts = None if window is None else _cuts(corpus, window, window_overlap)
     tokens = tokenise(
-        corpus.words or texts,
+        (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
         encoder.tokenizer,
         max_length=max_length,
         pad=encoder.tokenizer.pad_token_id,
@@ -138,4 +167,11 @@ def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str =
     )
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
-    return tokens
+    return replace(tokens, cuts=cuts)
+
+
+def _cuts(corpus: Corpus, size: int, overlap: int | None) -> Cuts | None:
+    """Windows of documents that are given as words and asked about words alone."""
+    if corpus.words is None or not all(TARGETS[task.kind].by_word for task in corpus.tasks):
+        return None
+    return Cuts.of(map(len, corpus.words), size=size, overlap=size // 3 if overlap is None else overlap)

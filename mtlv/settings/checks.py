@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mtlv.settings.schema import Settings
 
+GENERATED = "synthetic"  # the default of `data.name`
 OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
 
@@ -81,6 +83,13 @@ def _table_labels(s: Settings) -> str:
     return f"names a column twice: {doubled}" if doubled else ""
 
 
+@_check("data.window_overlap", "data.window")
+def _overlap(s: Settings) -> str:
+    window, overlap = s.data.window, s.data.window_overlap
+    wide = window is not None and overlap is not None and overlap >= window
+    return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}" if wide and window else ""
+
+
 @_check("data.scheme", "data.folds")
 def _rotation(s: Settings) -> str:
     few = s.data.scheme == "rotate_test" and s.data.folds < 2
@@ -152,7 +161,26 @@ def _grid_step(s: Settings) -> str:
     return f"wider than the grid from start to stop (got {grid.step:g})" if wide else ""
 
 
+def _beside_sources(key: str, s: Settings) -> bool:
+    return getattr(s.data, key) not in (None, GENERATED)
+
+
 UNREAD = (
+    *(
+        Unread(
+            (f"data.{key}", "data.sources"),
+            partial(_beside_sources, key),
+            lambda s: s.data.sources is None,
+            "set, but `data.sources` names the data sets; write it in the list",
+        )
+        for key in ("name", "path", "labels", "limit")
+    ),
+    Unread(
+        ("data.window_overlap", "data.window"),
+        lambda s: s.data.window_overlap is not None,
+        lambda s: s.data.window is not None,
+        "set, but no document is cut without `data.window`; set that, or leave it out",
+    ),
     Unread(
         ("grouping.groups", "grouping.method"),
         lambda s: s.grouping.groups is not None,

@@ -23,6 +23,7 @@ Positive = Annotated[float, Field(gt=0, description="a number above 0")]
 # Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
 Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
 Weight = Annotated[float, Field(ge=0)]
+LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 class Section(BaseModel):
@@ -49,6 +50,8 @@ class Source(Section):
     path: MaybeText = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
+    max_length: Annotated[int | None, LENGTHS] = None
+    batch_size: MaybeCount = None
 
 
 class Data(Section):
@@ -58,7 +61,8 @@ class Data(Section):
         Field(
             min_length=2,
             strict=False,
-            description="a list of two or more mappings with name, path, labels and limit, or null",
+            description="a list of two or more mappings with name, path, labels, limit, max_length "
+            "(4 to 8192) and batch_size, or null",
         ),
     ]
     path: MaybeText
@@ -68,7 +72,9 @@ class Data(Section):
     columns: Columns
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
-    max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
+    max_length: Annotated[int, LENGTHS]
+    window: MaybeCount
+    window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
     validation_share: Share
     folds: Count
@@ -80,7 +86,17 @@ class Data(Section):
         """The settings of each corpus by itself."""
         if self.sources is None:
             return (self,)
-        return tuple(self.model_copy(update={**dict(one), "sources": None}) for one in self.sources)
+        return tuple(self._of(one) for one in self.sources)
+
+    def _of(self, one: Source) -> Data:
+        changes = {"name": one.name, "path": one.path, "labels": one.labels, "limit": one.limit}
+        longest = self.max_length if one.max_length is None else one.max_length
+        return self.model_copy(update={**changes, "max_length": longest, "sources": None})
+
+    @property
+    def batch_sizes(self) -> dict[str, int]:
+        """Documents per batch of the sources that have their own, by name."""
+        return {one.name: one.batch_size for one in self.sources or () if one.batch_size is not None}
 
     @property
     def title(self) -> str:
@@ -102,6 +118,14 @@ class Encoder(Section):
 class Architecture(Section):
     name: Literal["stl", "mtl", "gmtl", "gmhl"]
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
+
+
+class Heads(Section):
+    """What heads read and how they see spans."""
+
+    tagging_scheme: Literal["bio", "bioul", "io"]
+    tagging_layer: Literal["linear", "bilstm", "crf"]
+    relation_features: Literal["document", "cls", "mention", "start"]
 
 
 class Grouping(Section):
@@ -147,6 +171,10 @@ class Training(Section):
     head_weights: Annotated[
         Literal["size"] | dict[str, Weight] | None,
         Field(description="size, a mapping of task name to a number of 0 or more, or null"),
+    ]
+    task_weights: Annotated[
+        dict[str, Positive] | None,
+        Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
     select: Literal["last", "best"]
     select_by: Literal["average_precision", "f1_macro", "loss"]
@@ -228,6 +256,7 @@ class Settings(Section):
     data: Data
     encoder: Encoder
     architecture: Architecture
+    heads: Heads
     tasks: Tasks
     grouping: Grouping
     training: Training
