@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mtlv.compare import canvas
 from mtlv.compare.helping_layout import COLOURS, DASHES, ORDER, Edge, bezier, circle, edges
 from mtlv.compare.transfer import POINTS, Transfers, Verdict, effects
+from mtlv.compare.transfer_figure import name_lines
 from mtlv.compare.transfer_words import RULE, pairs_text
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
         page.suptitle(canvas.wrapped(title, 88), x=0.01, ha="left", weight="bold", size=11)
         axes = page.add_subplot(aspect="equal")
         axes.set_axis_off()
-        lines = [line for name in places for line in canvas.wrapped(name, NAME).split("\n")]
+        lines = [line for name in places for line in name_lines(name, NAME, 3).split("\n")]
         longest = max(map(len, lines), default=0)
         axes.set_xlim(-SIDE - LETTER * longest, SIDE + LETTER * longest)
         axes.set_ylim(-TOP, TOP)
@@ -58,7 +59,7 @@ def _arrow(axes: Axes, edge: Edge) -> None:
     axes.plot(*line.T, linewidth=edge.width, linestyle=_dashes(verdict), dash_capstyle="butt", **look)
     if verdict != "neutral":  # a rim of white, so that crossings can be followed
         axes.lines[-1].set_path_effects([Stroke(linewidth=edge.width + 1.4, foreground="white"), Normal()])
-    axes.add_patch(Polygon(edge.head, linewidth=0, **look | {"zorder": look["zorder"] + 0.5}))
+    axes.add_patch(Polygon(edge.head, linewidth=0, **look | {"zorder": look["zorder"] + 3}))
 
 
 def _dashes(verdict: Verdict) -> Any:
@@ -69,15 +70,15 @@ def _dashes(verdict: Verdict) -> Any:
 
 def _nodes(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
     for name, (x, y) in places.items():
-        axes.plot(x, y, "o", markersize=7, color="#202124", zorder=6)
+        axes.plot(x, y, "o", markersize=7, color="#202124", zorder=8)
         axes.text(
             1.07 * x,
             1.07 * y,
-            canvas.wrapped(name, NAME),
+            name_lines(name, NAME, 3),
             ha="center" if abs(x) < 0.2 else "left" if x > 0 else "right",
             va="center" if abs(x) >= 0.2 else "bottom" if y > 0 else "top",
             fontsize=9,
-            zorder=7,
+            zorder=9,
         )
 
 

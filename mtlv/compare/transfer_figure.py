@@ -36,6 +36,11 @@ def reach(found: Sequence[Effect]) -> float:
     return max((LEAST, *(abs(cell.mean) for cell in found)))
 
 
+def name_lines(name: str, width: int, lines: int = 2) -> str:
+    """`canvas.wrapped` that breaks a long name at its underscores too."""
+    return canvas.wrapped(name.replace("_", "_ "), width, lines).replace("_ ", "_")
+
+
 def draw_transfer(transfers: Transfers, path: Path, *, title: str) -> Path:
     """Draw the matrix and return `path`.
 
@@ -117,9 +122,9 @@ def _box(axes: Axes, column: float, row: float, colour: str, size: float = 1.0, 
 
 def _names(axes: Axes, transfers: Transfers) -> None:
     columns, rows = len(transfers.sources), len(transfers.targets)
-    labels = [canvas.wrapped(name, NAME) for name in transfers.sources]
+    labels = [name_lines(name, NAME) for name in transfers.sources]
     axes.set_xticks([-APART, *range(columns)], ["baseline", *labels])
-    axes.set_yticks(range(rows), [canvas.wrapped(name, NAME) for name in transfers.targets])
+    axes.set_yticks(range(rows), [name_lines(name, NAME) for name in transfers.targets])
     axes.tick_params(length=0, labelsize=8, top=True, labeltop=True, bottom=False, labelbottom=False, pad=3)
     for label in axes.get_xticklabels():
         label.set(rotation=35, ha="left", va="bottom", rotation_mode="anchor")

@@ -10,7 +10,7 @@ from stilt_tables import NAMES, PUBMEDBERT, published
 
 from mtlv.compare import canvas
 from mtlv.compare.transfer import INTERMEDIATE, LEARNED_WITH, Transfers, effects, points
-from mtlv.compare.transfer_figure import APART, HATCHES, draw_transfer, reach
+from mtlv.compare.transfer_figure import APART, HATCHES, draw_transfer, name_lines, reach
 from mtlv.compare.transfer_figure import MISSING as GREY
 
 
@@ -116,6 +116,12 @@ def test_names_and_words_stay_on_the_page(drawn, tasks, wording):
         assert box.x0 >= -1
         assert box.x1 <= figure.bbox.x1 + 1
         assert box.y1 <= figure.bbox.y1 + 1
+
+
+def test_long_names_break_at_underscores():
+    assert name_lines("hallmarks_of_cancer_long_name", 24) == "hallmarks_of_cancer_\nlong_name"
+    assert name_lines("hallmarks_of_cancer_long_name", 18) == "hallmarks_of_\ncancer_long_name"
+    assert name_lines("bc5cdr_disease", 18) == "bc5cdr_disease"
 
 
 def test_the_rule_and_the_number_of_seeds_stand_below(drawn):
