@@ -15,7 +15,7 @@ INWARD = 0.28  # share of the way to the middle by which it is pulled there, awa
 GAP = 0.072  # radii between a node's centre and the ends of its edges
 HEAD = 0.072, 0.056  # radii: length and width of an arrow's head
 THIN, THICK = 0.7, 4.6  # width of an edge without difference, and of the largest of few
-CROWDED = 60  # edges; with more of them they become thinner
+CROWDED = 60  # edges; with more of them they become thinner and their heads smaller
 ORDER: tuple[Verdict, ...] = ("neutral", "harms", "helps")  # from the lowest to the highest
 COLOURS: Mapping[Verdict, str] = {"helps": "#009E73", "harms": "#D55E00", "neutral": "#9AA0A6"}
 """Green, red and grey of Okabe and Ito's palette, which colour-blind readers can tell apart."""
@@ -53,8 +53,8 @@ def edges(found: Sequence[Effect], places: Mapping[str, tuple[float, float]]) ->
     drawn = [cell for cell in found if cell.verdict != "unknown"]
     largest = max((abs(cell.mean) for cell in drawn), default=0.0)
     ordered = sorted(drawn, key=lambda cell: (ORDER.index(cell.verdict), abs(cell.mean)))
-    thick = THICK * min(1.0, (CROWDED / max(1, len(drawn))) ** 0.5)
-    return [_edge(cell, places, (abs(cell.mean) / (largest or 1)) ** 0.5, thick) for cell in ordered]
+    size = min(1.0, (CROWDED / max(1, len(drawn))) ** 0.5)
+    return [_edge(cell, places, (abs(cell.mean) / (largest or 1)) ** 0.5, size) for cell in ordered]
 
 
 def bezier(curve: Points, steps: int = 24) -> Points:
@@ -64,7 +64,7 @@ def bezier(curve: Points, steps: int = 24) -> Points:
     return out
 
 
-def _edge(cell: Effect, places: Mapping[str, tuple[float, float]], share: float, thick: float) -> Edge:
+def _edge(cell: Effect, places: Mapping[str, tuple[float, float]], share: float, size: float) -> Edge:
     """The curve ends where its arrow's head begins; the head's tip stands before the target's node."""
     start, end = (np.array(places[name]) for name in (cell.source, cell.target))
     along = end - start
@@ -73,11 +73,11 @@ def _edge(cell: Effect, places: Mapping[str, tuple[float, float]], share: float,
     first = start + GAP * _unit(middle - start)
     way = _unit(end - middle)
     tip = end - GAP * way
-    grown = 0.7 + 0.5 * share
+    grown = size * (0.7 + 0.5 * share)
     base = tip - HEAD[0] * grown * way
     across = np.array([-way[1], way[0]]) * HEAD[1] * grown / 2
     head = np.stack([tip, base + across, base - across])
-    return Edge(cell, np.stack([first, middle, base]), head, THIN + (thick - THIN) * share)
+    return Edge(cell, np.stack([first, middle, base]), head, THIN + (size * THICK - THIN) * share)
 
 
 def _unit(vector: Points) -> Points:

@@ -15,7 +15,7 @@ from mtlv.compare.transfer_words import RULE
 
 RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the room round it for names
 PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")
-HEAD = 55, 26  # size of an arrow's head without width, and what a pixel of width adds
+HEAD = 40, 26  # size of an arrow's head without width, and what a pixel of width adds
 DASH = 1.8  # pixels of a dash's unit
 GREY = "neutral"
 Places = Mapping[str, tuple[float, float]]
