@@ -1,0 +1,89 @@
+"""Which task helps which: the matrix, the graph, and the best partner of each task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mtlv.compare.blocks import Block, Column, Section, Table, Text
+from mtlv.compare.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
+from mtlv.compare.sections.helping_graph import graph
+from mtlv.compare.sections.parts import listed
+from mtlv.compare.sections.transfer_matrix import matrix
+from mtlv.compare.transfer import POINTS, Effect, Transfers, effects, points
+from mtlv.compare.transfer_words import chance, dependence
+
+
+def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> Section | None:
+    """The section; nothing where no cell was measured.
+
+    Args:
+        transfers: what is shown.
+        of: named in the heading where a page has several of a kind, such as the encoder.
+        number: from 1; makes ids different where a page has several of a kind.
+    """
+    found = effects(transfers)
+    if not found:
+        return None
+    wording = transfers.wording
+    id = wording.id if number == 1 else f"{wording.id}_{number}"
+    partners = best_partners(transfers)
+    caution = dependence(transfers)
+    drawn = graph(transfers, found, id)
+    blocks: list[Block] = [
+        Text(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
+        *([Text(caution)] if caution else []),
+        matrix(transfers, found, id),
+        *([drawn] if drawn else []),
+        _table(transfers, partners, id),
+    ]
+    title = f"{wording.title}: {of}" if of else wording.title
+    intro = (
+        f"What each target gains or loses: models {wording.after}, against models {wording.alone}, by the "
+        "target's main metric on the test set."
+    )
+    return Section(id, title, intro, blocks)
+
+
+def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
+    """The largest gain that the rule calls one, and the targets that no partner helps."""
+    helped = [partner.best for partner in partners if partner.best and partner.best.verdict == "helps"]
+    left = [partner.target for partner in partners if partner.follows == NONE_HELPS]
+    parts = []
+    if helped:
+        parts.append(_largest(max(helped, key=lambda cell: cell.mean)))
+    if left:
+        parts.append(f"No {transfers.wording.partner} helps {listed(left)}.")
+    return " ".join(parts)
+
+
+def _largest(cell: Effect) -> str:
+    gain = f"{points(cell.mean)} points ({interval_text(cell)})"
+    return f"The largest help: {cell.source} for {cell.target}, {gain}."
+
+
+def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Table:
+    partner = transfers.wording.partner
+    return Table(
+        f"{id}_partners",
+        f"The best {partner} of each target",
+        f"The {partner} with the largest mean difference, whether or not the rule says that it helps, with "
+        "the 95% interval of the difference and the p of the paired t-test corrected for all cells of the "
+        "matrix (Holm); in points. The largest of several differences is partly luck: trained again it would "
+        "be smaller, and it was picked on the same test set that it is measured on.",
+        [
+            Column("target", "target", "text"),
+            Column("baseline", "baseline", digits=1, scale=POINTS),
+            Column("partner", f"best {partner}", "text"),
+            Column("difference", "difference", digits=1, signed=True, scale=POINTS),
+            Column("interval", "95% interval", "text"),
+            Column("p_holm", "p after Holm", digits=3),
+            Column("n", "pairs", digits=0),
+            Column("tried", "tried", digits=0),
+            Column("follows", "by the rule", "text"),
+        ],
+        [_row(partner, record) for partner, record in zip(partners, as_records(partners), strict=True)],
+    )
+
+
+def _row(partner: Partner, record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"interval": interval_text(partner.best) or None if partner.best else None}
