@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrainingError
+from mtlv.running.build import build_model, shape_of
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
@@ -127,15 +128,12 @@ def _training(job: Job, material: Material) -> Mixture:
 
 
 def _build(job: Job, material: Material) -> Any:
-    from mtlv.models.multitask import MultiTaskModel
-
-    return MultiTaskModel(
+    return build_model(
         copy.deepcopy(material.encoder.module),
         job.unit.model.heads,
         tasks=material.tasks,
-        features=job.settings.encoder.features,
+        shape=shape_of(job.settings),
         seed=job.unit.draw_seed("heads"),
-        dropout=job.settings.encoder.dropout,
     )
 
 
