@@ -76,3 +76,11 @@ class Ragged:
         import torch
 
         return torch.from_numpy(self.padded(index))
+
+
+def of_objects(rows: Sequence[object]) -> NDArray[np.object_]:
+    """Something for each of N documents [N]; NumPy would make a matrix of rows of equal length."""
+    column = np.empty(len(rows), dtype=object)
+    for at, row in enumerate(rows):
+        column[at] = row
+    return column

@@ -13,6 +13,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold
 from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import NO_WORD, Tokens
+from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError
 
 
@@ -97,7 +98,15 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
         _segments(parts),
         _ragged([part.words for part in parts], list(map(len, parts))),
         _ragged([part.mentions for part in parts], list(map(len, parts))),
+        _cuts(parts),
     )
+
+
+def _cuts(parts: Sequence[Tokens]) -> Cuts | None:
+    if all(part.cuts is None for part in parts):
+        return None
+    given = [part.cuts or Cuts.none(len(part)) for part in parts]
+    return Cuts(tuple(windows for cuts in given for windows in cuts.windows))
 
 
 def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

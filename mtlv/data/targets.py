@@ -11,11 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Column, Dense, Ragged
+from mtlv.data.columns import Column, Dense, Ragged, of_objects
 from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
-from mtlv.plan.tagging import BIO, Scheme, Tags
+from mtlv.plan.tagging import BIO, Scheme, Tags, merged
 from mtlv.plan.task import Task
 
 IGNORED = -100
@@ -25,7 +25,14 @@ Flags = NDArray[np.bool_]
 
 
 class Targets(Protocol):
-    """What is known of a kind's targets [N]."""
+    """What is known of a kind's targets [N].
+
+    Args:
+        by_word: whether they are told word by word, so that a document can be cut into windows.
+    """
+
+    @property
+    def by_word(self) -> bool: ...
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
@@ -47,6 +54,10 @@ class Targets(Protocol):
         """A model's outputs as scores (`mtlv.plan.TaskScores`) hold them."""
         ...
 
+    def lost(self, task: Task, values: NDArray) -> str:
+        """What cannot be learned of these as they are given to a model, in words; empty where all can."""
+        ...
+
     def plain(self, values: NDArray) -> object:
         """The targets as plain values, for a digest."""
         ...
@@ -56,6 +67,7 @@ class _OnePerDocument:
     """A value for each document, of one type of NumPy's."""
 
     dtype: type[np.generic]
+    by_word = False
 
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
@@ -64,10 +76,13 @@ class _OnePerDocument:
         return np.zeros(documents, self.dtype)
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
-        return Dense(values.astype(self.dtype))
+        return Dense(values[tokens.documents(np.arange(len(tokens)))].astype(self.dtype))
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
         return outputs
+
+    def lost(self, task: Task, values: NDArray) -> str:  # noqa: ARG002
+        return ""
 
     def plain(self, values: NDArray) -> object:
         return values.tolist()
@@ -113,6 +128,8 @@ class SpanTargets:
         scheme: how spans become tags.
     """
 
+    by_word = True
+
     def __init__(self, scheme: Scheme = BIO) -> None:
         self.scheme = scheme
 
@@ -138,7 +155,8 @@ class SpanTargets:
         if places is None:
             raise DataError(f"task `{task.name}` needs documents that are given as words")
         tags = Tags(self.scheme, task.classes)
-        rows = [tags.encode(spans, n) for spans, n in zip(values, np.diff(places.offsets), strict=True)]
+        given = values if tokens.cuts is None else tokens.cuts.spans(values)
+        rows = [tags.encode(spans, n) for spans, n in zip(given, np.diff(places.offsets), strict=True)]
         flat = np.where(places.flat < 0, IGNORED, np.concatenate(rows))
         return Ragged(flat, places.offsets, IGNORED)
 
@@ -146,6 +164,17 @@ class SpanTargets:
         """Spans of tag ids, read as conlleval reads them."""
         tags = Tags(self.scheme, task.classes)
         return spans_column([tags.decode(row) for row in outputs])
+
+    def lost(self, task: Task, values: NDArray) -> str:
+        """Spans that become one with their neighbour."""
+        count = merged(values, self.scheme)
+        if not count:
+            return ""
+        spans = sum(map(len, values))
+        return (
+            f"`{task.name}`: {count:,} of {spans:,} spans become one with the span before them in tags of "
+            f"`{self.scheme.name}`, and cannot be predicted"
+        )
 
     def plain(self, values: NDArray) -> object:
         return [[tuple(span) for span in spans] for spans in values]
@@ -159,9 +188,11 @@ TARGETS: dict[str, Targets] = {
 }
 
 
+def targets_with(scheme: Scheme) -> dict[str, Targets]:
+    """`TARGETS`, spans as tags of this scheme."""
+    return {**TARGETS, "tagging": SpanTargets(scheme)}
+
+
 def spans_column(rows: Sequence[Sequence[Span]]) -> NDArray[np.object_]:
-    """The targets of a tagging task [N]; NumPy would make a matrix of rows of equal length."""
-    column = np.empty(len(rows), dtype=object)
-    for at, row in enumerate(rows):
-        column[at] = tuple(row)
-    return column
+    """The targets of a tagging task [N]."""
+    return of_objects([tuple(row) for row in rows])

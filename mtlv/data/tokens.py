@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import Ragged
+from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
@@ -24,6 +25,8 @@ The same for a mention's tokens.
 class Tokens:
     """Token ids of N documents, one after another.
 
+    Where long documents are cut into windows (`cuts`), each window is a document of its own here.
+
     Args:
         ids: [sum of lengths] token ids.
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
@@ -34,6 +37,7 @@ class Tokens:
             given as words.
         mentions: for each mention of a document its first token and the one behind its last, or `CUT_OFF`
             twice; None where no entities are marked.
+        cuts: where long documents are cut into windows; None where all are whole.
     """
 
     ids: NDArray[np.int32]
@@ -43,9 +47,18 @@ class Tokens:
     segments: NDArray[np.int8] | None = None
     words: Ragged | None = None
     mentions: Ragged | None = None
+    cuts: Cuts | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def rows(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows of some documents: all their windows, or themselves."""
+        return documents if self.cuts is None else self.cuts.rows(documents)
+
+    def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The document of each of some rows."""
+        return rows if self.cuts is None else self.cuts.documents[rows]
 
     @property
     def mentions_cut(self) -> int:

@@ -225,8 +225,10 @@ def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:
     between them.
 
     Raises:
-        DataError: see `Tags.encode`.
+        DataError: see `Tags.encode`, of such a scheme.
     """
+    if scheme.opening or scheme.closing:
+        return 0
     lost = 0
     for spans in rows:
         tags = Tags(scheme, tuple({span.type: None for span in spans}))

@@ -1,43 +1,73 @@
-"""A network from plain values: the one place that training and serving build it by."""
+"""A model from settings: the same for training and for serving."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.models.features import Reader
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.settings.schema import Settings
-
-Shape = Mapping[str, Any]
-"""Settings that shape a network, as plain values: they stand in a kept model's description."""
-
-
-def shape_of(settings: Settings) -> dict[str, Any]:
-    """What `build_model` needs of a member's resolved settings."""
-    return {"features": settings.encoder.features, "dropout": settings.encoder.dropout}
+    from mtlv.settings.schema import Heads
 
 
 def build_model(
-    module: Any, heads: Sequence[HeadSpec], *, tasks: Mapping[str, Task], shape: Shape, seed: int
+    encoder: Any,
+    heads: Sequence[HeadSpec],
+    *,
+    tasks: Mapping[str, Task],
+    features: str,
+    choices: Heads,
+    marked: Mapping[str, int],
+    seed: int,
+    dropout: float | None = None,
 ) -> MultiTaskModel:
-    """An encoder with its heads.
+    """A model with new heads.
 
     Args:
-        module: a Transformers base model, which becomes part of it.
+        encoder: a Transformers base model, which is copied.
         heads: what each head learns.
         tasks: the tasks by name.
-        shape: see `shape_of`.
-        seed: draws the heads' first weights.
+        features: the setting `encoder.features`.
+        choices: the settings `heads`.
+        marked: for each relation how many entities are marked at most; see `marked_entities`.
+        seed: of the heads' first weights.
+        dropout: of encoder and heads; None keeps the encoder's own.
 
     Raises:
-        KeyError: `shape` names something unknown, or lacks a value.
-        MtlvError: this encoder cannot be shaped so.
+        PlanError: the tasks of a head do not read the same, or a package is missing.
+        KeyError: an unknown word among features or kinds of task.
     """
+    from mtlv.models.kinds import kinds_with
     from mtlv.models.multitask import MultiTaskModel
 
     return MultiTaskModel(
-        module, heads, tasks=tasks, features=shape["features"], seed=seed, dropout=shape["dropout"]
+        copy.deepcopy(encoder),
+        heads,
+        tasks=tasks,
+        features=features,
+        seed=seed,
+        dropout=dropout,
+        kinds=kinds_with(tagging_scheme=choices.tagging_scheme, tagging_layer=choices.tagging_layer),
+        relations=_relations(choices.relation_features, marked),
     )
+
+
+def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Reader]:
+    from mtlv.models.features import RELATION_FEATURES
+
+    make = RELATION_FEATURES.get(features)  # `document`: as every other head
+    return {} if make is None else {task: make(count) for task, count in marked.items()}
+
+
+def marked_entities(corpus: Corpus) -> dict[str, int]:
+    """The most entities that a document has marked, for each task of a corpus, or source of it, with some."""
+    found: dict[str, int] = {}
+    for source in corpus.members or (corpus,):
+        most = max(map(len, source.mentions or ()), default=0)
+        found |= {task.name: most for task in source.tasks if most}
+    return found

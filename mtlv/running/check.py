@@ -15,6 +15,7 @@ from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
+from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, tree_lines, with_own_heads
 from mtlv.running.corpora import options_of
 from mtlv.tracking.address import check_kind
@@ -182,7 +183,15 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (_prove_encoders, _prove_tracking)
+def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    check_layer(settings.heads.tagging_layer)
+
+
+WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
+    _prove_encoders,
+    _prove_tracking,
+    _prove_layer,
+)
 PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.columns import of_objects
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
-from mtlv.data.targets import TARGETS
+from mtlv.data.targets import TARGETS, Targets
 from mtlv.plan import Scores, Task, TaskScores
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ class Material:
         corpus: N documents, of one source or joined of several.
         tokens: of the N documents.
         encoder: as it was published.
+        targets: how each kind's targets become what is learned, and outputs become scores.
     """
 
     corpus: Corpus
     tokens: Tokens
     encoder: Encoder
+    targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property
@@ -45,7 +48,10 @@ class Material:
         return {task.name: task for task in self.corpus.tasks}
 
     def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[Documents, ...]:
-        """Documents of these rows with targets of these tasks, for each source that has some of them."""
+        """Documents of these rows with targets of these tasks, for each source that has some of them.
+
+        Where long documents are cut into windows, their positions are those of windows among the tokens.
+        """
         from mtlv.data.batches import Documents
 
         sources = self.corpus.members or (self.corpus,)
@@ -54,14 +60,20 @@ class Material:
             own = [task.name for task in source.tasks if task.name in names]
             if own:
                 here = rows[(rows >= start) & (rows < start + len(source))]
-                found.append(Documents(self.tokens, {name: self._column(name) for name in own}, here))
+                columns = {name: self._column(name) for name in own}
+                found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
         return tuple(found)
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             task = self.tasks[name]
-            self._columns[name] = TARGETS[task.kind].column(task, self.corpus.targets[name], self.tokens)
+            self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
         return self._columns[name]
+
+    def lost(self) -> tuple[str, ...]:
+        """What cannot be learned of the targets as they are given to a model, a note each."""
+        found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in self.corpus.tasks)
+        return tuple(note for note in found if note)
 
     def outputs(self, model: Any, parts: Sequence[Documents], *, precision: str) -> Outputs:
         """What a model says of documents, as scores of each task's kind."""
@@ -71,8 +83,23 @@ class Material:
         for part in parts:
             for name, values in predict(model, part, precision=precision).items():
                 task = self.tasks[name]
-                found[name] = TARGETS[task.kind].read(task, values)
+                found[name] = self.targets[task.kind].read(task, self._whole(values, part))
         return found
+
+    def _whole(self, values: NDArray, part: Documents) -> NDArray:
+        """Of each document, put together from its windows."""
+        documents = self.documents(part.index)
+        if self.tokens.cuts is None or len(documents) == len(values):
+            return values
+        return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
+
+    def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents of rows of tokens, each once, in their order."""
+        return np.array(list(dict.fromkeys(self.tokens.documents(rows).tolist())), np.int64)
+
+    def ids(self, rows: NDArray[np.int64]) -> tuple[str, ...]:
+        """Ids of the documents of rows of tokens."""
+        return tuple(self.corpus.ids[n] for n in self.documents(rows))
 
     def scores(
         self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[Documents], outputs: Outputs
@@ -87,7 +114,7 @@ class Material:
             outputs: by task.
         """
         tasks = {
-            name: self._spread(name, np.isin(rows, part.index), rows, outputs[name])
+            name: self._spread(name, np.isin(rows, self.documents(part.index)), rows, outputs[name])
             for part in parts
             for name in part.targets
         }
@@ -99,7 +126,7 @@ class Material:
         targets = np.asarray(self.corpus.targets[name])[rows]
         if mask.all():
             return TaskScores(own, targets, mask)
-        outputs = TARGETS[self.tasks[name].kind].none(len(rows))
+        outputs = self.targets[self.tasks[name].kind].none(len(rows))
         if own.dtype != object:
             outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
         outputs[mask] = own

@@ -18,8 +18,8 @@ from mtlv.running.job import Job
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
-    from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
+    from mtlv.running.material import Material
     from mtlv.running.workbench import Workbench
     from mtlv.settings import Member, Settings
 
@@ -129,7 +129,7 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
     corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
     data = content_key([corpus.digest, folds_digest(corpus, folds)])
     start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
-    bench.material(settings)
+    material = bench.material(settings)
     train = _what_shapes_weights(settings)
     children = []
     for fold in folds:
@@ -138,7 +138,7 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
             units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
             where = _where(member, fold, seed)
             jobs = tuple(
-                Job(unit, settings, fold, f"{where} · {unit.model.name}", _rows(corpus, unit.model, fold))
+                Job(unit, settings, fold, f"{where} · {unit.model.name}", _rows(material, unit.model, fold))
                 for unit in units
             )
             children.append(Child(fold, seed, plan, groups, jobs))
@@ -147,12 +147,18 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
     return Resolved(member, tuple(children), uid, data, corpus.tasks)
 
 
-def _rows(corpus: Corpus, model: ModelSpec, fold: Fold) -> int | None:
-    """Training documents of the sources that a model learns from; nothing where there is one source."""
-    if not corpus.members:
+def _rows(material: Material, model: ModelSpec, fold: Fold) -> int | None:
+    """Training documents, or windows of them, of the sources that a model learns from.
+
+    Nothing where there is one source, and no document is cut.
+    """
+    corpus, cuts = material.corpus, material.tokens.cuts
+    if not corpus.members and cuts is None:
         return None
-    counts, _ = np.histogram(fold.train, begins(corpus.members))
-    mine = [bool({task.name for task in each.tasks} & set(model.tasks)) for each in corpus.members]
+    sources = corpus.members or (corpus,)
+    each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
+    counts, _ = np.histogram(fold.train, begins(sources), weights=each[fold.train])
+    mine = [not set(model.tasks).isdisjoint(source.names) for source in sources]
     return int(counts[mine].sum())
 
 
@@ -185,6 +191,8 @@ def _what_shapes_weights(settings: Settings) -> dict[str, object]:
         "precision": precision,
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
+        "heads": settings.heads.model_dump(mode="json"),
         "max_length": settings.data.max_length,
         "mentions": settings.data.mentions,
+        "window": [settings.data.window, settings.data.window_overlap],
     }

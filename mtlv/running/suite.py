@@ -153,6 +153,7 @@ def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) 
             text = f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"
             notes[text] = None
         notes |= dict.fromkeys(corpus.notes)
+        notes |= dict.fromkeys(bench.material(settings).lost())
         notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
         groups = member.children[0].groups
         if groups is not None:

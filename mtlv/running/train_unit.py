@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrainingError
-from mtlv.running.build import build_model, shape_of
+from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
-    from mtlv.data.source import Corpus
     from mtlv.training.state import Trained
 
 
@@ -54,7 +52,7 @@ def train_unit(
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners)
         saver = Saver(job, trained, watch, checkpoints)
-        _train(job, training, objective, saver, material.corpus)
+        _train(job, training, objective, saver, material)
     chosen = watch.restore()
     test = material.parts(unit.model.tasks, job.fold.test)
     outputs = material.outputs(model, test, precision=str(unit.train["precision"]))
@@ -74,7 +72,7 @@ def train_unit(
     return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
 
 
-def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus) -> None:
+def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
     import torch
 
     from mtlv.training.finite import LossError
@@ -102,7 +100,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, corpus: Corpus
         ) from error
     except LossError as error:
         step = error.batch // (settings.accumulation * training.per_step)
-        ids = (corpus.ids[i] for i in error.index)
+        ids = material.ids(error.index)
         where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",
@@ -129,11 +127,14 @@ def _training(job: Job, material: Material) -> Mixture:
 
 def _build(job: Job, material: Material) -> Any:
     return build_model(
-        copy.deepcopy(material.encoder.module),
+        material.encoder.module,
         job.unit.model.heads,
         tasks=material.tasks,
-        shape=shape_of(job.settings),
+        features=job.settings.encoder.features,
+        choices=job.settings.heads,
+        marked=marked_entities(material.corpus),
         seed=job.unit.draw_seed("heads"),
+        dropout=job.settings.encoder.dropout,
     )
 
 

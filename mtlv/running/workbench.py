@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS, targets_with
+from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError, MtlvError
+from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
 from mtlv.running.store import Store
@@ -93,16 +97,31 @@ class Workbench:
     def tokens(self, encoder: Encoder, data: Data) -> Tokens:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
-        key = ("tokens", encoder.digest, corpus.digest, data.max_length, data.mentions)
-        return self.once(key, lambda: tokens_of(encoder, corpus, data.max_length, data.mentions))
+        how = _how(data)
+        key = ("tokens", encoder.digest, corpus.digest, *how.values())
+        return self.once(key, lambda: tokens_of(encoder, corpus, **how))
 
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
-        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder)
+        targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
+        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder, targets)
 
 
-def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str = "original") -> Tokens:
+def _how(data: Data) -> dict[str, Any]:
+    """The `data` settings that say how texts are read, as `tokens_of` takes them."""
+    keys = ("max_length", "mentions", "window", "window_overlap")
+    return {key: getattr(data, key) for key in keys}
+
+
+def tokens_of(
+    encoder: Encoder,
+    corpus: Corpus,
+    max_length: int,
+    mentions: str = "original",
+    window: int | None = None,
+    window_overlap: int | None = None,
+) -> Tokens:
     """Token ids of a corpus, of each source by itself where it is joined of several.
 
     Args:
@@ -110,6 +129,8 @@ def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str =
         corpus: N documents.
         max_length: in tokens.
         mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
+        window: words of a window, where all tasks are of words; None cuts nothing.
+        window_overlap: words that neighbours share; None is a third of a window.
     """
     from mtlv.data.joined import join_tokens
     from mtlv.data.relations import INPUTS, show_all
@@ -118,13 +139,15 @@ def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str =
 
     check_length(encoder, max_length)
     if corpus.members:
-        return join_tokens([tokens_of(encoder, member, max_length, mentions) for member in corpus.members])
+        how = (max_length, mentions, window, window_overlap)
+        return join_tokens([tokens_of(encoder, member, *how) for member in corpus.members])
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:
         texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
+    cuts = None if window is None else _cuts(corpus, window, window_overlap)
     tokens = tokenise(
-        corpus.words or texts,
+        (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
         encoder.tokenizer,
         max_length=max_length,
         pad=encoder.tokenizer.pad_token_id,
@@ -133,4 +156,11 @@ def tokens_of(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str =
     )
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
-    return tokens
+    return replace(tokens, cuts=cuts)
+
+
+def _cuts(corpus: Corpus, size: int, overlap: int | None) -> Cuts | None:
+    """Windows of documents that are given as words and asked about words alone."""
+    if corpus.words is None or not all(TARGETS[task.kind].by_word for task in corpus.tasks):
+        return None
+    return Cuts.of(map(len, corpus.words), size=size, overlap=size // 3 if overlap is None else overlap)

@@ -81,6 +81,13 @@ def _table_labels(s: Settings) -> str:
     return f"names a column twice: {doubled}" if doubled else ""
 
 
+@_check("data.window_overlap", "data.window")
+def _overlap(s: Settings) -> str:
+    window, overlap = s.data.window, s.data.window_overlap
+    wide = window is not None and overlap is not None and overlap >= window
+    return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}" if wide and window else ""
+
+
 @_check("data.scheme", "data.folds")
 def _rotation(s: Settings) -> str:
     few = s.data.scheme == "rotate_test" and s.data.folds < 2
@@ -153,6 +160,12 @@ def _grid_step(s: Settings) -> str:
 
 
 UNREAD = (
+    Unread(
+        ("data.window_overlap", "data.window"),
+        lambda s: s.data.window_overlap is not None,
+        lambda s: s.data.window is not None,
+        "set, but no document is cut without `data.window`; set that, or leave it out",
+    ),
     Unread(
         ("grouping.groups", "grouping.method"),
         lambda s: s.grouping.groups is not None,

@@ -67,6 +67,8 @@ class Data(Section):
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
     max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
+    window: MaybeCount
+    window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
     validation_share: Share
     folds: Count
@@ -100,6 +102,14 @@ class Encoder(Section):
 class Architecture(Section):
     name: Literal["stl", "mtl", "gmtl", "gmhl"]
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
+
+
+class Heads(Section):
+    """What heads read and how they see spans."""
+
+    tagging_scheme: Literal["bio", "bioul", "io"]
+    tagging_layer: Literal["linear", "bilstm", "crf"]
+    relation_features: Literal["document", "cls", "mention", "start"]
 
 
 class Grouping(Section):
@@ -199,6 +209,7 @@ class Settings(Section):
     data: Data
     encoder: Encoder
     architecture: Architecture
+    heads: Heads
     grouping: Grouping
     training: Training
     evaluation: Evaluation

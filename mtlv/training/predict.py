@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.data.batches import Batch, Documents
+from mtlv.data.columns import of_objects
 from mtlv.data.tokens import NO_WORD
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.loop import autocast
@@ -57,9 +58,4 @@ def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
 
 
 def _together(rows: list[NDArray], by_word: bool) -> NDArray:
-    if not by_word:
-        return np.stack(rows)
-    out = np.empty(len(rows), dtype=object)  # NumPy would make a matrix of rows of equal length
-    for at, row in enumerate(rows):
-        out[at] = row
-    return out
+    return of_objects(rows) if by_word else np.stack(rows)

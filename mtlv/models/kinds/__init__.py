@@ -15,7 +15,9 @@ from mtlv.models.kinds.binary import Binary
 from mtlv.models.kinds.multiclass import Multiclass
 from mtlv.models.kinds.regression import Regression
 from mtlv.models.kinds.tagging import Tagging
+from mtlv.models.kinds.tagging_layers import LAYERS
 from mtlv.plan import Task
+from mtlv.plan.tagging import SCHEMES
 
 
 class Kind(Protocol):
@@ -55,3 +57,12 @@ KINDS: dict[str, Kind] = {
     "regression": Regression(),
     "tagging": Tagging(),
 }
+
+
+def kinds_with(*, tagging_scheme: str, tagging_layer: str) -> dict[str, Kind]:
+    """`KINDS`, with tags of one of `SCHEMES` behind one of `LAYERS`.
+
+    Raises:
+        KeyError: of neither.
+    """
+    return {**KINDS, "tagging": Tagging(SCHEMES[tagging_scheme], LAYERS[tagging_layer])}

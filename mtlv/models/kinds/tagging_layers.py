@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mtlv.errors import PlanError
 from mtlv.models.heads import Head, Shape
+from mtlv.models.optional import missing
 
 IGNORED = -100  # the target of what is no word, or was cut off: PyTorch's own default
 
@@ -121,10 +121,7 @@ def _field(tags: int) -> Any:
     try:
         from torchcrf import CRF
     except ImportError as error:
-        raise PlanError(
-            "the tagging layer `crf` needs the package pytorch-crf",
-            then="install it: pip install 'mtlv[crf]'",
-        ) from error
+        raise missing("crf") from error
     return CRF(tags, batch_first=True)
 
 

@@ -286,5 +286,5 @@ def test_a_layer_takes_any_scheme(encoder: Encoder) -> None:
 
 def test_the_field_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchcrf", None)
-    with pytest.raises(PlanError, match=r"`crf` needs the package pytorch-crf; install it: pip install"):
+    with pytest.raises(PlanError, match=r"crf` needs the package pytorch-crf; install it: pip install"):
         LAYERS["crf"](Shape(4, 3, layers=1, dropout=0.0))
