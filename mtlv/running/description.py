@@ -30,7 +30,8 @@ class Description:
         networks: file of each model of the plan, by the model's name.
         encoder: its name.
         tokenizer: digest of how texts become ids.
-        shape: settings that shape the networks; see `mtlv.running.build`.
+        features: the setting `encoder.features`.
+        heads: the settings `heads`; see `mtlv.running.build`.
         precision: `fp32` or `bf16`, as it was tested.
         mtlv: version that wrote it.
         format: version of the folder.
@@ -43,7 +44,8 @@ class Description:
     networks: Mapping[str, str]
     encoder: str
     tokenizer: str
-    shape: Mapping[str, Any]
+    features: str
+    heads: Mapping[str, str]
     precision: str
     mtlv: str
     format: int = FORMAT
@@ -87,22 +89,23 @@ class Description:
 
 def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
     """What mtlv 0.1 wrote, whose tasks were yes/no labels of single texts."""
-    kept = {key: value for key, value in content.items() if key not in ("features", "max_length")}
+    kept = {key: value for key, value in content.items() if key != "max_length"}
     length = content["max_length"]
     if not isinstance(content["tasks"], dict):
         raise ValueError("a value of the wrong type")
     tasks = {name: {"kind": kind, "max_length": length} for name, kind in content["tasks"].items()}
-    return {**kept, "tasks": tasks, "shape": {"features": content["features"], "dropout": None}}
+    return {**kept, "tasks": tasks, "heads": HEADS_OF_0_1}
 
 
+HEADS_OF_0_1 = {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": "document"}
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _of_yes_no_texts, 2: dict}
 """Format -> how its content becomes today's."""
 
 
 def _check(found: Mapping[str, Any]) -> None:
     """Raises ValueError where a value is of another type than `Description` says."""
-    texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "precision")]
-    mappings = [found[key] for key in ("tasks", "networks", "thresholds", "shape")]
+    texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
+    mappings = [found[key] for key in ("tasks", "networks", "thresholds", "heads")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
     if not all(isinstance(name, str) for name in found["networks"].values()):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.plan import as_json
 from mtlv.running.answers_of_kind import COLUMNS
-from mtlv.running.build import shape_of
 from mtlv.running.description import DESCRIPTION, Description
 from mtlv.running.frame import column_types
 from mtlv.running.served import ENCODER, PLAN
@@ -95,7 +94,8 @@ def describe(
         networks={job.unit.model.name: _network_file(job) for job in child.jobs},
         encoder=settings.encoder.name,
         tokenizer=tokenizer,
-        shape=shape_of(settings),
+        features=settings.encoder.features,
+        heads=settings.heads.model_dump(mode="json"),
         precision=str(child.jobs[0].unit.train["precision"]),
         mtlv=__version__,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import DataError, MtlvError, PlanError, TrackingError, nearest, shorten
+from mtlv.data.targets import targets_with
+from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.plan import ModelSpec, Plan, Task, from_json
+from mtlv.plan.tagging import SCHEMES
 from mtlv.running.answers_of_kind import ANSWERS, Told
 from mtlv.running.build import build_model
 from mtlv.running.cells import is_text
@@ -20,6 +21,7 @@ from mtlv.running.description import DESCRIPTION, Description, broken, read_json
 from mtlv.running.reading import Asked, Documents, read_documents
 from mtlv.running.served_task import Form
 from mtlv.running.texts import Texts
+from mtlv.settings.schema import Heads
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
@@ -91,7 +93,7 @@ class ServedPlan:
                 then="install the version of transformers in its requirements.txt",
             )
         _need_positions(folder, description, bare)
-        networks = [_network(copy.deepcopy(bare), model, description, folder) for model in plan.models]
+        networks = [_network(bare, model, description, folder) for model in plan.models]
         encoder = Encoder(description.encoder, bare, tokenizer, description.tokenizer)
         return cls(description, [network.to(place) for network in networks], encoder)
 
@@ -150,9 +152,14 @@ class ServedPlan:
         from mtlv.running.material import Material
         from mtlv.running.workbench import tokens_of
 
+        scheme = SCHEMES[self.description.heads["tagging_scheme"]]
+
         corpus = documents.corpus(tasks)
-        tokens = tokens_of(self._encoder, corpus, form.max_length, form.shown)
-        material, every = Material(corpus, tokens, self._encoder), np.arange(len(corpus))
+        tokens = tokens_of(
+            self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
+        )
+        material = Material(corpus, tokens, self._encoder, targets_with(scheme))
+        every = np.arange(len(corpus))
         found: dict[str, NDArray] = {}
         for network in self._networks:
             own = {name for spec in network.specs.values() for name in spec.tasks} & {t.name for t in tasks}
@@ -201,11 +208,22 @@ def _network(bare: Any, model: ModelSpec, description: Description, folder: Path
     from safetensors.torch import load_file
 
     tasks = {name: each.task for name, each in description.tasks.items()}
+    marked = {name: each.form.mentions for name, each in description.tasks.items()}
     path = folder / description.networks[model.name]
     try:
-        network = build_model(bare, model.heads, tasks=tasks, shape=description.shape, seed=0)
-    except (KeyError, TypeError, PlanError) as error:
+        network = build_model(
+            bare,
+            model.heads,
+            tasks=tasks,
+            features=description.features,
+            choices=Heads.model_validate(dict(description.heads)),
+            marked={name: most for name, most in marked.items() if most},
+            seed=0,
+        )
+    except (KeyError, TypeError) as error:
         raise broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
+    except ValueError as error:  # what Pydantic refuses
+        raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
     try:
         network.load_state_dict(load_file(path))  # strict: every weight, and no other
     except (OSError, SafetensorError, RuntimeError) as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from mtlv.data.relations import INPUTS
 from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -31,6 +32,8 @@ class Form:
         shown: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
         roles: of marked entities, in the order in which documents have them, each once.
         mentions: how many marked entities a document has at most.
+        window: words of a window, where longer documents are cut into several; None cuts nothing.
+        window_overlap: words that neighbours share; None is as `data.window_overlap` says.
     """
 
     max_length: int
@@ -38,18 +41,23 @@ class Form:
     shown: str = "original"
     roles: tuple[str, ...] = ()
     mentions: int = 0
+    window: int | None = None
+    window_overlap: int | None = None
 
     @classmethod
     def of(cls, corpus: Corpus, data: Data) -> Self:
         """What the tasks of a corpus read."""
         held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
+        is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
         return cls(
             max_length=data.max_length,
             reads=tuple(name for name, column in held if column is not None),
             shown="original" if corpus.mentions is None else data.mentions,
             roles=tuple(dict.fromkeys(span.type for row in rows for span in row)),
             mentions=max(map(len, rows), default=0),
+            window=data.window if is_cut else None,
+            window_overlap=data.window_overlap if is_cut else None,
         )
 
     @property
@@ -75,10 +83,18 @@ class Form:
             raise ValueError(f"the unknown word {self.shown!r}")
         if type(self.mentions) is not int or not 0 <= self.mentions <= MOST_MENTIONS:
             raise ValueError(f"`mentions` that is no whole number up to {MOST_MENTIONS}")
+        _check_window(self.window, self.window_overlap)
         try:
             self.tokens  # noqa: B018 - each role can be shown
         except DataError as error:
             raise ValueError(str(error)) from error
+
+
+def _check_window(size: object, overlap: object) -> None:
+    if size is not None and (type(size) is not int or size < 1):
+        raise ValueError("`window` that is no whole number of 1 or more")
+    if overlap is not None and (type(size) is not int or type(overlap) is not int or not 0 <= overlap < size):
+        raise ValueError("`window_overlap` that is no whole number below `window`")
 
 
 @dataclass(frozen=True)
@@ -89,9 +105,9 @@ class ServedTask:
     form: Form
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; `read` takes them."""
+        """Plain values, those of the form without what is empty; `read` takes them."""
         task = {key: getattr(self.task, key) for key in KEPT}
-        return task | {key: value for key, value in asdict(self.form).items() if value or key not in PAIRED}
+        return task | {key: value for key, value in asdict(self.form).items() if value not in ((), None)}
 
     @classmethod
     def read(cls, name: str, content: object) -> Self:
@@ -119,8 +135,6 @@ class ServedTask:
 
 KEPT = ("kind", "source", "classes", "negative")
 """Of a task, in its description."""
-PAIRED = frozenset(field.name for field in fields(Form)) - {"max_length"}
-"""Of a form: left out where empty."""
 
 
 def _are_names(found: object) -> bool:

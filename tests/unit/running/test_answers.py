@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mtlv.errors import DataError
-from mtlv.running.answers import Answers, check_target, write_answers
 from mtlv.plan import Task
+from mtlv.running.answers import Answers, check_target, write_answers
 from mtlv.running.answers_of_kind import Told
 from mtlv.running.served import Prediction
 from mtlv.running.texts import Texts, given
