@@ -154,18 +154,18 @@ class ServedPlan:
 
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
-        corpus = documents.corpus(tasks)
+        wanted = {task.name for task in tasks}
+        heads = [[h for h in net.specs.values() if wanted & set(h.tasks)] for net in self._networks]
+        own = [[name for head in each for name in head.tasks] for each in heads]  # whole heads answer
+        corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
         tokens = tokens_of(
             self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
         )
         material = Material(corpus, tokens, self._encoder, targets_with(scheme))
-        every = np.arange(len(corpus))
         found: dict[str, NDArray] = {}
-        for network in self._networks:
-            own = {name for spec in network.specs.values() for name in spec.tasks} & {t.name for t in tasks}
-            if own:
-                parts = material.parts(sorted(own), every)
-                found |= material.outputs(network, parts, precision=self._precision)
+        for network, names in zip(self._networks, own, strict=True):
+            parts = material.parts(names, np.arange(len(corpus)))
+            found |= material.outputs(network, parts, precision=self._precision)
         return found
 
     @property
