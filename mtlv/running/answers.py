@@ -71,7 +71,8 @@ class Answers:
         said = [text for told in self._order(row) if (text := told.kind.short(told, row))]
         text = " ".join(self.texts.texts[row].split())
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
-        return (str(self.texts.numbers[row]), text, ", ".join(said) or "none")
+        between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
+        return (str(self.texts.numbers[row]), text, between.join(said) or "none")
 
     def record(self, row: int) -> dict[str, Any]:
         """What all tasks give for a row, as JSON has it."""

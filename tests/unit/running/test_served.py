@@ -438,6 +438,26 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
     assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).told] == [2, 2, 2]
 
 
+def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmhl"))
+    texts = list(trained.texts.values())
+    today = ServedPlan.load(folder, device="cpu").predict(texts)
+    path = folder / "served.json"
+    content = json.loads(path.read_text())
+    (length,) = {task["max_length"] for task in content["tasks"].values()}
+    del content["heads"]
+    tasks = {name: task["kind"] for name, task in content["tasks"].items()}
+    path.write_text(json.dumps(content | {"format": 1, "tasks": tasks, "max_length": length}))
+    told = ServedPlan.load(folder, device="cpu").predict(texts)
+    assert told.tasks == today.tasks
+    for task in told.tasks:
+        assert np.array_equal(told[task].outputs, today[task].outputs)
+        assert told[task].threshold == today[task].threshold
+    path.write_text(json.dumps(content | {"format": 1, "tasks": list(tasks), "max_length": length}))
+    with pytest.raises(TrackingError, match=r"served.json cannot be read .got a value of the wrong type"):
+        ServedPlan.load(folder, device="cpu")
+
+
 # ---- Columns ---------------------------------------------------------------------------------------------
 
 
