@@ -216,6 +216,10 @@ class Corpus:
         """First and second texts, of whatever it was joined of."""
         return (*self.texts, *(text for each in (self, *self.members) for text in each.seconds or ()))
 
+    def with_tasks(self, tasks: Sequence[Task]) -> Corpus:
+        """The same documents with some of its tasks."""
+        return replace(self, tasks=tuple(tasks))
+
     def strata(self) -> dict[str, NDArray[np.bool_]]:
         """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
         if self.members:

@@ -3,7 +3,7 @@
 from mtlv.plan.architectures import ARCHITECTURES, Architecture
 from mtlv.plan.names import ascii_slug, group_name, slug, slugs
 from mtlv.plan.scores import Scores, TaskScores, gather
-from mtlv.plan.task import Task
+from mtlv.plan.task import Task, select_tasks
 from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, from_json, tree_lines, with_own_heads
 from mtlv.plan.unit import Unit
 
@@ -22,6 +22,7 @@ __all__ = [
     "from_json",
     "gather",
     "group_name",
+    "select_tasks",
     "slug",
     "slugs",
     "tree_lines",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from mtlv.errors import PlanError, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,22 @@ class Task:
     description: str = ""
     main_metric: str = "f1"
     weight: float = 1.0
+
+
+def select_tasks(tasks: Sequence[Task], wanted: Sequence[str] | None) -> tuple[Task, ...]:
+    """The tasks that are named, or whose source is, in their own order; None is all.
+
+    Raises:
+        PlanError: a name is neither a task's nor a source's.
+    """
+    if wanted is None:
+        return tuple(tasks)
+    known = dict.fromkeys((*(task.source for task in tasks), *(task.name for task in tasks)))
+    for name in wanted:
+        if name not in known:
+            raise PlanError(
+                f"`tasks` names no task and no data set `{name}`",
+                allowed=", ".join(known),
+                then=nearest(name, known),
+            )
+    return tuple(task for task in tasks if {task.name, task.source} & set(wanted))

@@ -16,13 +16,14 @@ from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.optional import check_layer
-from mtlv.plan import ARCHITECTURES, Task, tree_lines, with_own_heads
+from mtlv.plan import ARCHITECTURES, Plan, Task, select_tasks, tree_lines, with_own_heads
 from mtlv.running.corpora import options_of
+from mtlv.running.layout import match
 from mtlv.tracking.address import check_kind
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
-    from mtlv.settings.schema import Data
+    from mtlv.settings.schema import Data, Stage
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,16 @@ class _Read:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Task, ...] | MtlvError] = {}
 
-    def tasks(self, data: Data) -> tuple[Task, ...]:
-        """The tasks of the corpus that `data` names.
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """The tasks that are learned, of the corpus that `settings.data` names.
 
         Raises:
             DataError: a table that cannot be read, an unknown label, nothing at `data.path`.
+            PlanError: `settings.tasks` names none of them.
         """
+        return select_tasks(self._of_all(settings.data), settings.tasks)
+
+    def _of_all(self, data: Data) -> tuple[Task, ...]:
         tasks = tuple(task for each in data.each for task in self._of_one(each))
         names = [task.name for task in tasks]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -119,15 +124,21 @@ def _place(suite: Suite, member: Member, line: str) -> str:
 def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
     """All that is wrong with a member, as far as it can be seen before its data is divided."""
     found: list[MtlvError] = []
-    tasks: tuple[Task, ...] = ()
-    try:
-        tasks = read.tasks(settings.data)
-    except MtlvError as error:
-        found.append(error)
-    for prove in PROOFS if tasks else WITHOUT_TASKS:
+    for stage in settings.each_stage:
+        tasks: tuple[Task, ...] = ()
         try:
-            prove(settings, tasks)
+            tasks = read.tasks(stage)
         except MtlvError as error:
+            found.append(error)
+        for prove in PROOFS if tasks else WITHOUT_TASKS:
+            try:
+                prove(stage, tasks)
+            except MtlvError as error:
+                found.append(error)
+    if not found:
+        try:
+            _prove_starts(settings, read)
+        except PlanError as error:
             found.append(error)
     return found
 
@@ -171,13 +182,17 @@ def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
-    weights, names = settings.training.head_weights, [task.name for task in tasks]
-    if not isinstance(weights, dict):
-        return
-    unknown = [name for name in weights if name not in names]
+    names = [task.name for task in tasks]
+    _prove_names("head_weights", settings.training.head_weights, names)
+    sources = [one.name for one in settings.data.each]
+    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+
+
+def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+    unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
         raise PlanError(
-            f"`training.head_weights` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            f"`training.{key}` names no task: {', '.join(f'`{name}`' for name in unknown)}",
             allowed=", ".join(names),
             then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
         )
@@ -204,18 +219,49 @@ def _clusters(settings: Settings) -> bool:
 
 
 def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
-    tasks = read.tasks(settings.data)
-    architecture = ARCHITECTURES[settings.architecture.name]
     children = settings.data.folds * len(settings.seeds)
-    layers = settings.architecture.head_layers or architecture.head_layers
+    lines: list[str] = []
+    models, warnings = 0, dict[str, None]()
+    stages = settings.stages or (None,)
+    for stage, own in zip(stages, settings.each_stage, strict=True):
+        tasks = read.tasks(own)
+        plan = _plan(own, tasks)
+        found, count = _planned(own, tasks) if plan is None else (tree_lines(plan), len(plan.models))
+        lines += (
+            found if stage is None else [f"stage {stage.name}{_begins(stage)}", *(f"  {x}" for x in found)]
+        )
+        models += count
+        warnings |= dict.fromkeys(_warnings(own, _layers(own)))
+    return MemberCheck(name, tuple(lines), models * children, tuple(warnings))
+
+
+def _begins(stage: Stage) -> str:
+    return "" if stage.start is None else f", from stage {stage.start.stage}"
+
+
+def _layers(settings: Settings) -> int:
+    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
+
+
+def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
+    """The plan, where it does not wait for groups that are found when the suite runs."""
     if _clusters(settings):
-        lines, models = _planned(settings, tasks)
-    else:
-        names = [task.name for task in tasks]
-        groups = _given_groups(settings, names) if architecture.grouped else ()
-        plan = with_own_heads(architecture.build(names, groups, layers), tasks).check(tasks)
-        lines, models = tuple(tree_lines(plan)), len(plan.models)
-    return MemberCheck(name, lines, models * children, tuple(_warnings(settings, layers)))
+        return None
+    architecture, names = ARCHITECTURES[settings.architecture.name], [task.name for task in tasks]
+    groups = _given_groups(settings, names) if architecture.grouped else ()
+    plan = architecture.build(names, groups, _layers(settings))
+    return with_own_heads(plan, tasks).check(tasks)
+
+
+def _prove_starts(settings: Settings, read: _Read) -> None:
+    """Every model has one that it starts from, as far as plans are known."""
+    plans: dict[str, Plan | None] = {}
+    for stage, own in zip(settings.stages or (), settings.each_stage, strict=False):
+        plan = plans[stage.name] = _plan(own, read.tasks(own))
+        before = None if stage.start is None else plans[stage.start.stage]
+        if plan is not None and before is not None:
+            for model in plan.models:
+                match(stage, model, before.models)
 
 
 def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:

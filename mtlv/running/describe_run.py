@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from mtlv.compare.report import SYSTEMS
 from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, plain, shown
@@ -14,6 +15,9 @@ from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import ChildResult, MemberResult, judged_by, main_title, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 LONGEST = 7500  # characters; MLflow cuts at 8000 without a word
@@ -46,11 +50,22 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
         f"{_many(settings.training.epochs, 'epoch')}; documents: {parts}."
     ]
+    for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
+        lines.append(_stage(stage.name, before))
     if child.groups is not None:
         lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
         if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
             lines.append("These are the groups of the first fold; other folds have others.")
     return "\n\n".join(lines)
+
+
+def _stage(name: str, settings: Settings) -> str:
+    """An earlier stage in a line."""
+    what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
+    return (
+        f"Before it, stage {plain(name)}: {what}, {_many(settings.training.epochs, 'epoch')}, "
+        f"learning rate {settings.training.learning_rate:g}."
+    )
 
 
 def _groups(method: str, features: str, groups: TaskGroups) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mtlv.locks import held, holder
 from mtlv.plan import Scores
@@ -15,6 +15,9 @@ from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
 from mtlv.running.workbench import Workbench
+
+if TYPE_CHECKING:
+    import torch
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
 PAUSE = 1.0  # seconds between looks at a unit on which another process works
@@ -40,11 +43,12 @@ class LocalExecutor:
 
     def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
         self.bench, self.store, self.observer, self.jobs = bench, store, observer, jobs
+        self._starts = {job.start.unit.key for job in jobs if job.start is not None}
         self._ahead: set[str] = set()  # keys of units that were trained before it was their turn
 
     def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
         said = False
-        while not self.store.has(job.unit.key):
+        while not self._there(job):
             record = self._try(job, index, on_epoch)
             if record is not None:
                 return record
@@ -63,22 +67,42 @@ class LocalExecutor:
         """Train a unit, unless another process works on it or has just ended it."""
         key = job.unit.key
         with held(self.store.lock(job.unit.key)) as mine:
-            if not mine or self.store.has(key):
+            if not mine or self._there(job):
                 return None
+            if self.store.has(key):
+                self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
             self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
             listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
             checkpoints = self.store.checkpoints(key)
-            record, weights = train_unit(job, self.bench.material(job.settings), listeners, checkpoints)
-            self.store.save(record, weights if job.settings.store.keep_weights else None)
+            material, start = self.bench.material(job.settings), self._start(job)
+            record, weights = train_unit(job, material, listeners, checkpoints, start)
+            kept = job.settings.store.keep_weights or key in self._starts
+            self.store.save(record, weights if kept else None)
             checkpoints.remove()
         self.observer.unit_ended(job.name, False, job.documents)
         return record
+
+    def _there(self, job: Job) -> bool:
+        """Whether a unit is done, with its weights where others start from them."""
+        key = job.unit.key
+        return self.store.has(key) and (key not in self._starts or self.store.weights(key) is not None)
+
+    def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
+        """The weights that a unit starts from, where it is not the encoder's own."""
+        if job.start is None:
+            return None
+        from safetensors.torch import load_file
+
+        path = self.store.weights(job.start.unit.key)
+        assert path is not None  # units run in order
+        return load_file(path)
 
     def _help(self, index: int) -> bool:
         """Train the next unit on which nobody works; its epochs are told when it is its turn."""
         for later, job in enumerate(self.jobs[index:], index + 1):
             key = job.unit.key
-            if not self.store.has(key) and self._try(job, later, lambda *_: None) is not None:
+            ready = job.start is None or self._there(job.start)
+            if ready and not self._there(job) and self._try(job, later, lambda *_: None) is not None:
                 self._ahead.add(key)
                 return True
         return False

@@ -37,7 +37,8 @@ class View:
 
     @property
     def corpus(self) -> Corpus:
-        return self.bench.corpus(self.settings.data)
+        """The documents, with the tasks that are learned."""
+        return self.bench.corpus(self.settings.data).with_tasks(self.bench.tasks(self.settings))
 
     def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
         """Vectors [n, H] of texts by the grouping's encoder as it was published."""

@@ -22,6 +22,8 @@ class Job:
         fold: of the corpus.
         name: what people read.
         rows: training documents of the sources that its tasks are of; nothing where there is one source.
+        start: of an earlier stage, whose weights it starts from; nothing for the published encoder.
+        carry: what it takes of them, one of `mtlv.models.carry.CARRY`.
     """
 
     unit: Unit
@@ -29,6 +31,13 @@ class Job:
     fold: Fold
     name: str = ""
     rows: int | None = None
+    start: Job | None = None
+    carry: str = "encoder"
+
+    @property
+    def before(self) -> tuple[Job, ...]:
+        """What must be trained before it, the first stage first."""
+        return () if self.start is None else (*self.start.before, self.start)
 
     @property
     def documents(self) -> int:

@@ -82,7 +82,7 @@ class ModelKeeper:
             return
         encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         files = encoder_files(self.store, self.bench, encoder)
-        tasks = served_tasks(self.bench.corpus(settings.data), settings.data)
+        tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
         description = describe(child, found, tasks, files.tokenizer, resolved)
         model = lay_out(description, child, files, there)
         model = replace(model, description=_words(description, why))

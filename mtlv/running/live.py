@@ -79,13 +79,18 @@ class LiveChild:
         self._ended.append(record)
         self._send(unit_metrics(record, self.names))
 
-    def finish(self) -> Outcome:
+    def finish(self, earlier: Sequence[UnitRecord] = ()) -> Outcome:
         """What all models came to together.
+
+        Args:
+            earlier: of the stages before, whose time counts.
 
         Raises:
             TrackingError: the tracker fails.
         """
-        found = outcome(self._ended, tasks=self.tasks, settings=self.settings, known=self._curve)
+        found = outcome(
+            self._ended, tasks=self.tasks, settings=self.settings, known=self._curve, earlier=earlier
+        )
         self._send(outcome_metrics(found, self.names))
         return found
 

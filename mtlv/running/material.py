@@ -54,15 +54,22 @@ class Material:
         """
         from mtlv.data.batches import Documents
 
-        sources = self.corpus.members or (self.corpus,)
         found = []
-        for source, start in zip(sources, begins(sources), strict=False):
-            own = [task.name for task in source.tasks if task.name in names]
-            if own:
-                here = rows[(rows >= start) & (rows < start + len(source))]
-                columns = {name: self._column(name) for name in own}
-                found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
+        for source, start in self._sources(names):
+            here = rows[(rows >= start) & (rows < start + len(source))]
+            columns = {name: self._column(name) for name in source.names if name in names}
+            found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
         return tuple(found)
+
+    def sources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Names of the sources that have some of these tasks, in the order of `parts`."""
+        return tuple(source.name for source, _ in self._sources(names))
+
+    def _sources(self, names: Sequence[str]) -> list[tuple[Corpus, int]]:
+        """With their first row."""
+        held = self.corpus.members or (self.corpus,)
+        placed = zip(held, begins(held), strict=False)
+        return [(source, start) for source, start in placed if not set(names).isdisjoint(source.names)]
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:

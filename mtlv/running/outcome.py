@@ -26,6 +26,7 @@ class Outcome:
         metrics: of the test part at those thresholds.
         curve: of the validation part, epoch by epoch, each at thresholds fitted on that epoch's scores.
         records: of the plan's models, in its order.
+        earlier: of the stages before.
     """
 
     validation: Scores
@@ -34,12 +35,17 @@ class Outcome:
     metrics: Metrics
     curve: tuple[Metrics, ...]
     records: tuple[UnitRecord, ...]
+    earlier: tuple[UnitRecord, ...] = ()
 
     @property
     def costs(self) -> dict[str, float]:
-        """What all models of the plan cost together; seconds, documents per second, MB, weights."""
+        """What all models of the plan cost together; seconds, documents per second, MB, weights.
+
+        Stages before are told by themselves: several members may share them.
+        """
         seconds = sum(record.train_seconds for record in self.records)
-        return {
+        before = sum(record.train_seconds for record in self.earlier)
+        return ({"time/earlier_stages_seconds": before} if self.earlier else {}) | {
             "time/train_seconds": seconds,
             "time/total_seconds": sum(record.total_seconds for record in self.records),
             "cost/documents_per_second": sum(record.documents for record in self.records) / seconds,
@@ -60,6 +66,7 @@ def outcome(
     tasks: Sequence[Task],
     settings: Evaluation,
     known: Mapping[int, Metrics],
+    earlier: Sequence[UnitRecord] = (),
 ) -> Outcome:
     """Gather, fit and score. Test targets enter only where the figures of the test part are computed.
 
@@ -68,6 +75,7 @@ def outcome(
         tasks: all, in the corpus's order.
         settings: the `evaluation` section.
         known: epochs whose validation figures were computed while the last model trained.
+        earlier: of the stages before.
     """
     curve = {epoch: known.get(epoch) for epoch in range(len(records[0].curve))}
     validation = gather([record.validation for record in records])
@@ -83,6 +91,7 @@ def outcome(
             for epoch, found in curve.items()
         ),
         tuple(records),
+        tuple(earlier),
     )
 
 

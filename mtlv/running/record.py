@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -51,10 +52,16 @@ def tags(resolved: Resolved, child: Child) -> dict[str, str]:
         "mtlv.encoder": settings.encoder.name,
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, child.groups),
+        "mtlv.learned": learned(settings),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,
     }
+
+
+def learned(settings: Settings) -> str:
+    """The names that `tasks` has in each stage, as JSON; an empty list is all tasks."""
+    return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
 
 
 def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:

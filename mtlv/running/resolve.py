@@ -6,29 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mtlv.data.joined import begins
 from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, ModelSpec, Plan, Task, Unit, with_own_heads
+from mtlv.plan import ARCHITECTURES, Plan, Task, with_own_heads
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
+from mtlv.running.layout import Layout
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
-    from mtlv.running.material import Material
     from mtlv.running.workbench import Workbench
     from mtlv.settings import Member, Settings
-
-STAGE = "train"
-# Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
-ARITHMETIC = 1
-
-NOT_WEIGHTS = ("device", "precision", "auto_batch")
-"""Training settings that are not part of a unit's key as written: precision enters as resolved."""
 
 NOT_IDENTITY: dict[str, Any] = {
     "tracking": True,
@@ -41,13 +31,21 @@ NOT_IDENTITY: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Child:
-    """One fold with one seed of a member: what becomes one run below the member's own."""
+    """One fold with one seed of a member: what becomes one run below the member's own.
+
+    Args:
+        fold, seed: what tells it from its siblings.
+        plan, groups: of the last stage.
+        jobs: of the last stage, one for each model of the plan.
+        earlier: of the stages before, each once, in the order they must be trained.
+    """
 
     fold: Fold
     seed: int
     plan: Plan
     groups: TaskGroups | None
     jobs: tuple[Job, ...]
+    earlier: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Resolved:
         children: one for each fold and seed.
         uid: key of the whole member: settings, data and encoder.
         data: digest of documents, targets and splits.
-        known: all tasks, in the corpus's order.
+        known: the tasks of the last stage, in the corpus's order.
     """
 
     member: Member
@@ -83,7 +81,8 @@ class Resolved:
 
     @property
     def jobs(self) -> Iterator[Job]:
-        return (job for child in self.children for job in child.jobs)
+        """Of all stages, in the order they are trained."""
+        return (job for child in self.children for job in (*child.earlier, *child.jobs))
 
 
 def settings_key(settings: Settings) -> str:
@@ -129,70 +128,24 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
     corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
     data = content_key([corpus.digest, folds_digest(corpus, folds)])
     start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
-    material = bench.material(settings)
-    train = _what_shapes_weights(settings)
+    bench.material(settings)
     children = []
     for fold in folds:
-        plan, groups = _plan(bench, settings, fold)
+        plans = [_plan(bench, own, fold) for own in settings.each_stage]
         for seed in settings.seeds:
-            units = (Unit(STAGE, model, fold.index, seed, start, data, train) for model in plan.models)
-            where = _where(member, fold, seed)
-            jobs = tuple(
-                Job(unit, settings, fold, f"{where} · {unit.model.name}", _rows(material, unit.model, fold))
-                for unit in units
-            )
-            children.append(Child(fold, seed, plan, groups, jobs))
+            stages = Layout(bench, member, fold, seed, start).stages([plan for plan, _ in plans])
+            (plan, groups), jobs = plans[-1], stages[-1]
+            earlier = {before.unit.key: before for job in jobs for before in job.before}
+            children.append(Child(fold, seed, plan, groups, jobs, tuple(earlier.values())))
     keys = [job.unit.key for child in children for job in child.jobs]
     uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
-    return Resolved(member, tuple(children), uid, data, corpus.tasks)
-
-
-def _rows(material: Material, model: ModelSpec, fold: Fold) -> int | None:
-    """Training documents, or windows of them, of the sources that a model learns from.
-
-    Nothing where there is one source, and no document is cut.
-    """
-    corpus, cuts = material.corpus, material.tokens.cuts
-    if not corpus.members and cuts is None:
-        return None
-    sources = corpus.members or (corpus,)
-    each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
-    counts, _ = np.histogram(fold.train, begins(sources), weights=each[fold.train])
-    mine = [not set(model.tasks).isdisjoint(source.names) for source in sources]
-    return int(counts[mine].sum())
-
-
-def _where(member: Member, fold: Fold, seed: int) -> str:
-    """The member, and its fold and seed where it has several."""
-    settings = member.settings
-    parts = [member.name]
-    parts += [f"fold {fold.index}"] if settings.data.folds > 1 else []
-    parts += [f"seed {seed}"] if len(settings.seeds) > 1 else []
-    return " · ".join(parts)
+    return Resolved(member, tuple(children), uid, data, bench.tasks(settings))
 
 
 def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
     architecture = ARCHITECTURES[settings.architecture.name]
-    tasks = bench.corpus(settings.data).tasks
+    tasks = bench.tasks(settings)
     groups = resolve_groups(bench, settings, fold) if architecture.grouped else None
     names = [task.name for task in tasks]
     plan = architecture.build(names, groups.groups if groups else (), head_layers(settings))
     return with_own_heads(plan, tasks).check(tasks), groups
-
-
-def _what_shapes_weights(settings: Settings) -> dict[str, object]:
-    from mtlv.training.optim import resolve_device, resolve_precision
-
-    training = settings.training.model_dump(mode="json")
-    kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
-    precision = resolve_precision(settings.training.precision, resolve_device(settings.training.device))
-    return kept | {
-        "arithmetic": ARITHMETIC,
-        "precision": precision,
-        "features": settings.encoder.features,
-        "dropout": settings.encoder.dropout,
-        "heads": settings.heads.model_dump(mode="json"),
-        "max_length": settings.data.max_length,
-        "mentions": settings.data.mentions,
-        "window": [settings.data.window, settings.data.window_overlap],
-    }

@@ -11,12 +11,14 @@ from mtlv.running.child_files import write_child
 from mtlv.running.data_parts import fold_parts, whole
 from mtlv.running.describe_run import describe_plan
 from mtlv.running.executor import Executor
+from mtlv.running.job import Job
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.live import LiveChild
 from mtlv.running.member_result import ChildResult, MemberResult
 from mtlv.running.observer import Observer
 from mtlv.running.record import Names, own_params, params, tags
 from mtlv.running.resolve import Child, Resolved
+from mtlv.running.store import UnitRecord
 from mtlv.running.summary import write_parent
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.tracker import Status
@@ -86,6 +88,12 @@ def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str
     return result
 
 
+def _run_earlier(session: Session, job: Job) -> UnitRecord:
+    """A unit of an earlier stage, which has no run of its own; a member that ends with it would."""
+    session.done += 1
+    return session.executor.run(job, session.done, lambda *_: None)
+
+
 def child_name(resolved: Resolved, child: Child) -> str:
     """What tells it from its siblings stands first: below its parent there is little room."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
@@ -116,10 +124,11 @@ def _run_child(
             settings.evaluation,
             session.observer.warn,
         )
+        earlier = [_run_earlier(session, job) for job in child.earlier]
         for job in child.jobs:
             session.done += 1
             live.ended(session.executor.run(job, session.done, live.epoch))
-        found = live.finish()
+        found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")
         result = ChildResult(resolved.name, spec.name, child, names, found, live.points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -147,13 +147,14 @@ def _are_names(found: object) -> bool:
     )
 
 
-def served_tasks(corpus: Corpus, data: Data) -> dict[str, ServedTask]:
-    """By name, in the corpus's order; of a joined corpus each source has a form of its own."""
-    members: Sequence[Corpus] = corpus.members or (corpus,)
-    forms: Mapping[str, Form] = {
-        task.name: form
-        for each, own in zip(members, data.each, strict=True)
-        for form in (Form.of(each, own),)
-        for task in each.tasks
-    }
-    return {task.name: ServedTask(task, forms[task.name]) for task in corpus.tasks}
+def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: Data) -> dict[str, ServedTask]:
+    """By name, in their order; of a joined corpus each source has a form of its own.
+
+    Args:
+        tasks: those of the corpus that are learned.
+        corpus: of one source, or joined of several.
+        data: the settings that it was read by.
+    """
+    members = zip(corpus.members or (corpus,), data.each, strict=True)
+    forms = {name: form for each, own in members for form in (Form.of(each, own),) for name in each.names}
+    return {task.name: ServedTask(task, forms[task.name]) for task in tasks}

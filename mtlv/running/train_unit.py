@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,24 +20,38 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
+    from mtlv.plan import Task
     from mtlv.training.state import Trained
 
 
 def train_unit(
-    job: Job, material: Material, listeners: Listeners, checkpoints: Checkpoints
+    job: Job,
+    material: Material,
+    listeners: Listeners,
+    checkpoints: Checkpoints,
+    start: Mapping[str, torch.Tensor] | None = None,
 ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
     """Train, validate and test one unit; returns its record and the weights that were kept.
 
     Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
     but the times then equals what comes without an interruption, bit for bit.
 
+    Args:
+        job: the unit.
+        material: that it reads.
+        listeners: who hear of it.
+        checkpoints: of it.
+        start: weights of the unit that it starts from; without them the encoder's own.
+
     Raises:
+        PlanError: the weights to start from are not of this model.
         TrainingError: a loss is not finite.
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the device asked for is not there.
     """
     import torch
 
+    from mtlv.models.carry import take_over
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import resolve_device
 
@@ -47,7 +63,10 @@ def train_unit(
         torch.cuda.reset_peak_memory_stats(device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
-        model = _build(job, material).to(device)
+        model = _build(job, material)
+        if start is not None:
+            take_over(model, start, job.carry)
+        model.to(device)
         training = _training(job, material)
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners)
@@ -94,7 +113,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
         )
     except torch.cuda.OutOfMemoryError as error:
         raise TrainingError(
-            f"`{job.name}`: a batch of {settings.batch_size} documents does not fit the device's memory",
+            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
@@ -120,9 +139,10 @@ def _training(job: Job, material: Material) -> Mixture:
     """The batches that a unit learns from."""
     from mtlv.data.mixing import DRAWS, Mixture
 
-    settings = job.settings.training
-    parts = material.parts(job.unit.model.tasks, job.fold.train)
-    return Mixture(parts, (settings.batch_size,) * len(parts), DRAWS[settings.draw](settings.temperature))
+    settings, own = job.settings.training, job.settings.data.batch_sizes
+    tasks = job.unit.model.tasks
+    sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
+    return Mixture(material.parts(tasks, job.fold.train), sizes, DRAWS[settings.draw](settings.temperature))
 
 
 def _build(job: Job, material: Material) -> Any:
@@ -148,13 +168,22 @@ def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     objective = Objective(
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=_weighted(material.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = Trained(model, optimizer, scheduler)
     return trained, objective.to(trained.device)
+
+
+def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
+    """Tasks with the weights that are given to them, or to their source."""
+    given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
+    return {
+        name: task if (weight := given[name]) is None else replace(task, weight=weight)
+        for name, task in tasks.items()
+    }
 
 
 def _peak_memory_mb(device: torch.device) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError, MtlvError
+from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.material import Material
@@ -51,6 +53,10 @@ class Workbench:
         """The corpus that `data` names."""
         key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
         return self.once(key, lambda: read_corpus(data))
+
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """The tasks that are learned."""
+        return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
 
     def folds(self, data: Data) -> tuple[Fold, ...]:
         """Its splits: made once, kept in the store, the same for every member of a suite."""
@@ -98,7 +104,7 @@ class Workbench:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
         how = _how(data)
-        key = ("tokens", encoder.digest, corpus.digest, *how.values())
+        key = ("tokens", encoder.digest, corpus.digest, repr(how))
         return self.once(key, lambda: tokens_of(encoder, corpus, **how))
 
     def material(self, settings: Settings) -> Material:
@@ -111,7 +117,8 @@ class Workbench:
 def _how(data: Data) -> dict[str, Any]:
     """The `data` settings that say how texts are read, as `tokens_of` takes them."""
     keys = ("max_length", "mentions", "window", "window_overlap")
-    return {key: getattr(data, key) for key in keys}
+    own = {one.name: one.max_length for one in data.each}
+    return {key: getattr(data, key) for key in keys} | {"of_source": own}
 
 
 def tokens_of(
@@ -121,6 +128,7 @@ def tokens_of(
     mentions: str = "original",
     window: int | None = None,
     window_overlap: int | None = None,
+    of_source: Mapping[str, int] = MappingProxyType({}),
 ) -> Tokens:
     """Token ids of a corpus, of each source by itself where it is joined of several.
 
@@ -131,16 +139,19 @@ def tokens_of(
         mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
         window: words of a window, where all tasks are of words; None cuts nothing.
         window_overlap: words that neighbours share; None is a third of a window.
+        of_source: the maximum length of each source that has its own, by name.
     """
     from mtlv.data.joined import join_tokens
     from mtlv.data.relations import INPUTS, show_all
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import check_length
 
-    check_length(encoder, max_length)
     if corpus.members:
-        how = (max_length, mentions, window, window_overlap)
-        return join_tokens([tokens_of(encoder, member, *how) for member in corpus.members])
+        how = (mentions, window, window_overlap)
+        lengths = [of_source.get(member.name, max_length) for member in corpus.members]
+        members = zip(corpus.members, lengths, strict=True)
+        return join_tokens([tokens_of(encoder, member, length, *how) for member, length in members])
+    check_length(encoder, max_length)
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mtlv.settings.schema import Settings
 
+GENERATED = "synthetic"  # the default of `data.name`
 OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
 
@@ -159,7 +161,20 @@ def _grid_step(s: Settings) -> str:
     return f"wider than the grid from start to stop (got {grid.step:g})" if wide else ""
 
 
+def _beside_sources(key: str, s: Settings) -> bool:
+    return getattr(s.data, key) not in (None, GENERATED)
+
+
 UNREAD = (
+    *(
+        Unread(
+            (f"data.{key}", "data.sources"),
+            partial(_beside_sources, key),
+            lambda s: s.data.sources is None,
+            "set, but `data.sources` names the data sets; write it in the list",
+        )
+        for key in ("name", "path", "labels", "limit")
+    ),
     Unread(
         ("data.window_overlap", "data.window"),
         lambda s: s.data.window_overlap is not None,

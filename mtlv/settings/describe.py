@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from mtlv.errors import shorten
+from mtlv.plan import slugs
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import resolve_scalars
 
@@ -18,7 +19,11 @@ Scalar = str | int | float | bool
 
 
 def flatten(settings: Settings) -> dict[str, Scalar]:
-    """Every setting by its dotted key; lists and mappings as short JSON, null as `null`."""
+    """Every setting by its dotted key; lists and mappings as short JSON, null as `null`.
+
+    Of several stages `stages` holds the names, and `stages.NAME.KEY` what an earlier one has otherwise than
+    the last, whose settings are those at the top.
+    """
     out: dict[str, Scalar] = {}
 
     def walk(values: Mapping[str, Any], prefix: str, model: type) -> None:
@@ -31,6 +36,21 @@ def flatten(settings: Settings) -> dict[str, Scalar]:
                 out[prefix + key] = plain(value)
 
     walk(settings.model_dump(), "", Settings)
+    return out | _stages(settings, out)
+
+
+def _stages(settings: Settings, last: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    if settings.stages is None:
+        return {}
+    names = slugs([stage.name for stage in settings.stages])
+    out: dict[str, Scalar] = {"stages": " > ".join(names)}
+    for name, own in zip(names.values(), settings.each_stage[:-1], strict=False):
+        alone = flatten(own.model_copy(update={"stages": None}))
+        out |= {f"stages.{name}.{key}": x for key, x in alone.items() if key != "stages" and x != last[key]}
+    for stage in settings.stages:
+        if stage.start is not None:
+            start = stage.start
+            out[f"stages.{names[stage.name]}.start"] = f"{start.stage}, {start.match}, {start.carry}"
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.settings.text import Document, KeyPath, parse
 
-SUITE_KEYS = ("matrix", "runs")
+SUITE_KEYS = ("matrix", "runs", "transfer")
 SHORTHAND = ("data", "encoder", "architecture")
 
 
@@ -53,7 +53,7 @@ def _defaults() -> Document:
 
 
 def defaults() -> dict[str, Any]:
-    """A fresh copy of every default, with `matrix` and `runs`."""
+    """A fresh copy of every default, with the keys of a suite."""
     return copy.deepcopy(_defaults().value)
 
 
@@ -69,7 +69,7 @@ def is_section(path: KeyPath) -> bool:
 
 @cache
 def known_keys() -> tuple[str, ...]:
-    """Every key that holds a value, dotted, in order, without `matrix` and `runs`."""
+    """Every key that holds a value, dotted, in order, without those of a suite."""
     return tuple(key for key in _leaves(_defaults().value, ()) if key not in SUITE_KEYS)
 
 

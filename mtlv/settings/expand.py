@@ -1,41 +1,41 @@
-"""`matrix` and `runs` to the changes of each member of a suite."""
+"""`matrix`, `runs` and `transfer` to the changes of each member of a suite."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from mtlv.settings.draft import Change, Draft, Origin, dotted, full_key, known_keys, split
+from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
 from mtlv.settings.problems import sentence
+from mtlv.settings.transfer import from_transfer
+from mtlv.settings.variant import Variant
 
 MAX_MEMBERS = 1000
 # One store, and one rule by which epochs are chosen: else the members would not compete on equal terms.
 OF_THE_SUITE = ("experiment", "tracking.uri", "store.uri", "training.select", "training.select_by")
 
 
-@dataclass(frozen=True)
-class Variant:
-    """What makes one member: its changes, and its name if the config gives one."""
-
-    changes: tuple[Change, ...]
-    name: str | None = None
-    place: str = ""
-
-
 def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    """The members that `matrix` or `runs` ask for (one without changes if neither does), and problems."""
-    matrix, runs = draft.values.get("matrix"), draft.values.get("runs")
-    if matrix is not None and runs is not None:
-        place = draft.place(("runs",), file)
-        return [Variant(())], [sentence(place, "runs", then="given together with `matrix`; keep one of them")]
-    if matrix is not None:
-        return _from_matrix(matrix, draft, file)
-    if runs is not None:
-        return _from_runs(runs, draft, file)
-    return [Variant(())], []
+    """The members that a key of a suite asks for (one without changes if none does), and problems."""
+    given = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
+    if not given:
+        return [Variant(())], []
+    key, *others = given
+    if others:
+        place = draft.place((others[0],), file)
+        text = f"given together with `{key}`; keep one of them"
+        return [Variant(())], [sentence(place, others[0], then=text)]
+    found, problems = FORMS[key](draft.values[key], draft, file)
+    if len(found) > MAX_MEMBERS:
+        place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
+        return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
+    return found, problems
+
+
+def _from_transfer(transfer: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    return from_transfer(transfer, draft, _origin(draft, ("transfer",)), draft.place(("transfer",), file))
 
 
 def _from_matrix(matrix: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
@@ -88,6 +88,9 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
     return out or [Variant(())], [*problems, *_same_names(out)]
 
 
+FORMS = {"matrix": _from_matrix, "runs": _from_runs, "transfer": _from_transfer}
+
+
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:
     first: dict[str, str] = {}
     for member in members:
@@ -105,7 +108,7 @@ def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]
     if full in seen:
         return [sentence(place, shown, then=f"the same as `{full}` above; keep one of them")]
     seen.add(full)
-    if full in ("matrix", "runs") or full.startswith(("matrix.", "runs.")):
+    if full.partition(".")[0] in SUITE_KEYS:
         return [sentence(place, shown, then="cannot stand inside a suite")]
     if full in OF_THE_SUITE:
         return [sentence(place, shown, then="is the same for a whole suite; write it at the top of the file")]
@@ -113,7 +116,7 @@ def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]
 
 
 def _origin(draft: Draft, path: tuple[str | int, ...]) -> Origin:
-    """The origin of what stands at `path` inside `matrix` or `runs`."""
+    """The origin of what stands at `path` inside a key of a suite."""
     origin, depth = draft.origin(path)
     assert origin is not None, path
     return origin.below(*path[depth:])

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 
 from mtlv.errors import ConfigError, shorten
 from mtlv.settings.checks import contradictions, unread
-from mtlv.settings.draft import Change, Draft, Origin, defaults, dotted
-from mtlv.settings.expand import Variant, flat_changes, variants
+from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
+from mtlv.settings.expand import flat_changes, variants
 from mtlv.settings.members import Member, collapse, named
 from mtlv.settings.problems import from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
+from mtlv.settings.stages import fill_stages, stage_problems
 from mtlv.settings.text import Document, KeyPath, parse, read
+from mtlv.settings.variant import Variant
 
 COMMAND_LINE = "{} on the command line"
 
@@ -84,7 +86,8 @@ def _suite(document: Document, overrides: Sequence[str], path: Path) -> Suite:
 def default_settings() -> Settings:
     """The defaults alone."""
     values = defaults()
-    del values["matrix"], values["runs"]
+    for key in SUITE_KEYS:
+        del values[key]
     return Settings.model_validate(values)
 
 
@@ -119,9 +122,11 @@ def _members(
             draft.apply(change)
         problems += _settle(draft, file)
         _resolve_paths(draft)
+        fill_stages(draft)
         settings, lines, wrong = _validate(draft, file)
         problems += lines
-        for key, text in contradictions(settings, wrong):
+        of_stages = stage_problems(settings, wrong) if settings.stages else ()
+        for key, text in (*contradictions(settings, wrong), *of_stages):
             problems.append(_contradiction(draft, key, text, file=file))
         drafts.append(draft)
         checked.append(settings)
@@ -142,13 +147,17 @@ def _line_number(problem: str) -> float:
 
 
 def _contradiction(draft: Draft, key: str, text: str, *, file: str) -> str:
-    return sentence(draft.place(tuple(key.split(".")), file), key, then=text)
+    parts = (re.fullmatch(r"(\w+)(?:\[(\d+)\])?", part) for part in key.split("."))
+    path = [
+        step for part in parts if part for step in (part[1], part[2] and int(part[2])) if step is not None
+    ]
+    return sentence(draft.place(tuple(path), file), key, then=text)
 
 
 def _settle(draft: Draft, file: str) -> list[str]:
-    """Take `matrix` and `runs` out of a draft; unknown keys below them can come from overrides only."""
+    """Take the keys of a suite out of a draft; unknown keys below them can come from overrides only."""
     lines = []
-    for key in ("matrix", "runs"):
+    for key in SUITE_KEYS:
         if key not in draft.values:
             lines.append(unknown(draft.place((key,), file), (key,), ()))
         draft.values.pop(key, None)
@@ -188,7 +197,7 @@ def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
     Where there are problems, the settings hold defaults at the wrong keys, so that the rest can be checked.
     """
     try:
-        return Settings.model_validate(draft.values), [], []
+        return Settings.model_validate(draft.values).each_stage[-1], [], []
     except ValidationError as error:
         lines, wrong = from_validation(error, draft, file)
     mended, untouched = draft.copy(), defaults()

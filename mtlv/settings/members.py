@@ -14,7 +14,7 @@ from mtlv.settings.schema import Settings
 
 OWN_K = ("hdbscan", "meanshift", "kde")
 # What a name says by itself, so that it is not repeated as key=value.
-_SAID = ("architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
+_SAID = ("stages", "architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def named(
 
 
 def _parts(settings: Settings, extra: Sequence[str]) -> list[str]:
-    parts: list[str] = [settings.architecture.name]
+    stages = [" > ".join(stage.name for stage in settings.stages)] if settings.stages else []
+    parts: list[str] = [*stages, settings.architecture.name]
     if ARCHITECTURES[settings.architecture.name].grouped:
         parts += _grouping(settings)
     parts.append(PurePath(settings.encoder.name).name or settings.encoder.name)

@@ -40,15 +40,33 @@ def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: s
 def field_at(path: KeyPath) -> tuple[FieldInfo | None, int]:
     """The schema's field that holds `path`, and the depth it stands at."""
     model: type[BaseModel] = Settings
-    for depth, part in enumerate(path, 1):
-        field = model.model_fields.get(str(part))
-        if field is None:
+    found: FieldInfo | None = None
+    depth = 0
+    while depth < len(path):
+        found = _field(model, path[depth])
+        depth += 1
+        if found is None:
             return None, depth
-        inner = field.annotation
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return field, depth
-        model = inner
+        inner, listed = _section(found)
+        if inner is None or (listed and len(path) <= depth + 1):
+            return found, depth
+        model, depth = inner, depth + listed
     return None, len(path)
+
+
+def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
+    """A section's field by its key, which is its alias where it has one."""
+    fields = model.model_fields
+    return fields.get(str(key)) or next((f for f in fields.values() if f.alias == key), None)
+
+
+def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
+    """The section that a field holds, alone, or null, or in a list; and whether it is a list of them."""
+    kind = field.annotation
+    candidates = [kind, *(part for each in get_args(kind) for part in (each, *get_args(each)))]
+    found = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+    listed = any(get_origin(each) is tuple for each in (kind, *get_args(kind)))
+    return found, found is not None and listed
 
 
 def allowed_at(field: FieldInfo) -> str:
@@ -105,10 +123,13 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
 
 
 def _fields(path: KeyPath) -> list[str]:
+    """Keys of the section at `path`."""
     model: type[BaseModel] = Settings
     for part in path:
-        model = model.model_fields[str(part)].annotation  # type: ignore[assignment]
-    return list(model.model_fields)
+        field = None if isinstance(part, int) else _field(model, part)
+        inner = None if field is None else _section(field)[0]
+        model = inner or model  # a number is a place in a list of sections
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _inside(loc: KeyPath, value: Any) -> KeyPath:

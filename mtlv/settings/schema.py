@@ -23,12 +23,15 @@ Positive = Annotated[float, Field(gt=0, description="a number above 0")]
 # Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
 Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
 Weight = Annotated[float, Field(ge=0)]
+LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 class Section(BaseModel):
     """A mapping of known keys, all of them present, none of them changed or converted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, serialize_by_alias=True
+    )
 
 
 class Columns(Section):
@@ -47,6 +50,8 @@ class Source(Section):
     path: MaybeText = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
+    max_length: Annotated[int | None, LENGTHS] = None
+    batch_size: MaybeCount = None
 
 
 class Data(Section):
@@ -56,7 +61,8 @@ class Data(Section):
         Field(
             min_length=2,
             strict=False,
-            description="a list of two or more mappings with name, path, labels and limit, or null",
+            description="a list of two or more mappings with name, path, labels, limit, max_length "
+            "(4 to 8192) and batch_size, or null",
         ),
     ]
     path: MaybeText
@@ -66,7 +72,7 @@ class Data(Section):
     columns: Columns
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
-    max_length: Annotated[int, Field(ge=4, le=8192, description="a whole number from 4 to 8192")]
+    max_length: Annotated[int, LENGTHS]
     window: MaybeCount
     window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
@@ -80,7 +86,17 @@ class Data(Section):
         """The settings of each corpus by itself."""
         if self.sources is None:
             return (self,)
-        return tuple(self.model_copy(update={**dict(one), "sources": None}) for one in self.sources)
+        return tuple(self._of(one) for one in self.sources)
+
+    def _of(self, one: Source) -> Data:
+        changes = {"name": one.name, "path": one.path, "labels": one.labels, "limit": one.limit}
+        longest = self.max_length if one.max_length is None else one.max_length
+        return self.model_copy(update={**changes, "max_length": longest, "sources": None})
+
+    @property
+    def batch_sizes(self) -> dict[str, int]:
+        """Documents per batch of the sources that have their own, by name."""
+        return {one.name: one.batch_size for one in self.sources or () if one.batch_size is not None}
 
     @property
     def title(self) -> str:
@@ -156,6 +172,10 @@ class Training(Section):
         Literal["size"] | dict[str, Weight] | None,
         Field(description="size, a mapping of task name to a number of 0 or more, or null"),
     ]
+    task_weights: Annotated[
+        dict[str, Positive] | None,
+        Field(description="a mapping of task or data set to a number above 0, or null"),
+    ]
     select: Literal["last", "best"]
     select_by: Literal["average_precision", "f1_macro", "loss"]
     precision: Literal["auto", "fp32", "bf16"]
@@ -190,8 +210,35 @@ class Store(Section):
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]
 
 
+Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]
+
+
+class Start(Section):
+    """Where a stage's weights come from; of an earlier stage."""
+
+    stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
+    match: Literal["auto", "tasks", "only"]
+    carry: Literal["encoder", "encoder_and_heads"]
+
+
+class Stage(Section):
+    """One of several trainings, one after another; what it leaves out is as at the top of the config."""
+
+    name: Annotated[
+        str, Field(min_length=1, max_length=60, pattern=NO_CONTROL, description="text of 1 to 60 characters")
+    ]
+    tasks: Tasks
+    start: Annotated[Start | None, Field(description="a mapping with from, match and carry, or null")]
+    architecture: Architecture
+    grouping: Grouping
+    training: Training
+
+
 class Settings(Section):
-    """Every setting of one member of a suite, checked."""
+    """Every setting of one member of a suite, checked.
+
+    Of several stages `tasks`, `architecture`, `grouping` and `training` are those of the last.
+    """
 
     experiment: Annotated[
         str,
@@ -210,11 +257,28 @@ class Settings(Section):
     encoder: Encoder
     architecture: Architecture
     heads: Heads
+    tasks: Tasks
     grouping: Grouping
     training: Training
     evaluation: Evaluation
     tracking: Tracking
     store: Store
+    stages: Annotated[
+        tuple[Stage, ...] | None,
+        Field(
+            min_length=1, strict=False, description="a list of stages, each a mapping with a name, or null"
+        ),
+    ]
+
+    @property
+    def each_stage(self) -> tuple[Settings, ...]:
+        """The settings of each training, in order: of one stage these themselves."""
+        if self.stages is None:
+            return (self,)
+        own = ("tasks", "architecture", "grouping", "training")
+        return tuple(
+            self.model_copy(update={key: getattr(stage, key) for key in own}) for stage in self.stages
+        )
 
     @property
     def seeds(self) -> tuple[int, ...]:

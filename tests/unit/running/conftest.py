@@ -1,8 +1,9 @@
-"""Small suites that run in this process."""
+"""Small suites that run in this process; `importlib` mode imports no sibling by itself."""
 
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,10 @@ import numpy as np
 import pytest
 
 from mtlv.settings import Suite, load_suite
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.append(HERE)  # so that `from made_up import sources_of` works here
 
 WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
 

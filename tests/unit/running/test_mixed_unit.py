@@ -17,7 +17,6 @@ from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
 from mtlv.running.observer import Observer
-from mtlv.running.resolve import STAGE
 from mtlv.running.saver import Saver
 from mtlv.running.store import Store, UnitRecord
 from mtlv.running.train_unit import train_unit
@@ -46,7 +45,7 @@ def job_and_material(
     (fold,) = join_folds(one_corpus_per_kind, [make_folds(each) for each in one_corpus_per_kind])
     encoder = load_encoder("tiny", texts=corpus.texts)
     plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
-    unit = Unit(STAGE, plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
+    unit = Unit("train", plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
     material = Material(corpus, tokens_of(encoder, corpus, 24), encoder)
     return Job(unit, settings, fold, "mixed"), material
 

@@ -1,0 +1,137 @@
+"""Stages and transfers of a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import ConfigError
+from mtlv.settings import Suite, dump, load_suite
+
+SOURCES = "data: {sources: [{name: biosses}, {name: chemprot}, {name: gad}]}\n"
+TWO = """
+training: {epochs: 7}
+stages:
+  - {name: refine, architecture: mtl, training: {learning_rate: 1e-3}}
+  - {name: tune, architecture: stl, training.epochs: 3}
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    def load_text(text: str, *overrides: str) -> Suite:
+        path = tmp_path / "config.yml"
+        path.write_text(SOURCES + text, encoding="utf-8")
+        return load_suite(path, overrides)
+
+    return load_text
+
+
+def test_a_stage_has_what_it_leaves_out_from_the_top(load) -> None:
+    refine, tune = load(TWO).members[0].settings.stages
+    assert (refine.training.epochs, refine.training.learning_rate) == (7, 1e-3)
+    assert (tune.training.epochs, tune.training.learning_rate) == (3, 2e-5)
+    assert refine.start is None
+    assert (tune.start.stage, tune.start.match, tune.start.carry) == ("refine", "auto", "encoder")
+
+
+def test_the_top_is_the_last_stage(load) -> None:
+    settings = load(TWO).members[0].settings
+    assert settings.architecture == settings.stages[-1].architecture
+    assert settings.training == settings.stages[-1].training
+    assert [each.architecture.name for each in settings.each_stage] == ["mtl", "stl"]
+
+
+def test_what_is_dumped_is_read_back_the_same(load, tmp_path: Path) -> None:
+    settings = load(TWO).members[0].settings
+    path = tmp_path / "dumped.yml"
+    path.write_text(dump(settings), encoding="utf-8")
+    assert load_suite(path).members[0].settings == settings
+
+
+def test_a_stage_may_begin_anew_and_an_override_reaches_what_it_leaves_out(load) -> None:
+    text = TWO.replace("stl,", "stl, start: null,")
+    settings = load(text, "training.batch_size=3").members[0].settings
+    assert settings.stages[1].start is None
+    assert {stage.training.batch_size for stage in settings.stages} == {3}
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ("[{name: a, epochs: 3}]", r"config.yml:2: `stages\[0\].epochs`: unknown key"),
+        ("[{name: a, training: {epoks: 3}}]", r"`stages\[0\].training.epoks`.*`stages\[0\].training.epochs`"),
+        ("[{name: a, training: {epochs: 0}}]", r"`stages\[0\].training.epochs`: got 0; allowed: a whole"),
+        ("[{name: a}, {name: a}]", r"`stages\[1\].name`: the name `a` is taken"),
+        ("[{name: a}, {name: b, start: {from: c}}]", "names no earlier stage .got `c`; earlier stages: a"),
+        ("[{name: a, start: {from: a}}]", "there is no earlier stage"),
+        ("[{name: a}, {name: b, start: {from: a, match: x}}]", r"`stages\[1\].start.match`: got 'x'"),
+        ("[{name: a, training: {head_loss: weighted_sum}}]", r"`stages\[0\].training.head_weights`: not set"),
+        ("[]", "`stages`: got"),
+        ("3", "`stages`: got 3; allowed: a list of stages"),
+        ("[3]", "`stages.*a list of stages|a mapping"),
+    ],
+)
+def test_wrong_stages_are_named(load, stages: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"stages: {stages}\n")
+
+
+def test_a_matrix_of_transfers_has_its_baselines(load) -> None:
+    members = load("transfer: {seeds: [0, 1, 2], first: {training.epochs: 4}}\n").members
+    assert len(members) == 3 + 3 * 2
+    assert [member.name for member in members[:3]] == ["biosses alone", "chemprot alone", "gad alone"]
+    assert {member.settings.seeds for member in members} == {(0, 1, 2)}
+    after = next(member for member in members if member.name == "gad after biosses").settings
+    assert after.tasks == ("gad",)
+    assert [(s.tasks, s.training.epochs) for s in after.stages] == [(("biosses",), 4), (("gad",), 10)]
+
+
+def test_sources_and_targets_may_be_named(load) -> None:
+    members = load("transfer: {sources: [biosses, gad], targets: [gad]}\n").members
+    assert [member.name for member in members] == ["gad alone", "gad after biosses"]
+
+
+def test_pairs_have_each_task_alone(load) -> None:
+    members = load("transfer: {pairs: [[gad, biosses], [gad, chemprot]]}\n").members
+    names = [member.name for member in members]
+    assert names == [
+        "gad alone",
+        "biosses alone",
+        "chemprot alone",
+        "gad with biosses",
+        "gad with chemprot",
+    ]
+    assert members[3].settings.tasks == ("gad", "biosses")
+    assert len(load("transfer: {pairs: all}\n").members) == 3 + 3
+
+
+@pytest.mark.parametrize(
+    ("transfer", "message"),
+    [
+        ("all", "`transfer`: got 'all'; allowed: a mapping"),
+        ("{pairs: all, sources: all}", "given together with `transfer.pairs`"),
+        ("{pairs: [[gad, gad]]}", "allowed: all, or a list of pairs"),
+        ("{pair: all}", "unknown key; allowed here: sources"),
+        ("{sources: gad}", "allowed: all, or a list of names"),
+        ("{seeds: [x]}", r"`seed\[0\]`: got"),
+        ("{first: 3}", "`transfer.first`: got 3"),
+        ("{first: {foo: 3}}", r"`stages\[0\].foo`: unknown key"),
+    ],
+)
+def test_wrong_transfers_are_named(load, transfer: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"transfer: {transfer}\n")
+
+
+def test_all_needs_data_sets(tmp_path: Path) -> None:
+    path = tmp_path / "config.yml"
+    path.write_text("transfer: {pairs: all}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="`all` means the data sets"):
+        load_suite(path)
+
+
+def test_a_suite_is_asked_for_once(load) -> None:
+    with pytest.raises(ConfigError, match="`transfer`: given together with `matrix`; keep one"):
+        load("transfer: {pairs: all}\nmatrix: {seed: [1, 2]}\n")
