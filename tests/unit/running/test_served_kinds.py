@@ -79,12 +79,13 @@ class Kept:
 
 @pytest.fixture(scope="module")
 def train(one_corpus_per_kind: list[Corpus], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Kept]:
-    corpora = {each.name: each for each in (*one_corpus_per_kind, marked())}
-    of_name = {NAMES[name]: corpus for name, corpus in corpora.items()}
+    made = [replace(each, name=NAMES[each.name]) for each in (*one_corpus_per_kind, marked())]
+    of_name = {each.name: each for each in made}
 
     def run(*changes: str) -> Kept:
         folder = tmp_path_factory.mktemp("kinds")
-        sources = ", ".join(f"{{name: {name}}}" for name in of_name)
+        own = {"biosses": ", max_length: 9"}
+        sources = ", ".join(f"{{name: {name}{own.get(name, '')}}}" for name in of_name)
         (folder / "c.yml").write_text(f"data: {{max_length: 24, sources: [{sources}]}}\n")
         given = ["encoder=tiny", "training.batch_size=8", "training.epochs=1", "training.device=cpu"]
         given += [f"store.uri={folder / 'store'}", "training.learning_rate=3e-3", *changes]
@@ -96,7 +97,7 @@ def train(one_corpus_per_kind: list[Corpus], tmp_path_factory: pytest.TempPathFa
         (model,) = (run.model for run in tracker.runs.values() if run.model and run.spec.kind == "fold")
         place_files(model.files, model.texts, folder / "model", (shutil.copyfile,))
         plan = ServedPlan.load(folder / "model" / model.content, device="cpu")
-        return Kept(model, result.members[0].outcomes[0], corpora, plan)
+        return Kept(model, result.members[0].outcomes[0], of_name, plan)
 
     return run
 
@@ -250,6 +251,7 @@ def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:
     }
     assert content["tasks"]["organs"]["reads"] == ["words"]
     assert content["tasks"]["similarity"]["reads"] == ["text_pair"]
+    assert content["tasks"]["similarity"]["max_length"] == 9
     assert set(content["thresholds"]) == {"has heart", "has lung"}
     assert "the columns `text`, `text_pair`, `words`, `mentions`" in kept.model.description
 
