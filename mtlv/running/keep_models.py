@@ -118,13 +118,13 @@ def _words(description: Description, why: str) -> str:
     reads = dict.fromkeys((TEXT, *(name for each in description.tasks.values() for name in each.form.reads)))
     takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
     kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
-    row = '["some text"]' if len(reads) == 1 else "frame"
+    row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
     return (
         f"`{description.origin}`: {networks}. {why}It takes {takes} and gives each task's "
         f"{', or '.join(kind.gives for kind in kinds)}.\n\n"
         f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
         f"model.predict({row})\n```\n\n"
-        f'or `mtlv predict {RUN_ID} "some text"`'
+        f"or `mtlv predict {RUN_ID} {asked}`"
     )
 
 
