@@ -136,6 +136,16 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument("run", metavar="RUN", help="a run's id or its first digits, its name, or a folder")
     predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="a text, in quotes")
     predict.add_argument("--file", type=Path, help="texts: .txt (one a line), .csv, .tsv, .jsonl or .parquet")
+    behind = "; once for each TEXT"
+    predict.add_argument("--pair", metavar="TEXT", action="append", help=f"the second text of a pair{behind}")
+    predict.add_argument("--words", metavar="JSON", action="append", help=f"a text's words{behind}")
+    predict.add_argument(
+        "--mentions",
+        metavar="JSON",
+        action="append",
+        help=f"a text's marked entities as [[start, end, role], ...] in characters{behind}",
+    )
+    predict.add_argument("--task", metavar="NAME", action="append", help="answer this task only; repeatable")
     predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
     predict.add_argument("--out", type=Path, metavar="FILE", help="write a .csv or .jsonl file instead")
     predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")

@@ -244,22 +244,25 @@ def _predict(args: argparse.Namespace) -> int:
     if bool(args.texts) == (args.file is not None):
         what = "texts were given and `--file` too" if args.texts else "no text was given"
         raise DataError(what, then="write the text behind the run, or name a file: `--file reports.txt`")
-    texts = given(args.texts) if args.file is None else from_file(args.file, args.column)
+    if args.file is None:
+        texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
+    else:
+        texts = from_file(args.file, args.column)
     from mtlv.running.answers import check_target, write_answers
 
     out = None if args.out is None else check_target(args.out)
     from mtlv.running import predict_texts
     from mtlv.running.predicting import Place
 
-    answers = predict_texts(Place(args.run, args.uri, args.experiment), texts, device=args.device)
+    place = Place(args.run, args.uri, args.experiment)
+    answers = predict_texts(place, texts, tasks=args.task, device=args.device)
     if out is not None:
         write_answers(answers, out)
         _say(f"{out}: {_many(len(texts), 'text')}, {_many(len(answers.found.tasks), 'task')}")
         return OK
     from mtlv.display import table
 
-    left = 1 if len(texts) == 1 else len(answers.header)
-    table(_console(), answers.header, answers.rows, title=answers.origin, left=left)
+    table(_console(), answers.header, answers.rows, title=answers.origin, left=answers.text_columns)
     return OK
 
 

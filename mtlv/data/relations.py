@@ -6,13 +6,16 @@ that. Their order is kept: it is the order of their roles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
 Mentions = Sequence[Span]
+_TOKEN = re.compile(r"@.+\$")
+_MARKER = re.compile(r"\[E(?P<opens>[1-9]\d{0,2})\] ?| ?\[/E(?P<closes>[1-9]\d{0,2})\]")
 Shown = tuple[str, tuple[Span, ...]]
 """A text, and the spans of its mentions in the order in which they were given."""
 
@@ -25,6 +28,8 @@ class RelationInput:
         show: (text, M mentions as spans of its characters) -> the text that the encoder reads, and the
             mentions' places in it.
         tokens_of: mentions of a document -> what `show` writes for them; no tokenizer may split it.
+        read: (a text that somebody has shown this way already, the tokens that may stand in it) -> the text
+            and the mentions that `show` makes it of again; no mentions where none is found.
 
     Raises:
         DataError: on a mention that is empty, leaves its text, or cannot be shown this way.
@@ -32,6 +37,7 @@ class RelationInput:
 
     show: Callable[[str, Mentions], Shown]
     tokens_of: Callable[[Mentions], Iterable[str]]
+    read: Callable[[str, Collection[str]], Shown]
 
     def __call__(self, text: str, mentions: Mentions) -> Shown:
         for span in mentions:
@@ -142,10 +148,40 @@ def _marker_pair(number: int) -> tuple[str, str]:
     return f"[E{number + 1}]", f"[/E{number + 1}]"
 
 
+def _read_dummies(text: str, known: Collection[str]) -> Shown:
+    """Each token is a mention, whose text is the token itself."""
+    tokens = sorted((token for token in known if _TOKEN.fullmatch(token)), key=len, reverse=True)
+    if not tokens:
+        return text, ()
+    found = re.finditer("|".join(map(re.escape, tokens)), text)
+    return text, tuple(Span(*match.span(), match.group()[1:-1]) for match in found)
+
+
+def _read_markers(text: str, known: Collection[str]) -> Shown:
+    """The text without its markers; one without its partner makes the whole text one without mentions."""
+    pieces: list[str] = []
+    length, at = 0, 0  # characters written and read
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for match in _MARKER.finditer(text):
+        opens, number = match["opens"] is not None, int(match["opens"] or match["closes"]) - 1
+        if not set(_marker_pair(number)) <= set(known):
+            continue
+        pieces.append(text[at : match.start()])
+        length += len(pieces[-1])
+        at = match.end()
+        (starts if opens else ends).setdefault(number, length)
+    if not starts or starts.keys() != ends.keys():
+        return text, ()
+    return "".join([*pieces, text[at:]]), tuple(Span(starts[n], ends[n]) for n in sorted(starts))
+
+
 INPUTS: dict[str, RelationInput] = {
-    "dummy": RelationInput(_dummy, lambda mentions: map(_role_token, mentions)),
+    "dummy": RelationInput(_dummy, lambda mentions: map(_role_token, mentions), _read_dummies),
     "markers": RelationInput(
-        _markers, lambda mentions: (mark for n in range(len(mentions)) for mark in _marker_pair(n))
+        _markers,
+        lambda mentions: (mark for n in range(len(mentions)) for mark in _marker_pair(n)),
+        _read_markers,
     ),
-    "original": RelationInput(_original, lambda mentions: ()),  # noqa: ARG005
+    "original": RelationInput(_original, lambda mentions: (), lambda text, known: (text, ())),  # noqa: ARG005
 }

@@ -8,10 +8,15 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from io import StringIO
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from mtlv.errors import DataError
+from mtlv.running.answers_of_kind import AnswersOfKind, Told
 from mtlv.running.frame import as_columns
 from mtlv.running.served import Prediction
 from mtlv.running.texts import Texts
@@ -27,39 +32,54 @@ class Answers:
     found: Prediction
     origin: str
 
+    @cached_property
+    def _kinds(self) -> list[AnswersOfKind]:
+        """Of the tasks, each once."""
+        return list(dict.fromkeys(told.kind for told in self.found.told))
+
     @property
     def header(self) -> tuple[str, ...]:
         """Titles of `rows`."""
+        (kind, *others) = self._kinds
         if len(self.texts) == 1:
-            return ("task", "probability", "threshold", "decided")
-        return (self.texts.unit, "text", "decided")
+            return ("task", *(("answer", "more") if others else kind.header))
+        return (self.texts.unit, "text", "answers" if others else kind.title)
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """One text: a row per task, the decided ones first. Several: a row per text with what was decided."""
+        """One text: a row per task, of yes/no tasks the decided ones first. Several: a row per text with what
+        was decided or found."""
         if len(self.texts) == 1:
-            return [self._task_row(task) for task in self._order(0)]
+            return [self._task_row(told) for told in self._order(0)]
         return [self._text_row(row) for row in range(len(self.texts))]
 
-    def _order(self, row: int) -> list[int]:
-        """Tasks of a text: decided before undecided, then the most probable first."""
-        values, decided = self.found.probabilities[row], self.found.decided[row]
-        return sorted(range(len(self.found.tasks)), key=lambda t: (not decided[t], -values[t]))
+    @property
+    def text_columns(self) -> int:
+        """How many columns of `rows` are words, from the left."""
+        alike = len(self.texts) == 1 and len(self._kinds) == 1
+        return self._kinds[0].text_columns if alike else len(self.header)
 
-    def _task_row(self, task: int) -> tuple[str, ...]:
-        decided = "yes" if self.found.decided[0, task] else "no"
-        value, threshold = self.found.probabilities[0, task], self.found.thresholds[task]
-        return (self.found.tasks[task], f"{value:.3f}", f"{threshold:.3g}", decided)
+    def _order(self, row: int) -> list[Told]:
+        """Tasks of a text: decided before undecided, then the most probable first."""
+        return sorted(self.found.told, key=lambda told: told.kind.rank(told, row))
+
+    def _task_row(self, told: Told) -> tuple[str, ...]:
+        cells = told.kind.answer if len(self._kinds) > 1 else told.kind.cells
+        return (told.task.name, *cells(told, 0))
 
     def _text_row(self, row: int) -> tuple[str, ...]:
-        said = [
-            f"{self.found.tasks[task]} {self.found.probabilities[row, task]:.2f}"
-            for task in self._order(row)
-            if self.found.decided[row, task]
-        ]
+        said = [text for told in self._order(row) if (text := told.kind.short(told, row))]
         text = " ".join(self.texts.texts[row].split())
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
-        return (str(self.texts.numbers[row]), text, ", ".join(said) or "none")
+        between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
+        return (str(self.texts.numbers[row]), text, between.join(said) or "none")
+
+    def record(self, row: int) -> dict[str, Any]:
+        """What all tasks give for a row, as JSON has it."""
+        found: dict[str, Any] = {}
+        for kind in self._kinds:
+            found |= kind.record([told for told in self.found.told if told.kind is kind], row)
+        return found
 
 
 def check_target(path: Path) -> Path:
@@ -78,7 +98,7 @@ def check_target(path: Path) -> Path:
 
 
 def write_answers(answers: Answers, path: Path) -> None:
-    """Write every text with each task's probability and decision, whole or not at all.
+    """Write every text with what each task gives, whole or not at all.
 
     Raises:
         DataError: the file cannot be written.
@@ -104,7 +124,7 @@ def _as_csv(answers: Answers) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([answers.texts.unit, "text", *columns])
     for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
-        values = [column[row].item() for column in columns.values()]
+        values = [np.asarray(column[row]).item() for column in columns.values()]
         writer.writerow([number, text, *(int(v) if isinstance(v, bool) else v for v in values)])
     return out.getvalue()
 
@@ -112,13 +132,7 @@ def _as_csv(answers: Answers) -> str:
 def _as_jsonl(answers: Answers) -> str:
     lines = []
     for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
-        found = answers.found
-        content = {
-            answers.texts.unit: number,
-            "text": text,
-            "probabilities": dict(zip(found.tasks, found.probabilities[row].tolist(), strict=True)),
-            "decided": [task for t, task in enumerate(found.tasks) if found.decided[row, t]],
-        }
+        content = {answers.texts.unit: number, "text": text, **answers.record(row)}
         lines.append(json.dumps(content, ensure_ascii=False) + "\n")
     return "".join(lines)
 

@@ -7,34 +7,42 @@ from collections.abc import Sequence
 from numpy.typing import NDArray
 
 from mtlv.errors import DataError
+from mtlv.plan import Task
+from mtlv.running.answers_of_kind import ANSWERS, BOTH, COLUMNS, Column
 from mtlv.running.served import Prediction
 
-COLUMNS = ("both", "probabilities", "decisions")
-"""What a caller may ask for; the first is what it gets unasked."""
 
+def column_types(tasks: Sequence[Task]) -> dict[str, str]:
+    """Name and type of the columns of `both`, task by task: `TASK probability` (double), `TASK decided`
+    (boolean), `TASK class` (string), ...
 
-def column_types(tasks: Sequence[str]) -> dict[str, str]:
-    """Name and type of the columns of `both`: `TASK probability` (double), `TASK decided` (boolean), ...
-
-    Each has a word behind the task's name, so no name of a task can be the column of another.
+    Each has a word behind the task's name. Should a name come a second time (of a class that is called like
+    another task), primes stand behind it.
     """
-    return {
-        name: kind
-        for task in tasks
-        for name, kind in ((f"{task} probability", "double"), (f"{task} decided", "boolean"))
-    }
+    return {name: column.type for name, (_, column) in _columns(tasks, BOTH).items()}
 
 
 def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
-    """Columns [N] by name: those of `column_types`, or a column per task, by the task's own name.
+    """Columns [N] by name: those of `column_types`, or of `probabilities` or `decisions` alone.
+
+    A task with one column of these has it by its own name.
 
     Raises:
         DataError: `wanted` is not among `COLUMNS`.
     """
     if wanted not in COLUMNS:
         raise DataError("`columns`", got=wanted, allowed=", ".join(COLUMNS))
-    parts: dict[str, NDArray] = {"probabilities": found.probabilities, "decisions": found.decided}
-    if wanted in parts:
-        return {task: parts[wanted][:, t] for t, task in enumerate(found.tasks)}
-    stacked = [part[:, t] for t in range(len(found.tasks)) for part in parts.values()]
-    return dict(zip(column_types(found.tasks), stacked, strict=True))
+    columns = _columns([told.task for told in found.told], wanted)
+    return {name: column.values(found.told[at]) for name, (at, column) in columns.items()}
+
+
+def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, Column]]:
+    """By name: the task's number and the column."""
+    out: dict[str, tuple[int, Column]] = {}
+    for at, task in enumerate(tasks):
+        for column in ANSWERS[task.kind].columns(task, wanted):
+            name = column.name
+            while name in out:
+                name += "'"
+            out[name] = (at, column)
+    return out

@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING
 
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
 from mtlv.plan import Task
+from mtlv.running.answers_of_kind import ANSWERS
 from mtlv.running.data_parts import fold_parts
+from mtlv.running.member_result import main_title
 from mtlv.running.model_files import describe, encoder_files, lay_out
 from mtlv.running.record import last_timestamp, own_params, params
+from mtlv.running.served_task import TEXT, served_tasks
 from mtlv.tracking import Metric, TrackedModel
 from mtlv.tracking.tracker import RUN_ID
 
 if TYPE_CHECKING:
+    from mtlv.running.description import Description
     from mtlv.running.observer import Observer
     from mtlv.running.outcome import Outcome
     from mtlv.running.resolve import Child, Resolved
-    from mtlv.running.served import Description
     from mtlv.running.store import Store
     from mtlv.running.workbench import Workbench
     from mtlv.tracking import Tracker
 
 NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
-ONLY_YES_NO = "no trained model is kept with the runs: so far `mtlv predict` answers yes/no tasks only"
 SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
 
 
@@ -59,16 +61,14 @@ class ModelKeeper:
             return
         values = [validation_score(found, resolved.known) for found in outcomes]
         best = values.index(max(values))
-        why = f"Of {len(values)} folds and seeds it has the best macro F1 on validation, {max(values):.3f}. "
+        figure = judged_on(resolved.known)
+        why = f"Of {len(values)} folds and seeds it has the best {figure} on validation, {max(values):.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
 
     def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome, why: str) -> None:
         settings = resolved.member.settings
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
-            return
-        if len(yes_no_tasks(resolved.known)) < len(resolved.known):
-            self._tell(ONLY_YES_NO)
             return
         weights = [self.store.weights(job.unit.key) for job in child.jobs]
         there = [path for path in weights if path is not None]
@@ -82,7 +82,8 @@ class ModelKeeper:
             return
         encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         files = encoder_files(self.store, self.bench, encoder)
-        description = describe(child, found, resolved.known, files.tokenizer, resolved)
+        tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
+        description = describe(child, found, tasks, files.tokenizer, resolved)
         model = lay_out(description, child, files, there)
         model = replace(model, description=_words(description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
@@ -114,15 +115,25 @@ def _words(description: Description, why: str) -> str:
     """What a model's page says."""
     count = len(description.networks)
     networks = "one network" if count == 1 else f"{count} networks as one model"
+    reads = dict.fromkeys((TEXT, *(name for each in description.tasks.values() for name in each.form.reads)))
+    takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
+    kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
+    row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
     return (
-        f"`{description.origin}`: {networks}. {why}It takes texts and gives each task's probability and "
-        "decision at the threshold fitted on validation.\n\n"
+        f"`{description.origin}`: {networks}. {why}It takes {takes} and gives each task's "
+        f"{', or '.join(kind.gives for kind in kinds)}.\n\n"
         f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
-        'model.predict(["some text"])\n```\n\n'
-        f'or `mtlv predict {RUN_ID} "some text"`'
+        f"model.predict({row})\n```\n\n"
+        f"or `mtlv predict {RUN_ID} {asked}`"
     )
 
 
 def validation_score(found: Outcome, tasks: Sequence[Task]) -> float:
-    """What counts of the kept weights on validation, at the fitted thresholds: macro F1 of yes/no tasks."""
+    """What counts of the kept weights on validation, at the fitted thresholds: `judged_on` of the tasks."""
     return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main
+
+
+def judged_on(tasks: Sequence[Task]) -> str:
+    """What `validation_score` is, for a person: macro F1 of yes/no tasks."""
+    figure = main_title(tasks)
+    return "macro F1" if len(yes_no_tasks(tasks)) == len(tasks) else figure

@@ -7,16 +7,19 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
-from mtlv.plan import Task, as_json
-from mtlv.running.frame import COLUMNS, column_types
-from mtlv.running.served import DESCRIPTION, ENCODER, PLAN, Description
+from mtlv.plan import as_json
+from mtlv.running.answers_of_kind import COLUMNS
+from mtlv.running.description import DESCRIPTION, Description
+from mtlv.running.frame import column_types
+from mtlv.running.served import ENCODER, PLAN
+from mtlv.running.served_task import ServedTask
 from mtlv.tracking import TrackedModel
 
 if TYPE_CHECKING:
@@ -79,20 +82,20 @@ def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
 
 
 def describe(
-    child: Child, found: Outcome, tasks: Sequence[Task], tokenizer: str, resolved: Resolved
+    child: Child, found: Outcome, tasks: Mapping[str, ServedTask], tokenizer: str, resolved: Resolved
 ) -> Description:
     """What the networks of a child were trained and judged with."""
     settings = resolved.member.settings
     return Description(
         origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
-        tasks={task.name: task.kind for task in tasks},
-        thresholds={task.name: found.thresholds.values[task.name] for task in tasks},
+        tasks=tasks,
+        thresholds={name: found.thresholds.values[name] for name in tasks if name in found.thresholds.values},
         scope=found.thresholds.scope,
         networks={job.unit.model.name: _network_file(job) for job in child.jobs},
         encoder=settings.encoder.name,
         tokenizer=tokenizer,
         features=settings.encoder.features,
-        max_length=settings.data.max_length,
+        heads=settings.heads.model_dump(mode="json"),
         precision=str(child.jobs[0].unit.train["precision"]),
         mtlv=__version__,
     )
@@ -118,8 +121,8 @@ def lay_out(
         f"{CONTENT}/{DESCRIPTION}": description.as_json(),
         f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
     }
-    outputs = column_types(tuple(description.tasks))
-    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0]})
+    outputs = column_types([each.task for each in description.tasks.values()])
+    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": ""})
 
 
 def _network_file(job: Job) -> str:

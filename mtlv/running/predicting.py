@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,16 +41,25 @@ class Place:
     experiment: str | None = None
 
 
-def predict_texts(place: Place, texts: Texts, *, device: str = "auto") -> Answers:
+def predict_texts(
+    place: Place, texts: Texts, *, tasks: Collection[str] | None = None, device: str = "auto"
+) -> Answers:
     """Ask the model at `place`.
+
+    Args:
+        place: of the model.
+        texts: to be read.
+        tasks: names of those that are wanted; None is all.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:
         TrackingError: the run or its model is not there, or a name means several runs.
         EncoderError, DeviceError: the model cannot be loaded here.
+        DataError: a text lacks what a task reads, or there is no such task.
     """
     folder = _own_folder(place.run)
     if folder is not None:
-        return _ask(_load(folder, device), texts)
+        return _ask(_load(folder, device), texts, tasks)
     from mtlv.tracking.mlflow_model import fetch_model
     from mtlv.tracking.mlflow_reader import MlflowReader
 
@@ -61,7 +70,7 @@ def predict_texts(place: Place, texts: Texts, *, device: str = "auto") -> Answer
         if found is None:
             raise _no_model(run)
         plan = _load(_content(found) or found, device)
-    return _ask(plan, texts)
+    return _ask(plan, texts, tasks)
 
 
 def find_run(reader: Reader, place: Place) -> StoredRun:
@@ -120,8 +129,8 @@ def _own_folder(text: str) -> Path | None:
 
 def _content(folder: Path) -> Path | None:
     """What a model's folder, or its content itself, holds for `ServedPlan.load`."""
+    from mtlv.running.description import DESCRIPTION
     from mtlv.running.model_files import CONTENT
-    from mtlv.running.served import DESCRIPTION
 
     return next((path for path in (folder / CONTENT, folder) if os.path.isfile(path / DESCRIPTION)), None)
 
@@ -146,7 +155,7 @@ def _load(folder: Path, device: str) -> ServedPlan:
     return ServedPlan.load(folder, device=device)
 
 
-def _ask(plan: ServedPlan, texts: Texts) -> Answers:
+def _ask(plan: ServedPlan, texts: Texts, tasks: Collection[str] | None) -> Answers:
     from mtlv.running.answers import Answers
 
-    return Answers(texts, plan.predict(texts.texts), plan.description.origin)
+    return Answers(texts, plan.predict(texts, tasks=tasks), plan.description.origin)

@@ -11,9 +11,12 @@ from mlflow.exceptions import INVALID_PARAMETER_VALUE, MlflowException
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from mtlv.errors import DataError, MtlvError
-from mtlv.running.frame import COLUMNS, as_columns
+from mtlv.running.answers_of_kind import COLUMNS
+from mtlv.running.cells import text_of_words, words_of
+from mtlv.running.frame import as_columns
 from mtlv.running.served import ServedPlan
-from mtlv.running.texts import COLUMN
+from mtlv.running.served_task import OPTIONAL, WORDS
+from mtlv.running.texts import COLUMN, Texts
 
 
 class PyfuncPlan(PythonModel):
@@ -28,37 +31,44 @@ class PyfuncPlan(PythonModel):
     def predict(
         self,
         context: PythonModelContext,  # noqa: ARG002 - MLflow's signature
-        model_input: pd.DataFrame,  # or what else `as_series` takes: with this hint MLflow leaves it as it is
+        model_input: pd.DataFrame,  # or what else `as_frame` takes: with this hint MLflow leaves it as it is
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """Probabilities and decisions, with the index of the input.
+        """Columns of every task, with the index of the input; `params` may name `columns` and `tasks`.
 
         Raises:
-            MlflowException: an input that is not text, or an unknown value of `columns` (400 when served).
+            MlflowException: an input that is not text, a row that lacks what a task reads, or an unknown
+                value of `columns` or `tasks` (400 when served).
         """
+        given = params or {}
         try:
-            texts = as_series(model_input)
-            found = self._plan.predict(texts.tolist())
-            columns = as_columns(found, (params or {}).get("columns", COLUMNS[0]))
+            frame = as_frame(model_input)
+            found = self._plan.predict(_texts(frame), tasks=_names(given.get("tasks", "")))
+            columns = as_columns(found, given.get("columns", COLUMNS[0]))
         except MtlvError as error:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error
-        return pd.DataFrame(columns, index=texts.index)
+        return pd.DataFrame(columns, index=frame.index)
 
 
-def as_series(given: object) -> pd.Series:
-    """One text, or several in a list, tuple, array, series or data frame, as a series.
+def as_frame(given: object) -> pd.DataFrame:
+    """One text, or several in a list, tuple, array or series, or a table, as a table with a column `text`.
+
+    A list of mappings is a table too, with a row for each.
 
     Raises:
         DataError: something else, or a data frame of which no column is the texts for certain.
     """
     if isinstance(given, str):
-        return pd.Series([given], dtype=object)
+        return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
     if isinstance(given, pd.DataFrame):
-        return _column(given)
+        return _named(given)
     if isinstance(given, pd.Series):
-        return given
+        return given.to_frame(COLUMN)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
-        return pd.Series(list(given), dtype=object)
+        rows = list(given)
+        if rows and all(isinstance(row, dict) for row in rows):
+            return _named(pd.DataFrame.from_records(rows))
+        return pd.DataFrame({COLUMN: pd.Series(rows, dtype=object)})
     raise DataError(
         "the input",
         got=type(given).__name__,
@@ -66,14 +76,32 @@ def as_series(given: object) -> pd.Series:
     )
 
 
-def _column(frame: pd.DataFrame) -> pd.Series:
-    if frame.shape[1] == 1:
-        return frame.iloc[:, 0]
-    if list(frame.columns).count(COLUMN) == 1:
-        return frame[COLUMN]
-    names = ", ".join(map(str, frame.columns)) or "none"
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    names = list(frame.columns)
+    if names.count(COLUMN) == 1:
+        return frame
+    if names.count(COLUMN) == 0 and names.count(WORDS) == 1:
+        return frame.assign(**{COLUMN: [text_of_words(cell) for cell in frame[WORDS]]})
+    if len(names) == 1:
+        return frame.set_axis([COLUMN], axis=1)
     raise DataError(
         "which column holds the texts is not clear",
-        got=names,
+        got=", ".join(map(str, names)) or "none",
         allowed=f"one column, or one called `{COLUMN}`",
     )
+
+
+def _texts(frame: pd.DataFrame) -> Texts:
+    names = list(frame.columns)
+    more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if names.count(name) == 1}
+    return Texts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
+
+
+def _names(given: object) -> list[str] | None:
+    """Names of tasks from a parameter: a list in JSON, or one name; empty is all."""
+    if not given:
+        return None
+    try:
+        return list(words_of(given))
+    except ValueError:
+        return [str(given)]

@@ -2,122 +2,52 @@
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import DataError, MtlvError, TrackingError, shorten
+from mtlv.data.targets import targets_with
+from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.plan import ModelSpec, Plan, Task, from_json
+from mtlv.plan.tagging import SCHEMES
+from mtlv.running.answers_of_kind import ANSWERS, Told
+from mtlv.running.build import build_model
+from mtlv.running.cells import is_text
+from mtlv.running.description import DESCRIPTION, Description, broken, read_json_file
+from mtlv.running.reading import Asked, Documents, read_documents
+from mtlv.running.served_task import Form
+from mtlv.running.texts import Texts
+from mtlv.settings.schema import Heads
 
 if TYPE_CHECKING:
+    from mtlv.models.encoder import Encoder
     from mtlv.models.multitask import MultiTaskModel
 
-MOST_BYTES = 20_000_000  # of a JSON file
 MOST_LAYERS = 100  # of a head
-FORMAT = 1
-"""Raise it when an older mtlv could no longer read the folder."""
-DESCRIPTION, PLAN, ENCODER = "served.json", "plan.json", "encoder"
-
-
-@dataclass(frozen=True)
-class Description:
-    """`served.json`: what the networks were trained and judged with.
-
-    Args:
-        origin: name of the run that trained them.
-        tasks: kind of each task by its name, in the corpus's order.
-        thresholds: the least probability that predicts a task, fitted on validation.
-        scope: how they were fitted; see `mtlv.evaluation.thresholds`.
-        networks: file of each model of the plan, by the model's name.
-        encoder: its name.
-        tokenizer: digest of how texts become ids.
-        features: what the heads read of the encoder.
-        max_length: longest text in tokens, special tokens included; the rest is cut off.
-        precision: `fp32` or `bf16`, as it was tested.
-        mtlv: version that wrote it.
-        format: version of the folder.
-    """
-
-    origin: str
-    tasks: Mapping[str, str]
-    thresholds: Mapping[str, float]
-    scope: str
-    networks: Mapping[str, str]
-    encoder: str
-    tokenizer: str
-    features: str
-    max_length: int
-    precision: str
-    mtlv: str
-    format: int = FORMAT
-
-    def as_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """The description in `folder`.
-
-        Raises:
-            TrackingError: it is not there, is broken, or is of a newer mtlv.
-        """
-        content = _read_json(folder / DESCRIPTION)
-        found = content.get("format") if isinstance(content, dict) else None
-        if found != FORMAT:
-            raise TrackingError(
-                f"the model in {folder} has a format that this mtlv does not know",
-                got=found,
-                allowed=FORMAT,
-                then="use the version of mtlv in its requirements.txt",
-            )
-        try:
-            described = cls(**content)
-            _check(described)
-        except (TypeError, ValueError) as error:
-            raise _broken(folder / DESCRIPTION, error) from error
-        return described
-
-
-def _check(found: Description) -> None:
-    """Raises ValueError where a value is of another kind than `Description` says."""
-    texts = (found.origin, found.scope, found.encoder, found.tokenizer, found.features, found.precision)
-    mappings = (found.tasks, found.networks, found.thresholds)
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
-        raise ValueError("a value of the wrong type")
-    if not all(isinstance(text, str) for m in mappings[:2] for text in m.values()):
-        raise ValueError("`tasks` or `networks` with a value that is no text")
-    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found.thresholds.values()):
-        raise ValueError("`thresholds` with a value outside 0 to 1")
-    if type(found.max_length) is not int or found.max_length < 1:
-        raise ValueError("`max_length` that is no whole number of 1 or more")
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in found.networks.values()):
-        raise ValueError("`networks` with a file outside the folder")
+PLAN, ENCODER = "plan.json", "encoder"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a plan says of N texts.
+    """What a plan says of N rows.
 
     Args:
-        tasks: names of the T tasks, in the corpus's order.
-        probabilities: [N, T].
-        thresholds: [T].
+        told: of each of T tasks, in the corpus's order.
     """
 
-    tasks: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    thresholds: NDArray[np.float64]
+    told: tuple[Told, ...]
 
     @property
-    def decided(self) -> NDArray[np.bool_]:
-        """[N, T], true where the probability is at least the task's threshold."""
-        return self.probabilities >= self.thresholds
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return tuple(each.task.name for each in self.told)
+
+    def __getitem__(self, task: str) -> Told:
+        return self.told[self.tasks.index(task)]
 
 
 class ServedPlan:
@@ -126,12 +56,14 @@ class ServedPlan:
     Args:
         description: see `Description`.
         networks: one per model of the plan, on one device.
-        tokenizer: the encoder's.
+        encoder: with the tokenizer; its weights are of no use.
     """
 
-    def __init__(self, description: Description, networks: Sequence[MultiTaskModel], tokenizer: Any) -> None:
+    def __init__(
+        self, description: Description, networks: Sequence[MultiTaskModel], encoder: Encoder
+    ) -> None:
         self.description = description
-        self.tokenizer = tokenizer
+        self._encoder = encoder
         self._networks = tuple(networks)
 
     @classmethod
@@ -148,6 +80,7 @@ class ServedPlan:
             DeviceError: the device is not there.
         """
         from mtlv.models.bare import read_bare, tokenizer_digest
+        from mtlv.models.encoder import Encoder
         from mtlv.training.optim import resolve_device
 
         description = Description.read(folder)
@@ -159,44 +92,81 @@ class ServedPlan:
                 f"the tokenizer of the model in {folder} splits texts in another way here than in training",
                 then="install the version of transformers in its requirements.txt",
             )
-        longest = getattr(bare.config, "max_position_embeddings", description.max_length)
-        if description.max_length > longest:
-            fault = ValueError(f"`max_length` {description.max_length}, the encoder reads {longest}")
-            raise _broken(folder / DESCRIPTION, fault)
-        networks = [_network(copy.deepcopy(bare), model, description, folder) for model in plan.models]
-        return cls(description, [network.to(place) for network in networks], tokenizer)
+        _need_positions(folder, description, bare)
+        networks = [_network(bare, model, description, folder) for model in plan.models]
+        encoder = Encoder(description.encoder, bare, tokenizer, description.tokenizer)
+        return cls(description, [network.to(place) for network in networks], encoder)
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks, in the corpus's order."""
         return tuple(self.description.tasks)
 
-    def predict(self, texts: Sequence[str]) -> Prediction:
-        """Probabilities of every task for N texts, as the test part was scored.
+    def predict(self, texts: Sequence[str] | Texts, *, tasks: Collection[str] | None = None) -> Prediction:
+        """What every task gives for N texts, as the test part was scored.
+
+        Args:
+            texts: N texts, or texts with what else the tasks read.
+            tasks: names of those that are wanted; None is all.
 
         Raises:
-            DataError: something among `texts` is not text.
+            DataError: something among `texts` is not text, a row lacks what a task reads, or there is no such
+                task.
         """
-        from mtlv.data.batches import Documents
-        from mtlv.data.tokens import tokenise
-        from mtlv.training.predict import predict
+        given = texts if isinstance(texts, Texts) else Texts(tuple(texts), tuple(range(len(texts))), "row")
+        need_texts(given.texts)
+        wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
+        told: dict[str, Told] = {}
+        for form in dict.fromkeys(each.form for each in wanted):
+            own = [each.task for each in wanted if each.form == form]
+            told |= self._ask(read_documents(Asked(given, form, own[0].name)), form, own)
+        return Prediction(tuple(told[each.task.name] for each in wanted))
 
-        _need_texts(texts)
-        thresholds = np.array([self.description.thresholds[task] for task in self.tasks])
-        if not len(texts):
-            return Prediction(self.tasks, np.zeros((0, len(self.tasks))), thresholds)
-        tokens = tokenise(
-            [str(text) for text in texts],  # plain: NumPy's own kind of text is not taken
-            self.tokenizer,
-            max_length=self.description.max_length,
-            pad=self.tokenizer.pad_token_id,
+    def _wanted(self, tasks: Collection[str] | None) -> list[str]:
+        for name in tasks or ():
+            if name not in self.tasks:
+                raise DataError(
+                    f"the model has no task `{shorten(name)}`",
+                    allowed=", ".join(self.tasks),
+                    then=nearest(name, self.tasks),
+                )
+        return [name for name in self.tasks if tasks is None or name in tasks]
+
+    def _ask(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, Told]:
+        """The answers of tasks that read the same."""
+        count, rows = len(documents.texts), documents.readable
+        found = self._outputs(documents, form, tasks) if len(rows) else {}
+        told = {}
+        for task in tasks:
+            outputs = ANSWERS[task.kind].none(task, count)
+            if len(rows) == count and count:
+                outputs = found[task.name]
+            elif len(rows):
+                outputs[rows] = found[task.name]
+            threshold = float(self.description.thresholds.get(task.name, 0.0))
+            told[task.name] = Told(task, outputs, threshold, documents.words or ())
+        return told
+
+    def _outputs(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, NDArray]:
+        """By task, for the readable documents; a network of which no task is wanted is not run."""
+        from mtlv.running.material import Material
+        from mtlv.running.workbench import tokens_of
+
+        scheme = SCHEMES[self.description.heads["tagging_scheme"]]
+
+        wanted = {task.name for task in tasks}
+        heads = [[h for h in net.specs.values() if wanted & set(h.tasks)] for net in self._networks]
+        own = [[name for head in each for name in head.tasks] for each in heads]  # whole heads answer
+        corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
+        tokens = tokens_of(
+            self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
         )
-        documents = Documents(tokens, {}, np.arange(len(texts)))
-        outputs: dict[str, NDArray[np.float32]] = {}
-        for network in self._networks:
-            outputs |= predict(network, documents, precision=self._precision)
-        probabilities = np.stack([outputs[task] for task in self.tasks], axis=1).astype(np.float64)
-        return Prediction(self.tasks, probabilities, thresholds)
+        material = Material(corpus, tokens, self._encoder, targets_with(scheme))
+        found: dict[str, NDArray] = {}
+        for network, names in zip(self._networks, own, strict=True):
+            parts = material.parts(names, np.arange(len(corpus)))
+            found |= material.outputs(network, parts, precision=self._precision)
+        return found
 
     @property
     def _precision(self) -> str:
@@ -208,35 +178,28 @@ class ServedPlan:
         return known if known == "fp32" else resolve_precision("auto", device)
 
 
-def _read_json(path: Path) -> Any:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise _broken(path, error) from error
-
-
-def _broken(path: Path, error: Exception) -> TrackingError:
-    said = getattr(error, "strerror", None) or shorten(str(error))
-    return TrackingError(
-        f"the model's file {path} cannot be read", got=said, then="get the model again from its run"
-    )
+def _need_positions(folder: Path, description: Description, bare: Any) -> None:
+    for each in description.tasks.values():
+        length = each.form.max_length
+        longest = getattr(bare.config, "max_position_embeddings", length)
+        if length > longest:
+            fault = ValueError(f"`max_length` {length}, the encoder reads {longest}")
+            raise broken(folder / DESCRIPTION, fault)
 
 
 def _read_plan(path: Path, description: Description) -> Plan:
-    content = _read_json(path)
+    content = read_json_file(path)
     try:
         plan = from_json(content)
-        plan.check([Task(name, kind) for name, kind in description.tasks.items()])
+        plan.check([each.task for each in description.tasks.values()])
     except MtlvError as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
     if any(type(head.layers) is not int or not 0 < head.layers <= MOST_LAYERS for head in plan.heads):
-        raise _broken(path, ValueError(f"a head without 1 to {MOST_LAYERS} layers"))
+        raise broken(path, ValueError(f"a head without 1 to {MOST_LAYERS} layers"))
     lost = [model.name for model in plan.models if model.name not in description.networks]
-    lost += [task for task in plan.tasks if task not in description.thresholds]
+    lost += [name for name in description.thresholded if name not in description.thresholds]
     if lost:
-        raise _broken(path.parent / DESCRIPTION, ValueError(f"nothing stands for {', '.join(lost)}"))
+        raise broken(path.parent / DESCRIPTION, ValueError(f"nothing stands for {', '.join(lost)}"))
     return plan
 
 
@@ -244,24 +207,38 @@ def _network(bare: Any, model: ModelSpec, description: Description, folder: Path
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from mtlv.models.multitask import MultiTaskModel
-
-    tasks = {name: Task(name, kind) for name, kind in description.tasks.items()}
+    tasks = {name: each.task for name, each in description.tasks.items()}
+    marked = {name: each.form.mentions for name, each in description.tasks.items()}
     path = folder / description.networks[model.name]
     try:
-        network = MultiTaskModel(bare, model.heads, tasks=tasks, features=description.features, seed=0)
-    except KeyError as error:
-        raise _broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
+        network = build_model(
+            bare,
+            model.heads,
+            tasks=tasks,
+            features=description.features,
+            choices=Heads.model_validate(dict(description.heads)),
+            marked={name: most for name, most in marked.items() if most},
+            seed=0,
+        )
+    except (KeyError, TypeError) as error:
+        raise broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
+    except ValueError as error:  # what Pydantic refuses
+        raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
     try:
         network.load_state_dict(load_file(path))  # strict: every weight, and no other
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
     network.eval()
     return network
 
 
-def _need_texts(texts: Sequence[object]) -> None:
-    wrong = [row for row, text in enumerate(texts) if not _is_text(text)]
+def need_texts(texts: Sequence[object]) -> None:
+    """Refuse what is not text.
+
+    Raises:
+        DataError: names the rows.
+    """
+    wrong = [row for row, text in enumerate(texts) if not is_text(text)]
     if wrong:
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise DataError(
@@ -269,10 +246,3 @@ def _need_texts(texts: Sequence[object]) -> None:
             got=texts[wrong[0]],
             allowed="a list of texts",
         )
-
-
-def _is_text(value: object) -> bool:
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
-        return False

@@ -17,12 +17,12 @@ from pathlib import Path
 from mtlv.data.conll import Sentence, corpus_of, tagged_corpus
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.words import split_words
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 DISORDER = "Disorder"
-_WORD = re.compile(r"\w+|[^\w\s]")
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 
 CARD = Card(
@@ -106,7 +106,7 @@ def _paragraphs(
         )
     left = sorted(set(disorders), key=lambda place: (place[0], -place[1]))
     for number, paragraph in enumerate(_PARAGRAPH.finditer(text), start=1):
-        words = [match.span() for match in _WORD.finditer(text, *paragraph.span())]
+        words = split_words(text, *paragraph.span()).places
         here = [place for place in left if place[0] < paragraph.end() and place[1] > paragraph.start()]
         left = [place for place in left if place not in here]
         spans: list[Span] = []

@@ -240,3 +240,31 @@ def test_without_marked_entities_nothing_changes(encoder: Encoder) -> None:
     assert plain.mentions_cut == 0
     assert next(Documents(plain, {}, np.array([0])).inference(1)).mentions is None
     assert plain.ids.tolist() == tokens_of(encoder, "original", [(DRUG,)]).ids.tolist()
+
+
+# ---- Read back -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["dummy", "markers"])
+def test_what_was_shown_is_shown_again_when_it_is_read(how: str) -> None:
+    text = "aspirin blocks COX1 and COX2"
+    for spans in ([Span(0, 7, "DRUG"), Span(15, 19, "GENE")], [Span(24, 28, "GENE"), Span(0, 28, "DRUG")]):
+        shown = INPUTS[how]
+        known = shown.tokens([spans])
+        written, _ = shown(text, spans)
+        assert shown(*shown.read(written, known))[0] == written
+
+
+def test_markers_are_read_with_their_places() -> None:
+    known = ("[E1]", "[/E1]", "[E2]", "[/E2]")
+    found = INPUTS["markers"].read("[E2]COX1[/E2] and [E1] aspirin [/E1].", known)
+    assert found == ("COX1 and aspirin.", (Span(9, 16), Span(0, 4)))
+    for text in ("[E1] aspirin", "aspirin [/E1]", "aspirin", "[E3] a [/E3]"):
+        assert INPUTS["markers"].read(text, known) == (text, ())
+
+
+def test_only_known_tokens_are_read() -> None:
+    found = INPUTS["dummy"].read("@DRUG$ and @GENE$, @DRUG$", ("[CLS]", "@DRUG$"))
+    assert found[1] == (Span(0, 6, "DRUG"), Span(19, 25, "DRUG"))
+    assert INPUTS["dummy"].read("@DRUG$", ()) == ("@DRUG$", ())
+    assert INPUTS["original"].read("@DRUG$", ("@DRUG$",)) == ("@DRUG$", ())

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from mtlv.errors import DataError
+from mtlv.plan import Task
 from mtlv.running.answers import Answers, check_target, write_answers
+from mtlv.running.answers_of_kind import Told
 from mtlv.running.served import Prediction
 from mtlv.running.texts import Texts, given
 
@@ -19,7 +21,9 @@ TASKS = ("heart, large", "lung", "bone")
 
 def answers(*rows: tuple[float, float, float], texts: Texts | None = None) -> Answers:
     texts = texts or given([f"text {n}" for n in range(len(rows))])
-    return Answers(texts, Prediction(TASKS, np.array(rows), np.array([0.5, 0.25, 0.5])), "mtl · fold 0")
+    columns = zip(TASKS, np.array(rows).T, (0.5, 0.25, 0.5), strict=True)
+    told = tuple(Told(Task(name), values, limit) for name, values, limit in columns)
+    return Answers(texts, Prediction(told), "mtl · fold 0")
 
 
 def test_one_text_has_a_row_per_task_with_the_decided_first() -> None:

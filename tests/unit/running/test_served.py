@@ -15,6 +15,7 @@ import pytest
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.plan import Task
 from mtlv.running import Observer, SuiteResult, run_suite
+from mtlv.running.answers_of_kind import Told
 from mtlv.running.frame import as_columns, column_types
 from mtlv.running.keep_models import NO_WEIGHTS, validation_score
 from mtlv.running.served import Prediction, ServedPlan
@@ -127,11 +128,11 @@ def test_it_gives_the_scores_of_the_test_part_bit_for_bit(
     found = trained.outcomes(architecture)[0]
     told = plan.predict([trained.texts[i] for i in found.test.ids])
     assert told.tasks == tuple(LABELS) == plan.tasks
-    for column, task in enumerate(LABELS):
+    for task in LABELS:
         outputs = found.test.tasks[task].outputs.astype(float)
-        assert np.array_equal(told.probabilities[:, column], outputs)
-        assert told.thresholds[column] == found.thresholds.values[task]
-        assert np.array_equal(told.decided[:, column], outputs >= found.thresholds.values[task])
+        assert np.array_equal(told[task].outputs, outputs)
+        assert told[task].threshold == found.thresholds.values[task]
+        assert np.array_equal(told[task].decided, outputs >= found.thresholds.values[task])
 
 
 def test_one_network_per_model_of_the_plan_and_no_pickle(trained: Trained) -> None:
@@ -215,7 +216,7 @@ def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -
 
 def _newer(folder: Path) -> None:
     path = folder / "served.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
 
 
 def _lost_network(folder: Path) -> None:
@@ -247,6 +248,18 @@ def _of(name: str, **changes: object) -> Callable[[Path], None]:
     def harm(folder: Path) -> None:
         path = folder / name
         path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return harm
+
+
+def _in_tasks(**changes: object) -> Callable[[Path], None]:
+    """Changes keys of every task."""
+
+    def harm(folder: Path) -> None:
+        path = folder / "served.json"
+        content = json.loads(path.read_text())
+        content["tasks"] = {name: task | changes for name, task in content["tasks"].items()}
+        path.write_text(json.dumps(content))
 
     return harm
 
@@ -319,7 +332,7 @@ def test_files_that_are_no_utf_8_are_named(
         (_lying_network, r"networks/.*safetensors cannot be read"),
         (_huge_tensor, r"networks/.*safetensors cannot be read"),
         (_layers, r"plan.json cannot be read .got a head without 1 to 100 layers"),
-        (_of("served.json", max_length=10**12), r"`max_length` 1000000000000, the encoder reads 512"),
+        (_in_tasks(max_length=10**12), r"`max_length` 1000000000000, the encoder reads 512"),
         (_of("encoder/config.json", hidden_size=10**9), r"too large .got [\d,]+ parameters.; allowed: up to"),
         (_of("encoder/config.json", num_hidden_layers=10**9), r"`num_hidden_layers` .* is too large"),
     ],
@@ -338,21 +351,57 @@ def test_what_is_too_large_is_refused_by_what_it_says(
     [
         {"tasks": ["heart"]},
         {"tasks": {"heart": 1}},
+        {"tasks": {"heart": {"kind": "binary"}}},
+        {"tasks": {"heart": {"kind": "binary", "max_length": "16"}}},
         {"thresholds": {"heart": "0.5"}},
         {"thresholds": {"heart": float("nan")}},
         {"networks": {"m": "../../other.safetensors"}},
         {"networks": {"m": "/other.safetensors"}},
-        {"max_length": "16"},
-        {"max_length": 0},
         {"features": "own"},
+        {"heads": {"tagging_layer": "own"}},
+        {"heads": {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": ["cls"]}},
+        {"heads": None},
         {"precision": None},
         {"more": 1},
     ],
     ids=str,
 )
 def test_a_description_of_other_values_is_named(trained: Trained, place: Callable, changes: dict) -> None:
-    folder = place(trained.model("mtl"))
-    _of("served.json", **changes)(folder)
+    named(place(trained.model("mtl")), _of("served.json", **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_length": "16"},
+        {"max_length": 0},
+        {"max_length": True},
+        {"kind": "tagging"},
+        {"kind": "tagging", "classes": ["a"]},
+        {"kind": "multiclass"},
+        {"kind": "multiclass", "classes": ["a", "a"]},
+        {"kind": "multiclass", "classes": [1]},
+        {"kind": "own"},
+        {"kind": ["binary"]},
+        {"negative": ["a"]},
+        {"reads": ["texts"]},
+        {"reads": "words"},
+        {"reads": ["words", "mentions"]},
+        {"shown": "own"},
+        {"shown": "dummy", "roles": [""], "mentions": 2},
+        {"mentions": 10**9},
+        {"window": 0},
+        {"window": 5, "window_overlap": 5},
+        {"own": 1},
+    ],
+    ids=str,
+)
+def test_a_task_of_other_values_is_named(trained: Trained, place: Callable, changes: dict) -> None:
+    named(place(trained.model("mtl")), _in_tasks(**changes))
+
+
+def named(folder: Path, harm: Callable[[Path], None]) -> None:
+    harm(folder)
     with pytest.raises(TrackingError, match=r"(served|plan).json cannot be read .*get the model again"):
         ServedPlan.load(folder, device="cpu")
 
@@ -360,7 +409,10 @@ def test_a_description_of_other_values_is_named(trained: Trained, place: Callabl
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (_newer, r"has a format that this mtlv does not know \(got 2\); allowed: 1; use the version of mtlv"),
+        (
+            _newer,
+            r"a format that this mtlv does not know \(got 3\); allowed: up to 2; use the version",
+        ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),
         (_other_tokenizer, r"splits texts in another way here than in training; install the version"),
@@ -382,8 +434,28 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
     for wrong in (None, 3, float("nan"), "\ud800", ["a"]):
         with pytest.raises(DataError, match=r"not every input is text: row 1 \(from 0\)"):
             plan.predict(["fine", wrong])  # type: ignore[list-item]
-    assert plan.predict([]).probabilities.shape == (0, 3)
-    assert plan.predict(["", "x" * 10_000]).probabilities.shape == (2, 3)
+    assert [len(told.outputs) for told in plan.predict([]).told] == [0, 0, 0]
+    assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).told] == [2, 2, 2]
+
+
+def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmhl"))
+    texts = list(trained.texts.values())
+    today = ServedPlan.load(folder, device="cpu").predict(texts)
+    path = folder / "served.json"
+    content = json.loads(path.read_text())
+    (length,) = {task["max_length"] for task in content["tasks"].values()}
+    del content["heads"]
+    tasks = {name: task["kind"] for name, task in content["tasks"].items()}
+    path.write_text(json.dumps(content | {"format": 1, "tasks": tasks, "max_length": length}))
+    told = ServedPlan.load(folder, device="cpu").predict(texts)
+    assert told.tasks == today.tasks
+    for task in told.tasks:
+        assert np.array_equal(told[task].outputs, today[task].outputs)
+        assert told[task].threshold == today[task].threshold
+    path.write_text(json.dumps(content | {"format": 1, "tasks": list(tasks), "max_length": length}))
+    with pytest.raises(TrackingError, match=r"served.json cannot be read .got a value of the wrong type"):
+        ServedPlan.load(folder, device="cpu")
 
 
 # ---- Columns ---------------------------------------------------------------------------------------------
@@ -391,13 +463,15 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
 
 def test_no_name_of_a_task_can_be_the_column_of_another() -> None:
     tasks = ("A", "A decided", "A probability", "A probability decided")
-    assert len(column_types(tasks)) == 2 * len(tasks)
+    assert len(column_types([Task(name) for name in tasks])) == 2 * len(tasks)
 
 
 def test_columns() -> None:
-    found = Prediction(("a, b", "c"), np.array([[0.2, 0.9], [0.5, 0.1]]), np.array([0.5, 0.3]))
+    found = Prediction(
+        (Told(Task("a, b"), np.array([0.2, 0.5]), 0.5), Told(Task("c"), np.array([0.9, 0.1]), 0.3))
+    )
     both = as_columns(found, "both")
-    assert list(both) == list(column_types(found.tasks))
+    assert list(both) == list(column_types([told.task for told in found.told]))
     assert both["a, b probability"].tolist() == [0.2, 0.5]
     assert both["a, b decided"].tolist() == [False, True]  # at the threshold is decided
     assert {k: v.tolist() for k, v in as_columns(found, "decisions").items()} == {
@@ -421,6 +495,6 @@ def test_bf16_is_computed_only_where_the_device_does(
     told = []
     for native in (False, True):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
-        told.append(plan.predict(texts).probabilities)
+        told.append([each.outputs for each in plan.predict(texts).told])
     assert not np.array_equal(*told)
     np.testing.assert_allclose(*told, atol=0.05)

@@ -76,3 +76,16 @@ def test_empty_texts_are_refused() -> None:
     assert given(["a", "b"]).numbers == (1, 2)
     with pytest.raises(DataError, match=r"the texts given: text 2 is empty; also at text 3"):
         given(["a", "", " \n"])
+
+
+def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
+    table = written(tmp_path, "t.csv", 'text,text_pair,mentions,n\na b,c,"[[0, 1]]",1\n')
+    assert from_file(table).more == {"text_pair": ("c",), "mentions": ("[[0, 1]]",)}
+    rows = written(tmp_path, "t.jsonl", '{"words": ["a", "b,"]}\n')
+    assert from_file(rows).texts == ("a b,",)
+    assert from_file(rows).more == {"words": (["a", "b,"],)}
+    assert given(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
+    with pytest.raises(DataError, match=r"`text_pair` \(got 2\); allowed: one for each text \(1\)"):
+        given(["a"], text_pair=["b", "c"])
+    with pytest.raises(DataError, match=r"no text in column `words` at line 2"):
+        from_file(written(tmp_path, "w.csv", "words\nno list\n"))

@@ -1,0 +1,160 @@
+"""A task of a kept model: what it is, and what it reads of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from mtlv.data.relations import INPUTS
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
+from mtlv.errors import DataError
+from mtlv.plan import Task
+from mtlv.plan.spans import Span
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Data
+
+TEXT, SECOND, WORDS, MENTIONS = "text", "text_pair", "words", "mentions"
+OPTIONAL = (SECOND, WORDS, MENTIONS)
+MOST_CLASSES = 100_000
+MOST_MENTIONS = 1000
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a task reads of a document.
+
+    Args:
+        max_length: longest document in tokens, special tokens included; the rest is cut off.
+        reads: columns that it needs beside the text, of `OPTIONAL`.
+        shown: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
+        roles: of marked entities, in the order in which documents have them, each once.
+        mentions: how many marked entities a document has at most.
+        window: words of a window, where longer documents are cut into several; None cuts nothing.
+        window_overlap: words that neighbours share; None is as `data.window_overlap` says.
+    """
+
+    max_length: int
+    reads: tuple[str, ...] = ()
+    shown: str = "original"
+    roles: tuple[str, ...] = ()
+    mentions: int = 0
+    window: int | None = None
+    window_overlap: int | None = None
+
+    @classmethod
+    def of(cls, corpus: Corpus, data: Data) -> Self:
+        """What the tasks of a corpus read."""
+        held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
+        rows = corpus.mentions or ()
+        is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
+        return cls(
+            max_length=data.max_length,
+            reads=tuple(name for name, column in held if column is not None),
+            shown="original" if corpus.mentions is None else data.mentions,
+            roles=tuple(dict.fromkeys(span.type for row in rows for span in row)),
+            mentions=max(map(len, rows), default=0),
+            window=data.window if is_cut else None,
+            window_overlap=data.window_overlap if is_cut else None,
+        )
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """What may show an entity in a text, sorted.
+
+        Raises:
+            DataError: a role cannot be shown this way.
+        """
+        count = max(self.mentions, len(self.roles)) if self.roles else 0
+        row = [Span(0, 1, self.roles[n % len(self.roles)]) for n in range(count)]
+        return INPUTS[self.shown].tokens([row])
+
+    def check(self) -> None:
+        """Raises ValueError where a value cannot be."""
+        if type(self.max_length) is not int or self.max_length < 1:
+            raise ValueError("`max_length` that is no whole number of 1 or more")
+        if not set(self.reads) <= set(OPTIONAL) or len(set(self.reads)) < len(self.reads):
+            raise ValueError("`reads` with an unknown column")
+        if {WORDS, MENTIONS} <= set(self.reads):
+            raise ValueError("entities marked in words")
+        if self.shown not in INPUTS:
+            raise ValueError(f"the unknown word {self.shown!r}")
+        if type(self.mentions) is not int or not 0 <= self.mentions <= MOST_MENTIONS:
+            raise ValueError(f"`mentions` that is no whole number up to {MOST_MENTIONS}")
+        _check_window(self.window, self.window_overlap)
+        try:
+            self.tokens  # noqa: B018 - each role can be shown
+        except DataError as error:
+            raise ValueError(str(error)) from error
+
+
+def _check_window(size: object, overlap: object) -> None:
+    if size is not None and (type(size) is not int or size < 1):
+        raise ValueError("`window` that is no whole number of 1 or more")
+    if overlap is not None and (type(size) is not int or type(overlap) is not int or not 0 <= overlap < size):
+        raise ValueError("`window_overlap` that is no whole number below `window`")
+
+
+@dataclass(frozen=True)
+class ServedTask:
+    """A task and its form."""
+
+    task: Task
+    form: Form
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, those of the form without what is empty; `read` takes them."""
+        task = {key: getattr(self.task, key) for key in KEPT}
+        return task | {key: value for key, value in asdict(self.form).items() if value not in ((), None)}
+
+    @classmethod
+    def read(cls, name: str, content: object) -> Self:
+        """A task from a description.
+
+        Raises:
+            ValueError: a value is not what it should be.
+            TypeError: a key is unknown or missing.
+        """
+        if not isinstance(content, dict):
+            raise ValueError("`tasks` with a value that is no task")
+        texts, lists = ("kind", "source", "shown"), ("classes", "negative", "reads", "roles")
+        if not all(isinstance(content.get(key, ""), str) for key in texts):
+            raise ValueError(f"a value of task `{name}` that is no text")
+        if not all(_are_names(content.get(key, [])) for key in lists):
+            raise ValueError(f"a value of task `{name}` that is no list of names")
+        values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in content.items()}
+        task = Task(name, **{key: values.pop(key) for key in KEPT if key in values})
+        form = Form(**values)
+        form.check()
+        if not set(task.negative) <= set(task.classes):
+            raise ValueError(f"task `{name}` with `negative` that are none of its classes")
+        return cls(task, form)
+
+
+KEPT = ("kind", "source", "classes", "negative")
+"""Of a task, in its description."""
+
+
+def _are_names(found: object) -> bool:
+    """A list of texts of which none repeats."""
+    return (
+        isinstance(found, list)
+        and len(found) <= MOST_CLASSES
+        and all(isinstance(name, str) for name in found)
+        and len(set(found)) == len(found)
+    )
+
+
+def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: Data) -> dict[str, ServedTask]:
+    """By name, in their order; of a joined corpus each source has a form of its own.
+
+    Args:
+        tasks: those of the corpus that are learned.
+        corpus: of one source, or joined of several.
+        data: the settings that it was read by.
+    """
+    members = zip(corpus.members or (corpus,), data.each, strict=True)
+    forms = {name: form for each, own in members for form in (Form.of(each, own),) for name in each.names}
+    return {task.name: ServedTask(task, forms[task.name]) for task in tasks}
