@@ -21,7 +21,7 @@ MOST_WORDS = 10_000  # of a sentence: more have no blank lines between them
 MOST_TYPES = 1000  # of entities: more are mostly another column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
 MARKER = "-DOCSTART-"
-_TAG = re.compile(r"O|[BIELUS](?:-.+)?")
+TAG = re.compile(r"O|[BIELUS](?:-.+)?")
 _LETTERS = {"E": "L", "S": "U"}
 
 
@@ -165,7 +165,7 @@ class _Reader:
             self._open_document(columns)
         elif len(columns) < 2 or not columns[0]:
             self.bare.append((number, line))
-        elif columns[-1] not in self.known and not _TAG.fullmatch(columns[-1]):
+        elif columns[-1] not in self.known and not TAG.fullmatch(columns[-1]):
             self.strange.append((number, columns[-1]))
         else:
             self.words.append(columns[0])

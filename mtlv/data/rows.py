@@ -16,7 +16,8 @@ from mtlv.errors import DataError, nearest, shorten
 
 MOST_BYTES = 4_000_000_000  # of a table, as text or unpacked: it is held in memory, several times over
 MOST_COLUMNS = 10_000
-FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+LINES = (".csv", ".tsv", ".jsonl")
+FORMATS = (*LINES, ".parquet")
 # The csv module refuses fields above 128 KiB unless told; a document may be longer.
 csv.field_size_limit(2**30)
 
@@ -38,7 +39,7 @@ class Table:
     @property
     def unit(self) -> str:
         """What the number of a row counts."""
-        return "row" if self.path.suffix.lower() == ".parquet" else "line"
+        return "line" if self.path.suffix.lower() in LINES else "row"
 
     def need(self, columns: Sequence[str], setting: str) -> None:
         """Refuse the table if it lacks one of `columns`.

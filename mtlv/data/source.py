@@ -95,22 +95,44 @@ class Card:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a user's table hold what; see `data.columns`.
+    """Which columns of a user's table hold what, and what is learned of them; see `data.columns`.
 
     Args:
         text: the document.
+        text_pair: second text of a pair.
+        words: the document as words, in place of `text`.
+        mentions: marked entities, characters of `text`.
         id: its id; without one, the row's number.
         part: `train`, `validation` or `test`; without one, the corpus has no split of its own.
+        group: what it is part of (an abstract, a patient); a group is not divided.
+        kind: of the task, one of `mtlv.data.table_kinds`.
+        task: the task's name; without one, that of the column it is learned from.
         labels: columns of 0 and 1, one per label.
         label_list: or one column of label lists: JSON lists, or names joined by `separator`.
+        target: the class or the number.
+        tags: a tag for each word.
+        classes: names of the classes or types; None takes those found, sorted.
+        negative: those of the classes that say "nothing here".
+        metric: what the task is judged by; None takes its kind's usual one.
     """
 
     text: str = "text"
+    text_pair: str | None = None
+    words: str | None = None
+    mentions: str | None = None
     id: str | None = None
     part: str | None = None
+    group: str | None = None
+    kind: str = "binary"
+    task: str | None = None
     labels: tuple[str, ...] | None = None
     label_list: str | None = None
     separator: str = ";"
+    target: str | None = None
+    tags: str | None = None
+    classes: tuple[str, ...] | None = None
+    negative: tuple[str, ...] = ()
+    metric: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +147,7 @@ class DataOptions:
         columns: of a user's `table`.
         descriptions: label name -> sentence, in place of the card's.
         seed: of the draw for `limit` and of generated text.
+        alias: what the corpus is called in place of its name in the catalog.
     """
 
     path: Path | None = None
@@ -134,6 +157,7 @@ class DataOptions:
     columns: Columns = Columns()
     descriptions: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    alias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +175,8 @@ class Corpus:
         words: the words of N documents, which `texts` joins by blanks; tagging tasks need them.
         mentions: marked entities of N documents as spans of characters of `texts`, in the order of their
             roles: what a relation is asked of.
+        groups: what each of N documents is part of (its abstract); documents of one group are drawn into one
+            part together.
         members: the corpora that this one was joined of (`mtlv.data.joined`), in the order of its rows; a
             task's targets then count in its own corpus only.
         generated: whether the documents are made up by `mtlv`.
@@ -171,6 +197,7 @@ class Corpus:
     seconds: tuple[str, ...] | None = None
     words: tuple[tuple[str, ...], ...] | None = None
     mentions: tuple[tuple[Span, ...], ...] | None = None
+    groups: tuple[str, ...] | None = None
     members: tuple[Corpus, ...] = ()
 
     def __post_init__(self) -> None:
@@ -201,7 +228,7 @@ class Corpus:
 
     @property
     def _optional(self) -> list[Sequence[Any]]:
-        columns = (self.parts, self.seconds, self.words, self.mentions)
+        columns = (self.parts, self.seconds, self.words, self.mentions, self.groups)
         return [column for column in columns if column is not None]
 
     @property
@@ -272,6 +299,7 @@ class Corpus:
             seconds=_rows(self.seconds, index),
             words=_rows(self.words, index),
             mentions=_rows(self.mentions, index),
+            groups=_rows(self.groups, index),
             notes=(*self.notes, note) if note else self.notes,
         )
 
@@ -286,7 +314,7 @@ def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDAr
 
 
 def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Task, ...]:
-    """The tasks that `options.labels` keeps, with the user's descriptions.
+    """The tasks that `options.labels` keeps, with the user's descriptions and name of the corpus.
 
     Raises:
         DataError: a label in `labels` or `descriptions` that the corpus does not have, or twice.
@@ -305,4 +333,8 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
     if len(set(wanted)) < len(wanted):
         raise DataError("`data.labels` names a label twice", got=", ".join(wanted))
     chosen = (known[name] for name in wanted)
-    return tuple(replace(t, description=options.descriptions.get(t.name, t.description)) for t in chosen)
+    described = options.descriptions
+    return tuple(
+        replace(t, description=described.get(t.name, t.description), source=options.alias or t.source)
+        for t in chosen
+    )

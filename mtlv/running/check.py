@@ -184,7 +184,7 @@ def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     names = [task.name for task in tasks]
     _prove_names("head_weights", settings.training.head_weights, names)
-    sources = [one.name for one in settings.data.each]
+    sources = [one.called for one in settings.data.each]
     _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
 
 

@@ -36,22 +36,15 @@ class CorpusCheck:
 
 def options_of(data: Data) -> DataOptions:
     """The `data` settings that concern reading, as plain arguments."""
-    columns = data.columns
     return DataOptions(
         path=None if data.path is None else Path(data.path),
         labels=data.labels,
         limit=data.limit,
         documents=data.documents,
-        columns=Columns(
-            text=columns.text,
-            id=columns.id,
-            part=columns.part,
-            labels=columns.labels,
-            label_list=columns.label_list,
-            separator=columns.separator,
-        ),
+        columns=Columns(**data.columns.model_dump()),
         descriptions=dict(data.descriptions),
         seed=data.split_seed,
+        alias=data.alias,
     )
 
 

@@ -176,7 +176,7 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
     precision = resolve_precision(settings.training.precision, resolve_device(settings.training.device))
     own = settings.data.batch_sizes
     sources = [
-        [one.name, one.max_length, own.get(one.name)]
+        [one.called, one.max_length, own.get(one.called)]
         for one, here in zip(settings.data.each, read, strict=True)
         if here
     ]

@@ -10,9 +10,9 @@ import pandas as pd
 from mlflow.exceptions import INVALID_PARAMETER_VALUE, MlflowException
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
+from mtlv.data.cells import text_of_words, words_of
 from mtlv.errors import DataError, MtlvError
 from mtlv.running.answers_of_kind import COLUMNS
-from mtlv.running.cells import text_of_words, words_of
 from mtlv.running.frame import as_columns
 from mtlv.running.served import ServedPlan
 from mtlv.running.served_task import OPTIONAL, WORDS

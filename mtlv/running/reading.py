@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.cells import is_missing, mentions_of, second_of, words_of
 from mtlv.data.relations import INPUTS
 from mtlv.data.rows import also
 from mtlv.data.source import Corpus
@@ -17,7 +18,6 @@ from mtlv.data.words import Words, placed_words, split_words
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
-from mtlv.running.cells import is_missing, mentions_of, second_of, words_of
 from mtlv.running.served_task import MENTIONS, SECOND, WORDS, Form
 from mtlv.running.texts import Texts
 

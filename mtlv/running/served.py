@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.cells import is_text
 from mtlv.data.targets import targets_with
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
 from mtlv.running.answers_of_kind import ANSWERS, Told
 from mtlv.running.build import build_model
-from mtlv.running.cells import is_text
 from mtlv.running.description import DESCRIPTION, Description, broken, read_json_file
 from mtlv.running.reading import Asked, Documents, read_documents
 from mtlv.running.served_task import Form

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mtlv.data.cells import text_of_words
 from mtlv.data.rows import FORMATS, also, read_table, read_text
 from mtlv.errors import DataError
-from mtlv.running.cells import text_of_words
 from mtlv.running.served_task import OPTIONAL, TEXT, WORDS
 
 COLUMN = TEXT

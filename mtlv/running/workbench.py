@@ -117,7 +117,7 @@ class Workbench:
 def _how(data: Data) -> dict[str, Any]:
     """The `data` settings that say how texts are read, as `tokens_of` takes them."""
     keys = ("max_length", "mentions", "window", "window_overlap")
-    own = {one.name: one.max_length for one in data.each}
+    own = {one.called: one.max_length for one in data.each}
     return {key: getattr(data, key) for key in keys} | {"of_source": own}
 
 

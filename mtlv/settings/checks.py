@@ -10,6 +10,8 @@ from functools import partial
 from mtlv.settings.schema import Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
+TABLES = ("table",)
+"""Data sets that `data.columns` describes."""
 OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
 
@@ -66,17 +68,20 @@ def _labels_repeat(s: Settings) -> str:
 
 @_check("data.path", "data.name")
 def _table_path(s: Settings) -> str:
-    missing = s.data.name == "table" and s.data.path is None
+    missing = s.data.sources is None and s.data.name == "table" and s.data.path is None
     return "not set, but `data.name: table` reads your own file; give its path" if missing else ""
 
 
 @_check("data.columns.labels", "data.columns.label_list", "data.name")
 def _table_labels(s: Settings) -> str:
-    if s.data.name != "table":
+    if s.data.sources is not None or s.data.name not in TABLES:
         return ""
     columns = s.data.columns
-    if columns.labels is None and columns.label_list is None:
-        return "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`"
+    if not any((columns.labels, columns.label_list, columns.target, columns.tags)):
+        return (
+            "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`, or for "
+            "other kinds of task `data.columns.kind` and `target` or `tags`"
+        )
     if columns.labels is not None and columns.label_list is not None:
         return "given together with `data.columns.label_list`; keep one of them"
     doubled = _repeated(columns.labels)
@@ -165,6 +170,16 @@ def _beside_sources(key: str, s: Settings) -> bool:
     return getattr(s.data, key) not in (None, GENERATED)
 
 
+def _has_column(key: str, s: Settings) -> bool:
+    return getattr(s.data.columns, key) is not None
+
+
+COLUMNS = {
+    "labels": "; for part of another data set's labels use `data.labels`",
+    **dict.fromkeys(("label_list", "target", "tags", "text_pair", "words", "mentions", "group"), ""),
+}
+"""Columns, and what else a user may have meant."""
+
 UNREAD = (
     *(
         Unread(
@@ -173,7 +188,7 @@ UNREAD = (
             lambda s: s.data.sources is None,
             "set, but `data.sources` names the data sets; write it in the list",
         )
-        for key in ("name", "path", "labels", "limit")
+        for key in ("name", "alias", "path", "labels", "limit")
     ),
     Unread(
         ("data.window_overlap", "data.window"),
@@ -199,17 +214,14 @@ UNREAD = (
         lambda s: s.training.head_loss.startswith("weighted"),
         "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
     ),
-    Unread(
-        ("data.columns.labels", "data.name"),
-        lambda s: s.data.columns.labels is not None,
-        lambda s: s.data.name == "table",
-        "set, but only `data.name: table` reads it; for part of another data set's labels use `data.labels`",
-    ),
-    Unread(
-        ("data.columns.label_list", "data.name"),
-        lambda s: s.data.columns.label_list is not None,
-        lambda s: s.data.name == "table",
-        "set, but only `data.name: table` reads it",
+    *(
+        Unread(
+            (f"data.columns.{key}", "data.name", "data.sources"),
+            partial(_has_column, key),
+            lambda s: any(one.name in TABLES for one in s.data.each),
+            f"set, but only {' or '.join(f'`data.name: {name}`' for name in TABLES)} reads it{hint}",
+        )
+        for key, hint in COLUMNS.items()
     ),
 )
 

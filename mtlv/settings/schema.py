@@ -5,9 +5,9 @@ The description of a key says what it takes; messages about a wrong value quote 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Text = Annotated[str, Field(min_length=1, description="text")]
 MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
@@ -36,18 +36,33 @@ class Section(BaseModel):
 
 class Columns(Section):
     text: Text
+    text_pair: MaybeText
+    words: MaybeText
+    mentions: MaybeText
     id: MaybeText
     part: MaybeText
+    group: MaybeText
+    kind: Literal["binary", "multiclass", "regression", "tagging"]
+    task: MaybeText
     labels: Annotated[Names | None, Field(description="a list of column names, or null")]
     label_list: MaybeText
     separator: Text
+    target: MaybeText
+    tags: MaybeText
+    classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]
+    negative: Annotated[
+        tuple[Text, ...], Field(strict=False, description="a list of class names (numbers in quotes)")
+    ]
+    metric: MaybeText
 
 
 class Source(Section):
     """One corpus of several; what it leaves out is as in `data`."""
 
     name: Text
+    alias: MaybeText = None
     path: MaybeText = None
+    columns: Annotated[Columns | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
     max_length: Annotated[int | None, LENGTHS] = None
@@ -61,10 +76,11 @@ class Data(Section):
         Field(
             min_length=2,
             strict=False,
-            description="a list of two or more mappings with name, path, labels, limit, max_length "
-            "(4 to 8192) and batch_size, or null",
+            description="a list of two or more mappings with name, alias, path, columns, labels, limit, "
+            "max_length (4 to 8192) and batch_size, or null",
         ),
     ]
+    alias: MaybeText
     path: MaybeText
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
@@ -81,6 +97,14 @@ class Data(Section):
     scheme: Literal["fixed_test", "rotate_test"]
     split_seed: Seed
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_columns(cls, given: Any) -> Any:
+        """What the columns of a source leave out is as in `columns`."""
+        if not isinstance(given, dict) or not isinstance(given.get("sources"), (list, tuple)):
+            return given
+        return given | {"sources": [_with_columns(one, given.get("columns")) for one in given["sources"]]}
+
     @property
     def each(self) -> tuple[Data, ...]:
         """The settings of each corpus by itself."""
@@ -89,19 +113,34 @@ class Data(Section):
         return tuple(self._of(one) for one in self.sources)
 
     def _of(self, one: Source) -> Data:
-        changes = {"name": one.name, "path": one.path, "labels": one.labels, "limit": one.limit}
-        longest = self.max_length if one.max_length is None else one.max_length
-        return self.model_copy(update={**changes, "max_length": longest, "sources": None})
+        changes = {key: getattr(one, key) for key in ("name", "alias", "path", "labels", "limit")}
+        own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
+        return self.model_copy(update={**changes, **own, "sources": None})
 
     @property
     def batch_sizes(self) -> dict[str, int]:
         """Documents per batch of the sources that have their own, by name."""
-        return {one.name: one.batch_size for one in self.sources or () if one.batch_size is not None}
+        sources = zip(self.each, self.sources or (), strict=False)
+        return {data.called: one.batch_size for data, one in sources if one.batch_size is not None}
+
+    @property
+    def called(self) -> str:
+        """What one corpus is called."""
+        return self.alias or self.name
 
     @property
     def title(self) -> str:
-        """Names of the corpora."""
-        return " + ".join(one.name for one in self.each)
+        """What the corpora are called."""
+        return " + ".join(one.called for one in self.each)
+
+
+def _with_columns(source: Any, columns: Any) -> Any:
+    own = source.get("columns") if isinstance(source, dict) else None
+    return (
+        {**source, "columns": {**columns, **own}}
+        if isinstance(own, dict) and isinstance(columns, dict)
+        else source
+    )
 
 
 class Encoder(Section):

@@ -57,7 +57,9 @@ def _transfers(
 def _data_sets(draft: Draft) -> list[str]:
     sources = draft.get(("data", "sources"))
     held = sources if isinstance(sources, list) else []
-    return [str(each["name"]) for each in held if isinstance(each, dict) and "name" in each]
+    return [
+        str(each.get("alias") or each["name"]) for each in held if isinstance(each, dict) and "name" in each
+    ]
 
 
 def _names(given: Any, known: Sequence[str]) -> list[str]:

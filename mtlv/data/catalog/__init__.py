@@ -69,7 +69,8 @@ def load(name: str, options: DataOptions) -> Corpus:
     module = _module(name)
     corpus: Corpus = module.load(_existing(name, module.CARD, options), options)
     chosen = select(corpus.tasks, options, name)
-    corpus = replace(corpus, tasks=chosen, targets={task.name: corpus.targets[task.name] for task in chosen})
+    targets = {task.name: corpus.targets[task.name] for task in chosen}
+    corpus = replace(corpus, name=options.alias or corpus.name, tasks=chosen, targets=targets)
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
     bare = corpus.unlearnable()

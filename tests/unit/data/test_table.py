@@ -246,7 +246,9 @@ def test_parquet_cells_that_python_cannot_hold(tmp_path):
 def test_other_files(tmp_path):
     with pytest.raises(DataError, match=r"file of an unknown kind; allowed: a file ending in .csv, .tsv"):
         load(write(tmp_path, "x", "t.xlsx"))
-    with pytest.raises(DataError, match="not a file"):
+    with pytest.raises(
+        DataError, match=r"no documents in .*allowed: a file, or a folder with train, dev and"
+    ):
         load(tmp_path)
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         load(write(tmp_path, "x", "t.parquet"))

@@ -6,7 +6,7 @@ import pytest
 
 from mtlv.data import catalog, report
 from mtlv.errors import DataError
-from mtlv.running.corpora import check_corpus, fetch_lines, list_lines, show_lines
+from mtlv.running.corpora import check_corpus, fetch_lines, list_lines, read_corpus, read_folds, show_lines
 from mtlv.settings.draft import defaults
 from mtlv.settings.schema import Data
 
@@ -43,6 +43,38 @@ def test_show_names_source_licence_and_every_label(name):
     assert card.licence in text
     assert all(label.name in text and label.description in text for label in card.labels)
     assert max(len(line) for line in show_lines(name) if not line.startswith("download ")) <= 140
+
+
+def test_two_tables_have_columns_and_a_name_of_their_own(tmp_path):
+    (tmp_path / "a.csv").write_text("id,a,likeness\n" + "".join(f"{n},text {n},{n % 5}\n" for n in range(60)))
+    (tmp_path / "b.csv").write_text("id,text,topic\n" + "".join(f"{n},word {n},{n % 3}\n" for n in range(60)))
+    data = settings(
+        columns={"id": "id"},
+        sources=[
+            {
+                "name": "table",
+                "alias": "pairs",
+                "path": str(tmp_path / "a.csv"),
+                "columns": {"text": "a", "kind": "regression", "target": "likeness"},
+                "batch_size": 4,
+            },
+            {
+                "name": "table",
+                "alias": "topics",
+                "path": str(tmp_path / "b.csv"),
+                "columns": {"kind": "multiclass", "target": "topic"},
+            },
+        ],
+    )
+    corpus = read_corpus(data)
+    assert corpus.name == data.title == "pairs + topics"
+    assert [(task.name, task.source, task.kind) for task in corpus.tasks] == [
+        ("likeness", "pairs", "regression"),
+        ("topic", "topics", "multiclass"),
+    ]
+    assert corpus.ids[0] == "pairs/0", "the id column is that of `data.columns`"
+    assert data.batch_sizes == {"pairs": 4}
+    assert len(read_folds(data, corpus)) == 1
 
 
 def test_fetch_refuses_what_is_generated():

@@ -10,8 +10,10 @@ import pytest
 
 from mtlv.errors import ConfigError
 from mtlv.settings import Suite, dump, flatten, load_overrides, load_suite
+from mtlv.settings.schema import Columns
 
 Write = Callable[[str], Path]
+COLUMNS = ", ".join(Columns.model_fields)
 
 
 @pytest.fixture
@@ -190,7 +192,7 @@ ONE_PROBLEM = [
     ),
     ("data: {labels: []}\n", "c.yml:1: `data.labels`: got []; allowed: a list of label names (numbers in quotes), or null"),
     ("data: {descriptions: {a: 3}}\n", "c.yml:1: `data.descriptions.a`: got 3; allowed: a mapping of label name to text"),
-    ("data: {columns: 3}\n", "c.yml:1: `data.columns`: got 3; allowed: a mapping of text, id, part, labels, label_list, separator"),
+    ("data: {columns: 3}\n", f"c.yml:1: `data.columns`: got 3; allowed: a mapping of {COLUMNS}"),
     ("tracking: 5\n", "c.yml:1: `tracking`: got 5; allowed: a mapping of uri, models, send_seconds, flush_seconds"),
     ("sede: 3\n", "c.yml:1: `sede`: unknown key; did you mean `seed`?"),
     ("training:\n  epoch: 3\n", "c.yml:2: `training.epoch`: unknown key; did you mean `training.epochs`?"),
@@ -208,7 +210,7 @@ ONE_PROBLEM = [
     (
         "data: {name: table, path: x.csv}\n",
         "c.yml: `data.columns.labels`: no labels; give `data.columns.labels` (columns of 0 and 1) or "
-        "`data.columns.label_list`",
+        "`data.columns.label_list`, or for other kinds of task `data.columns.kind` and `target` or `tags`",
     ),
     (
         "data: {name: table, path: x, columns: {labels: [a], label_list: b}}\n",

@@ -1,9 +1,12 @@
-"""Cells of tables to predict: a second text, words, marked entities, as lists or as JSON."""
+"""Cells of tables: texts, words, marked entities, classes, numbers; lists as lists or as JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from mtlv.data.rows import read_json
 from mtlv.plan.spans import Span
@@ -70,6 +73,48 @@ def mentions_of(cell: object) -> tuple[Span, ...]:
     if found is None or None in spans:
         raise ValueError(f'{PAIR_OF_PLACES}: [[0, 7, "DRUG"]]')
     return tuple(span for span in spans if span is not None)
+
+
+def list_of(cell: object) -> list[str]:
+    """Words or tags: a list, one in JSON, or a text that blanks divide.
+
+    Raises:
+        ValueError: they are none.
+    """
+    try:
+        return list(words_of(cell))
+    except ValueError:
+        if isinstance(cell, str) and cell.split():
+            return cell.split()
+        raise
+
+
+def class_of(cell: object) -> str:
+    """The name of a class: a text, a whole number, or true or false.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if is_missing(cell) or not (is_text(cell) or _is_whole(cell)):
+        raise ValueError("a name or a whole number")
+    return str(cell).strip()
+
+
+def number_of(cell: Any) -> float:
+    """A number that 32 bits can hold, or one as text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        value = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not abs(value) <= float(np.finfo(np.float32).max):
+        raise ValueError("a number")
+    return value
 
 
 def _span(found: object) -> Span | None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtlv.data.cells import is_missing, mentions_of, second_of, text_of_words, words_of
 from mtlv.plan.spans import Span
-from mtlv.running.cells import is_missing, mentions_of, second_of, text_of_words, words_of
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
