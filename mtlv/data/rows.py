@@ -72,7 +72,7 @@ def read_table(path: Path) -> Table:
     if suffix not in FORMATS or not os.path.isfile(path):  # Path's own raises where a name is too long
         kind = "a file of an unknown kind" if os.path.isfile(path) else "not a file"
         raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
-    _need_size(path, path.stat().st_size)
+    need_size(path, path.stat().st_size)
     if suffix == ".parquet":
         table = _parquet(path)
     elif suffix == ".jsonl":
@@ -84,14 +84,15 @@ def read_table(path: Path) -> Table:
     return table
 
 
-def _need_size(path: Path, size: int) -> None:
+def need_size(path: Path, size: int) -> None:
+    """Refuse a table of more than `MOST_BYTES`."""
     if size > MOST_BYTES:
         raise DataError(
             f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,} bytes"
         )
 
 
-def _need_header(path: Path, header: Sequence[str]) -> None:
+def need_header(path: Path, header: Sequence[str]) -> None:
     """Refuse what is no header, before anything goes over its columns one by one."""
     if len(header) > MOST_COLUMNS:
         raise DataError(
@@ -170,7 +171,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
         _, header = next(lines)
     except StopIteration:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
-    _need_header(path, header)
+    need_header(path, header)
     rows = list(lines)
     broken = [(line, len(cells)) for line, cells in rows if len(cells) != len(header)]
     if broken:
@@ -227,7 +228,7 @@ def _jsonl(path: Path) -> Table:
             raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
         columns.update(dict.fromkeys(row))
         rows.append((line, row))
-    _need_header(path, tuple(columns))
+    need_header(path, tuple(columns))
     return Table(path, tuple(columns), tuple(rows))
 
 
@@ -237,8 +238,8 @@ def _parquet(path: Path) -> Table:
     try:
         # What it says of itself, before anything is unpacked.
         about = pyarrow.parquet.read_metadata(path)
-        _need_size(path, sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
-        _need_header(path, about.schema.to_arrow_schema().names)
+        need_size(path, sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
+        need_header(path, about.schema.to_arrow_schema().names)
         table = pyarrow.parquet.read_table(path)
         rows = tuple(enumerate(table.to_pylist(), start=1))
     # Cells may hold what Python cannot: bytes that are no UTF-8, dates after the year 9999.

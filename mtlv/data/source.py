@@ -73,6 +73,7 @@ class Card:
         downloads: files that `mtlv data fetch` gets.
         by_hand: what to do where nothing can be fetched automatically.
         generated: whether the documents are made up by `mtlv`.
+        hub: whether `data.hub` may name it in place of a file.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Card:
     downloads: tuple[Download, ...] = ()
     by_hand: str = ""
     generated: bool = False
+    hub: bool = False
 
     def tasks(self) -> tuple[Task, ...]:
         """The tasks (T): a yes/no task per label, or those of other kinds."""
@@ -148,6 +150,7 @@ class DataOptions:
         descriptions: label name -> sentence, in place of the card's.
         seed: of the draw for `limit` and of generated text.
         alias: what the corpus is called in place of its name in the catalog.
+        hub: name of a data set on a hub, in place of `path`.
     """
 
     path: Path | None = None
@@ -158,6 +161,7 @@ class DataOptions:
     descriptions: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     alias: str | None = None
+    hub: str | None = None
 
 
 @dataclass(frozen=True)

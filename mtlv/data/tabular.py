@@ -70,6 +70,13 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     )
 
 
+def columns_of(columns: Columns) -> tuple[str, ...]:
+    """The columns that are read, or would be if they were there."""
+    keys = ("text", "text_pair", "words", "mentions", "id", "part", "group", "label_list", "target", "tags")
+    named = (getattr(columns, key) for key in keys)
+    return (*(name for name in named if name is not None), *(columns.labels or ()))
+
+
 def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Document]:
     for part, table in tables.items():
         start = f"{table.path.stem}." if len(tables) > 1 else ""

@@ -45,6 +45,7 @@ def options_of(data: Data) -> DataOptions:
         descriptions=dict(data.descriptions),
         seed=data.split_seed,
         alias=data.alias,
+        hub=data.hub,
     )
 
 

@@ -34,5 +34,5 @@ def whole(data: Data, corpus: Corpus, resolved: Resolved) -> DataPart:
 
 
 def _source(data: Data) -> str:
-    """The user's own file, or the corpus's home."""
-    return ", ".join(each.path or catalog.card(each.name).address for each in data.each)
+    """The user's own file or data set, or the corpus's home."""
+    return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each)

@@ -10,7 +10,8 @@ from functools import partial
 from mtlv.settings.schema import Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
-TABLES = ("table",)
+HUB = "huggingface"
+TABLES = ("table", HUB)
 """Data sets that `data.columns` describes."""
 OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
@@ -188,7 +189,7 @@ UNREAD = (
             lambda s: s.data.sources is None,
             "set, but `data.sources` names the data sets; write it in the list",
         )
-        for key in ("name", "alias", "path", "labels", "limit")
+        for key in ("name", "alias", "path", "hub", "labels", "limit")
     ),
     Unread(
         ("data.window_overlap", "data.window"),
@@ -213,6 +214,12 @@ UNREAD = (
         lambda s: s.training.head_weights is not None,
         lambda s: s.training.head_loss.startswith("weighted"),
         "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
+    ),
+    Unread(
+        ("data.hub", "data.name"),
+        lambda s: s.data.sources is None and s.data.hub is not None,
+        lambda s: s.data.name == HUB and s.data.path is None,
+        f"set, but only `data.name: {HUB}` without `data.path` reads it",
     ),
     *(
         Unread(

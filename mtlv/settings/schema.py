@@ -62,6 +62,7 @@ class Source(Section):
     name: Text
     alias: MaybeText = None
     path: MaybeText = None
+    hub: MaybeText = None
     columns: Annotated[Columns | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
@@ -76,12 +77,13 @@ class Data(Section):
         Field(
             min_length=2,
             strict=False,
-            description="a list of two or more mappings with name, alias, path, columns, labels, limit, "
+            description="a list of two or more mappings with name, alias, path, hub, columns, labels, limit, "
             "max_length (4 to 8192) and batch_size, or null",
         ),
     ]
     alias: MaybeText
     path: MaybeText
+    hub: MaybeText
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
@@ -113,7 +115,7 @@ class Data(Section):
         return tuple(self._of(one) for one in self.sources)
 
     def _of(self, one: Source) -> Data:
-        changes = {key: getattr(one, key) for key in ("name", "alias", "path", "labels", "limit")}
+        changes = {key: getattr(one, key) for key in ("name", "alias", "path", "hub", "labels", "limit")}
         own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
         return self.model_copy(update={**changes, **own, "sources": None})
 

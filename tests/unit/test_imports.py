@@ -54,6 +54,7 @@ HEAVY = (
     "scipy",
     "pyarrow",
     "tokenizers",
+    "datasets",
 )
 
 

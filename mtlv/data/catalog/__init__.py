@@ -95,10 +95,11 @@ def _module(name: str) -> ModuleType:
 
 
 def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
-    if card.generated:
+    if card.generated or (card.hub and options.hub is not None and options.path is None):
         return None
     if options.path is None and not card.downloads and not card.by_hand:
-        raise DataError(f"corpus `{name}` needs a file", then="set `data.path` to it")
+        then = "set `data.path` to it" + ", or `data.hub` to its name" * card.hub
+        raise DataError(f"corpus `{name}` needs a file", then=then)
     path = location(name, options)
     if not os.path.exists(path):  # Path's own raises where a name is too long
         raise _nowhere(name, card, options)

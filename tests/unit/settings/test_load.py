@@ -222,12 +222,12 @@ ONE_PROBLEM = [
     ),
     (
         "data: {name: openi, columns: {labels: [a]}}\n",
-        "c.yml:1: `data.columns.labels`: set, but only `data.name: table` reads it; for part of another data set's "
+        "c.yml:1: `data.columns.labels`: set, but only `data.name: table` or `data.name: huggingface` reads it; for part of another data set's "
         "labels use `data.labels`",
     ),
     (
         "data: {name: openi, columns: {label_list: a}}\n",
-        "c.yml:1: `data.columns.label_list`: set, but only `data.name: table` reads it",
+        "c.yml:1: `data.columns.label_list`: set, but only `data.name: table` or `data.name: huggingface` reads it",
     ),
     (
         "grouping: {method: given}\n",

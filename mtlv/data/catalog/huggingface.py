@@ -1,0 +1,47 @@
+"""A data set of Hugging Face: a folder (`data.path`) or a name on the hub (`data.hub`).
+
+`data.columns` says what stands where, as for `table`. Classes that the data set names are taken by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from mtlv.data.hugging_face import read_folder, read_hub
+from mtlv.data.source import Card, Columns, Corpus, DataOptions
+from mtlv.data.table_kinds import KINDS
+from mtlv.data.tabular import columns_of, table_corpus
+
+CARD = Card(
+    name="huggingface",
+    title="A data set of Hugging Face, from a folder or from the hub",
+    address="your folder, named by `data.path`, or https://huggingface.co/datasets, by `data.hub`",
+    licence="the data set's own",
+    citation="the data set's own",
+    hub=True,
+)
+
+
+def load(path: Path | None, options: DataOptions) -> Corpus:
+    """All rows with text, as `options.columns` says; parts are the splits train, validation and test.
+
+    Raises:
+        DataError: as `read_folder`, `read_hub` and `table_corpus`.
+    """
+    columns = options.columns
+    read = frozenset(columns_of(columns))
+    named = frozenset(name for name in (columns.target, columns.tags, columns.label_list) if name)
+    if path is None:
+        found = read_hub(options.hub or "", columns=read, named=named)
+    else:
+        found = read_folder(path, columns=read, named=named)
+    return table_corpus(CARD.name, found.tables, _with_classes(columns, found.classes), *found.notes)
+
+
+def _with_classes(columns: Columns, found: Mapping[str, tuple[str, ...]]) -> Columns:
+    """The data set's own classes in its order, where the user named none."""
+    own = found.get(columns.target or "")
+    asked = own is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads
+    return replace(columns, classes=own) if asked else columns
