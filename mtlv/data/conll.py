@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mtlv.data.parts import absent, part_files, text_of
 from mtlv.data.rows import also
-from mtlv.data.source import Card, Corpus
+from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span
@@ -33,11 +33,13 @@ class Sentence:
         id: the file's name, the document's where it has one, and the sentence's number in the file.
         words: W words.
         spans: entities, in words; none overlap.
+        document: what it is a sentence of; empty where the file does not say.
     """
 
     id: str
     words: tuple[str, ...]
     spans: tuple[Span, ...]
+    document: str = ""
 
 
 def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
@@ -118,6 +120,7 @@ def corpus_of(
         words=tuple(sentence.words for sentence in sentences),
         targets={task.name: spans_column([sentence.spans for sentence in sentences])},
         parts=parts,
+        groups=groups_of((sentence.document for sentence in sentences), [s.id for s in sentences]),
         notes=notes,
     )
 
@@ -206,5 +209,7 @@ class _Reader:
             )
         number = str(len(self.sentences) + 1)
         id_ = ".".join(part for part in (self.path.stem, self.document, number) if part)
-        self.sentences.append(Sentence(id_, tuple(self.words), entities_of(self.tags, self.untyped)))
+        document = f"{self.path.stem}.{self.document}" if self.document else ""
+        spans = entities_of(self.tags, self.untyped)
+        self.sentences.append(Sentence(id_, tuple(self.words), spans, document))
         self.words, self.tags = [], []

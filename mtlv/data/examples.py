@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.parts import text_of
-from mtlv.data.source import Card, Corpus
+from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -29,6 +29,7 @@ class Example:
         part: `train`, `validation` or `test`; empty where nothing is divided.
         second: second text of a pair.
         mentions: marked entities, characters of `text`, in the order of their roles.
+        group: what it is part of; empty where that is not known.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Example:
     part: str = ""
     second: str | None = None
     mentions: tuple[Span, ...] | None = None
+    group: str = ""
 
 
 Answers = Callable[[Sequence[Example], Task], NDArray]
@@ -69,6 +71,7 @@ def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *n
         parts=tuple(example.part for example in examples) if divided else None,
         seconds=tuple(example.second or "" for example in examples) if paired else None,
         mentions=tuple(example.mentions or () for example in examples) if marked else None,
+        groups=groups_of((example.group for example in examples), [example.id for example in examples]),
         notes=tuple(note for note in notes if note),
     )
 

@@ -51,11 +51,13 @@ def begins(corpora: Sequence[Corpus]) -> list[int]:
     return [0, *accumulate(map(len, corpora))]
 
 
-def join_folds(corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]]) -> tuple[Fold, ...]:
+def join_folds(
+    corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]], *, repeats: str = "leave_out"
+) -> tuple[Fold, ...]:
     """Folds of the joined corpus from those of each corpus.
 
     A document whose text stands in the test part of any source is left out of training and validation, and
-    one of the validation part out of training: corpora share abstracts.
+    one of the validation part out of training: corpora share abstracts. With `repeats: keep` they stay.
 
     Args:
         corpora: S corpora.
@@ -74,8 +76,12 @@ def join_folds(corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]]) -> tu
         validation, left_out = _without(rows["validation"], rows["test"], held)
         train, more = _without(rows["train"], np.concatenate([rows["test"], rows["validation"]]), held)
         notes = [f"{c.name}: {note}" for c, part in zip(corpora, parts, strict=True) for note in part.notes]
+        keep = repeats == "keep"
         if left_out + more:
-            notes.append(f"{left_out + more} documents left out: their text is in another source's part")
+            done = "kept, though" if keep else "left out:"
+            notes.append(f"{left_out + more} documents {done} their text is in another source's part")
+        if keep:
+            validation, train = rows["validation"], rows["train"]
         made.append(Fold(index, train, validation, rows["test"], tuple(notes)))
     return tuple(made)
 

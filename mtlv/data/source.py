@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -310,6 +310,12 @@ class Corpus:
 
 def _rows(column: tuple[T, ...] | None, index: NDArray[np.int64]) -> tuple[T, ...] | None:
     return None if column is None else tuple(column[i] for i in index)
+
+
+def groups_of(groups: Iterable[str], ids: Sequence[str]) -> tuple[str, ...] | None:
+    """Groups of N documents, each without one a group by itself; None where none has one."""
+    found = tuple(groups)
+    return tuple(group or id_ for group, id_ in zip(found, ids, strict=True)) if any(found) else None
 
 
 def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDArray[np.int8]]:

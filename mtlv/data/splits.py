@@ -1,4 +1,9 @@
-"""Training, validation and test parts: multi-label stratified, no text in two parts."""
+"""Training, validation and test parts: multi-label stratified, no text in two parts.
+
+Where a corpus says what its documents are part of (`Corpus.groups`: sentences of an abstract), groups are
+drawn whole. A text of two groups does not join them: one sentence that all abstracts have would make them
+one. It is left out of training instead, as where a corpus's own parts share a text.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ from mtlv.errors import DataError
 from mtlv.seeding import content_key, seed_from
 
 SCHEMES = ("fixed_test", "rotate_test")
+REPEATS = ("leave_out", "keep")
 Rows = NDArray[np.int64]
 
 
@@ -25,7 +31,8 @@ class Fold:
 
     Args:
         index: 0, 1, ...
-        train, validation, test: sorted rows of the corpus; no document or text is in two of them.
+        train, validation, test: sorted rows of the corpus; no document is in two of them, and no text unless
+            repeats are kept.
         notes: what a person should know: documents left out, labels too rare for the folds.
     """
 
@@ -47,6 +54,7 @@ def make_folds(
     validation_share: float = 0.15,
     folds: int = 1,
     scheme: str = "fixed_test",
+    repeats: str = "leave_out",
     seed: int = 0,
 ) -> tuple[Fold, ...]:
     """Divide a corpus; the same arguments always give the same folds.
@@ -61,13 +69,15 @@ def make_folds(
         test_share, validation_share: fractions in (0, 1).
         folds: 1 or more; `rotate_test` needs 2.
         scheme: `fixed_test` or `rotate_test`.
+        repeats: `leave_out` documents of training whose text stands in validation or test, and of validation
+            whose text stands in the test; or `keep` them, as where a published split is to be met exactly.
         seed: of the draws.
 
     Raises:
         DataError: settings out of range, an empty part, or a label without a positive in training.
     """
-    _check_settings(test_share, validation_share, folds, scheme)
-    texts = _Texts(corpus, seed)
+    _check_settings(test_share, validation_share, folds, scheme, repeats)
+    texts = _Texts(corpus, seed, keep=repeats == "keep")
     if scheme == "rotate_test":
         made = _rotate(texts, folds, validation_share)
     elif folds == 1:
@@ -79,18 +89,25 @@ def make_folds(
 
 
 class _Texts:
-    """The unique texts of a corpus (U), which are what is divided; rows of equal texts go together."""
+    """The units of a corpus (U), which are what is divided: its groups, or else its unique texts.
 
-    def __init__(self, corpus: Corpus, seed: int) -> None:
-        first: dict[object, int] = {}
-        self.of_row = np.array([first.setdefault(t, len(first)) for t in corpus.kept_together], np.int64)
-        _, self.first = np.unique(self.of_row, return_index=True)
-        self.targets = np.stack(list(corpus.strata().values()), axis=1)[self.first].astype(np.int8)
+    Args:
+        corpus: N documents.
+        seed: of the draws.
+        keep: whether texts may stand in two parts.
+    """
+
+    def __init__(self, corpus: Corpus, seed: int, *, keep: bool = False) -> None:
+        self.text = _numbered(corpus.kept_together)
+        self.of_row = self.text if corpus.groups is None else _numbered(corpus.groups)
+        self.whole = "unique texts" if corpus.groups is None else "groups"
+        self.targets = _of_units(np.stack(list(corpus.strata().values()), axis=1), self.of_row, corpus)
         self.seed = seed
+        self.keep = keep
         self.notes: list[str] = []
         self.parts = None if corpus.parts is None else np.array(corpus.parts)
-        repeated = len(corpus) - len(first)
-        if repeated:
+        repeated = len(corpus) - len(np.unique(self.text))
+        if repeated and corpus.groups is None:
             self.notes.append(f"{repeated} documents repeat an earlier text and stay in its part")
 
     def own(self, *parts: str) -> Rows:
@@ -100,19 +117,20 @@ class _Texts:
         return np.flatnonzero(np.isin(self.parts, parts))
 
     def without(self, rows: Rows, other: Rows, name: str) -> Rows:
-        """`rows` less those whose text is in `other`, with a note of how many went."""
-        kept = rows[~np.isin(self.of_row[rows], self.of_row[other])]
-        if len(kept) < len(rows):
-            self.notes.append(f"{len(rows) - len(kept)} documents left out: their text is in the {name} part")
-        return kept
+        """`rows` less those whose text is in `other`, or all of them; with a note of how many those are."""
+        repeated = np.isin(self.text[rows], self.text[other])
+        if repeated.any():
+            done = "kept, though" if self.keep else "left out:"
+            self.notes.append(f"{repeated.sum()} documents {done} their text is in the {name} part")
+        return rows if self.keep else rows[~repeated]
 
     def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:
-        """(the rest, `share` of the texts) of `rows`, both stratified."""
+        """(the rest, `share` of the units) of `rows`, both stratified."""
         from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 
         units = np.unique(self.of_row[rows])
         if len(units) < 2:
-            raise DataError(f"the corpus is too small for a {purpose} part", got=f"{len(units)} unique texts")
+            raise DataError(f"the corpus is too small for a {purpose} part", got=f"{len(units)} {self.whole}")
         split = MultilabelStratifiedShuffleSplit(
             n_splits=1, test_size=share, random_state=seed_from(self.seed, purpose)
         )
@@ -120,22 +138,32 @@ class _Texts:
             rest, taken = next(split.split(units, self._strata(units)))
         except ValueError as error:  # the library's own check of sizes
             raise DataError(
-                f"no {purpose} part can be drawn from {len(units)} texts", got=str(error)
+                f"no {purpose} part can be drawn from {len(units)} {self.whole}", got=str(error)
             ) from error
-        return self._rows(rows, units[rest]), self._rows(rows, units[taken])
+        return self._apart(rows, units[rest], units[taken], purpose)
 
-    def folds(self, rows: Rows, count: int) -> list[tuple[Rows, Rows]]:
+    def folds(self, rows: Rows, count: int, purpose: str) -> list[tuple[Rows, Rows]]:
         """`count` times (the rest, the fold) of `rows`, stratified."""
         from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
 
         units = np.unique(self.of_row[rows])
         if len(units) < count:
-            raise DataError("`data.folds` is above the number of unique texts", got=count, allowed=len(units))
+            raise DataError(
+                f"`data.folds` is above the number of {self.whole}", got=count, allowed=len(units)
+            )
         split = MultilabelStratifiedKFold(
             n_splits=count, shuffle=True, random_state=seed_from(self.seed, "folds")
         )
         pairs = split.split(units, self._strata(units))
-        return [(self._rows(rows, units[rest]), self._rows(rows, units[fold])) for rest, fold in pairs]
+        return [
+            self._apart(rows, units[rest], units[fold], f"{purpose} {number}")
+            for number, (rest, fold) in enumerate(pairs)
+        ]
+
+    def _apart(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
+        """Rows of two sets of units; of groups the first goes without texts of the second."""
+        held = self._rows(rows, taken)
+        return self.without(self._rows(rows, rest), held, name), held
 
     def _rows(self, rows: Rows, units: Rows) -> Rows:
         return rows[np.isin(self.of_row[rows], units)]
@@ -144,6 +172,21 @@ class _Texts:
         """Targets and a column for "no label", so that bare documents are spread evenly too."""
         targets = self.targets[units]
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
+
+
+def _numbered(values: Sequence[object]) -> NDArray[np.int64]:
+    """For each of N values the place among the different ones, in the order in which they come."""
+    first: dict[object, int] = {}
+    return np.array([first.setdefault(value, len(first)) for value in values], np.int64)
+
+
+def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:
+    """Flags of documents [N, S] for units [U, S]: of a group any document's, of a text the first's."""
+    _, first = np.unique(of_row, return_index=True)
+    found = flags[first]
+    if corpus.groups is not None:
+        np.logical_or.at(found, of_row, flags)
+    return found.astype(np.int8)
 
 
 def _test_part(texts: _Texts, share: float) -> tuple[Rows, Rows]:
@@ -168,25 +211,30 @@ def _fixed(texts: _Texts, folds: int, test_share: float) -> list[Fold]:
     rest, test = _test_part(texts, test_share)
     if len(texts.own("validation")):
         texts.notes.append("the corpus's own validation part is pooled with training for the folds")
-    return [Fold(i, train, held, test) for i, (train, held) in enumerate(texts.folds(rest, folds))]
+    return [
+        Fold(i, train, held, test) for i, (train, held) in enumerate(texts.folds(rest, folds, "validation"))
+    ]
 
 
 def _rotate(texts: _Texts, folds: int, validation_share: float) -> list[Fold]:
     if texts.parts is not None:
         texts.notes.append("the corpus's own split is set aside: `rotate_test` pools all documents")
     made = []
-    for index, (rest, test) in enumerate(texts.folds(np.arange(len(texts.of_row)), folds)):
+    for index, (rest, test) in enumerate(texts.folds(np.arange(len(texts.of_row)), folds, "test")):
         train, validation = texts.share(rest, validation_share, f"validation {index}")
         made.append(Fold(index, train, validation, test))
     return made
 
 
-def _check_settings(test_share: float, validation_share: float, folds: int, scheme: str) -> None:
+def _check_settings(
+    test_share: float, validation_share: float, folds: int, scheme: str, repeats: str
+) -> None:
     for name, share in (("test_share", test_share), ("validation_share", validation_share)):
         if not 0 < share < 1:
             raise DataError(f"`data.{name}` is out of range", got=share, allowed="between 0 and 1")
-    if scheme not in SCHEMES:
-        raise DataError("`data.scheme` is unknown", got=scheme, allowed=", ".join(SCHEMES))
+    for name, value, known in (("scheme", scheme, SCHEMES), ("repeats", repeats, REPEATS)):
+        if value not in known:
+            raise DataError(f"`data.{name}` is unknown", got=value, allowed=", ".join(known))
     least = 2 if scheme == "rotate_test" else 1
     if folds < least:
         raise DataError("`data.folds` is too small", got=folds, allowed=f"{least} or more for `{scheme}`")

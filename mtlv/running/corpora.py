@@ -58,13 +58,15 @@ def read_corpus(data: Data) -> Corpus:
 def read_folds(data: Data, corpus: Corpus) -> tuple[Fold, ...]:
     """Its folds by the `data` settings; of several corpora each is divided by itself."""
     if corpus.members:
-        return join_folds(corpus.members, [read_folds(data, member) for member in corpus.members])
+        folds = [read_folds(data, member) for member in corpus.members]
+        return join_folds(corpus.members, folds, repeats=data.repeats)
     return make_folds(
         corpus,
         test_share=data.test_share,
         validation_share=data.validation_share,
         folds=data.folds,
         scheme=data.scheme,
+        repeats=data.repeats,
         seed=data.split_seed,
     )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme")
+SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
 
 
 class Workbench:
@@ -69,7 +69,8 @@ class Workbench:
         wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
         if self.store is None:
             return read_folds(data, corpus)
-        path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted])}.json"
+        groups = [each.groups for each in (corpus, *corpus.members)]
+        path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted, groups])}.json"
         if not path.exists():
             save_folds(path, corpus, read_folds(data, corpus))
         return load_folds(path, corpus)

@@ -97,6 +97,7 @@ class Data(Section):
     validation_share: Share
     folds: Count
     scheme: Literal["fixed_test", "rotate_test"]
+    repeats: Literal["leave_out", "keep"]
     split_seed: Seed
 
     @model_validator(mode="before")

@@ -137,6 +137,7 @@ def _pairs(sentence: Element, part: str, name: str, count: Counter[str]) -> Iter
             f"{name}: {id_}",
             part,
             mentions=tuple(span for span, _ in filter(None, ends)),
+            group=name,
         )
         if any(several for _, several in filter(None, ends)):
             count["pairs with a drug in several parts, taken from the first to the last"] += 1

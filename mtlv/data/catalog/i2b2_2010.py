@@ -141,6 +141,7 @@ def _pairs(
             f"{note.name}:{first.line + 1}",
             part,
             mentions=tuple(_characters(words, concept) for concept in roles),
+            group=f"{part}.{note.stem}",
         )
 
 

@@ -116,4 +116,6 @@ def _paragraphs(
                 count["left out: they overlap an earlier one"] += 1
             else:
                 spans.append(Span(covered[0], covered[-1] + 1, DISORDER))
-        yield Sentence(f"{part}.{note.stem}.{number}", tuple(text[a:b] for a, b in words), tuple(spans))
+        document = f"{part}.{note.stem}"
+        held = tuple(text[a:b] for a, b in words)
+        yield Sentence(f"{document}.{number}", held, tuple(spans), document)

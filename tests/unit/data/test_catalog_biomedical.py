@@ -102,7 +102,11 @@ def test_ebmnlp_without_its_training_part(read):
     assert sizes(corpus) == [0, 7049, 2064]
     assert corpus.notes[0].startswith("no file for the train part; with `data.folds` of 2 or more")
     (fold, _) = make_folds(corpus, folds=2)
-    assert (len(fold.train) + len(fold.validation), len(fold.test)) == (7049 - 16, 2064)
+    # 16 have a text of the test part, 4 of training one of an abstract that is held out.
+    assert (len(fold.train) + len(fold.validation), len(fold.test)) == (7049 - 16 - 4, 2064)
+    parts = [{corpus.groups[i] for i in rows} for rows in (fold.train, fold.validation, fold.test)]
+    assert list(map(len, parts)) == [481, 479, 191]
+    assert len(set.union(*parts)) == 1151, "no abstract is divided"
     documents = {tuple(id_.split(".")[:2]) for id_ in corpus.ids}
     assert Counter(file for file, _ in documents) == {"dev": 960, "test": 191}
     words, marked = Counter(), Counter()

@@ -353,7 +353,8 @@ def test_openi_with_a_report_twice_keeps_one(tmp_path):
     assert corpus.ids == ("CXR1", "CXR2", "CXR10")
 
 
-OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp")  # archives and folders of many files
+# Archives and folders of many files, and what needs a package of its own.
+OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp", "huggingface")
 
 
 @pytest.mark.parametrize("name", sorted(set(catalog.names()) - {*OTHER_LAYOUTS, "synthetic"}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ def test_settings_out_of_range(change, message):
 
 
 def test_a_share_that_leaves_nothing_is_refused():
-    with pytest.raises(DataError, match="no test part can be drawn from 3 texts"):
+    with pytest.raises(DataError, match="no test part can be drawn from 3 unique texts"):
         make_folds(made(np.ones((3, 1))), test_share=0.99)
 
 
@@ -232,3 +233,62 @@ def test_hoc_keeps_its_published_parts(real_data):
     corpus = catalog.load("hoc", DataOptions(path=real_data / "hoc"))
     (fold,) = make_folds(corpus)
     assert [len(fold.part(part)) for part in PARTS] == [1295, 186, 371]
+
+
+def grouped(groups, texts, targets=None, parts=None) -> Corpus:
+    targets = np.ones((len(groups), 1)) if targets is None else targets
+    return replace(made(targets, texts, parts), groups=tuple(groups))
+
+
+@pytest.mark.parametrize(
+    ("folds", "scheme"), [(1, "fixed_test"), (4, "fixed_test"), (3, "rotate_test"), (2, "rotate_test")]
+)
+def test_no_group_is_divided_and_a_common_text_does_not_join_them(folds, scheme):
+    # 60 abstracts of 5 sentences; all have "Methods.", and every third has a sentence of its own twice.
+    groups = [f"abstract {n // 5}" for n in range(300)]
+    texts = ["Methods." if n % 5 == 0 else f"text {n - (n % 15 == 4)}" for n in range(300)]
+    corpus = grouped(groups, texts, np.random.default_rng(0).random((300, 2)) < 0.3)
+    result = make_folds(corpus, folds=folds, scheme=scheme)
+    for fold in result:
+        held = [{corpus.groups[i] for i in fold.part(part)} for part in PARTS]
+        assert sum(map(len, held)) == len(set(groups))
+        assert set.union(*held) == set(groups)
+        texts_of = [{corpus.texts[i] for i in fold.part(part)} for part in PARTS]
+        assert sum(map(len, texts_of)) == len(set(texts)), "no text is in two parts"
+        assert "Methods." in texts_of[2]
+    assert any("left out: their text is in the" in note for note in result[0].notes)
+    assert not any("repeat an earlier text" in note for note in result[0].notes)
+
+
+def test_groups_are_spread_by_what_any_of_their_documents_has():
+    groups = [f"g{n // 4}" for n in range(400)]
+    targets = np.zeros((400, 2))
+    targets[3::8, 0] = 1  # the last document of every second group
+    targets[:, 1] = 1
+    (fold,) = make_folds(grouped(groups, [f"t{n}" for n in range(400)], targets))
+    for part in PARTS:
+        assert targets[fold.part(part), 0].mean() == pytest.approx(1 / 8, abs=0.03)
+
+
+def test_own_parts_stand_whatever_the_groups():
+    corpus = replace(own(), groups=tuple(f"g{n % 7}" for n in range(200)))
+    (fold,) = make_folds(corpus)
+    for part in PARTS:
+        assert np.array_equal(fold.part(part), np.flatnonzero(np.array(corpus.parts) == part))
+
+
+def test_repeats_may_be_kept_for_an_exact_published_split():
+    corpus = own(repeats=[(0, 199), (1, 199), (2, 121), (120, 198)])
+    (fold,) = make_folds(corpus, repeats="keep")
+    for part in PARTS:
+        assert np.array_equal(fold.part(part), np.flatnonzero(np.array(corpus.parts) == part))
+    assert "3 documents kept, though their text is in the test part" in fold.notes
+    assert "1 documents kept, though their text is in the validation part" in fold.notes
+
+
+def test_groups_follow_their_rows():
+    corpus = grouped("aab", ["x", "y", "z"])
+    assert corpus.take([2, 0]).groups == ("b", "a")
+    assert corpus.digest == replace(corpus, groups=None).digest, (
+        "it says what is learned, not how it is divided"
+    )

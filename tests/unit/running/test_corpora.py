@@ -122,3 +122,13 @@ def test_check_of_openi(real_data):
     text = "\n".join(found.lines)
     assert "documents   2,766, 969 with none of the labels" in text
     assert "25 reports without findings and impression dropped" in text
+
+
+def test_a_published_split_may_be_kept_whole(tmp_path):
+    rows = [*((f"text {n}", "train", n % 2) for n in range(9)), ("text 0", "test", 0), ("other", "test", 1)]
+    (tmp_path / "t.csv").write_text("text,part,a\n" + "".join(f"{t},{p},{a}\n" for t, p, a in rows))
+    path, columns = str(tmp_path / "t.csv"), {"part": "part", "labels": ["a"]}
+    for repeats, left in (("leave_out", 8), ("keep", 9)):
+        data = settings(name="table", path=path, columns=columns, repeats=repeats, validation_share=0.3)
+        (fold,) = read_folds(data, read_corpus(data))
+        assert len(fold.train) + len(fold.validation) == left
