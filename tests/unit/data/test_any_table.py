@@ -25,9 +25,27 @@ DELIMITED = (".csv", ".tsv")
 
 names = st.sampled_from(["text", "id", "a", "b", "part", "", "Text", "a ", "\0", '"', "a" * 300])
 cells = st.sampled_from(
-    ["0", "1", "", "x", "1.0", "[", '["a"]', "a;b", "test", "\0", "\r", '"', "﻿"]
+    [
+        "0",
+        "1",
+        "",
+        "x",
+        "1.0",
+        "[",
+        '["a"]',
+        "a;b",
+        "test",
+        "\0",
+        "\r",
+        '"',
+        "﻿",
+        "O",
+        "B-x O",
+        "[[0,1]]",
+        "1e99",
+    ]
 ) | st.text(max_size=8)
-layouts = st.builds(
+plain_layouts = st.builds(
     Columns,
     text=st.sampled_from(["text", "a"]),
     id=st.none() | st.just("id"),
@@ -36,6 +54,18 @@ layouts = st.builds(
     label_list=st.none() | st.sampled_from(["a", "b"]),
     separator=st.sampled_from([";", "|", ", "]),
 )
+some = st.none() | st.sampled_from(["a", "b"])
+asked_of = {"group": some, "target": st.sampled_from(["a", "b"]), "text_pair": some, "mentions": some}
+class_layouts = st.builds(
+    Columns,
+    kind=st.just("multiclass"),
+    classes=st.none() | st.just(("x", "1")),
+    negative=st.just(()) | st.just(("x",)),
+    **asked_of,
+)
+number_layouts = st.builds(Columns, kind=st.just("regression"), **asked_of)
+tag_layouts = st.builds(Columns, kind=st.just("tagging"), tags=st.sampled_from(["a", "b"]), words=some)
+layouts = plain_layouts | class_layouts | number_layouts | tag_layouts
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | cells,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
@@ -61,7 +91,7 @@ def read(data: bytes, suffix: str, columns: Columns) -> None:
 
 def as_corpus(path: Path, columns: Columns) -> None:
     corpus = catalog.load("table", DataOptions(path=path, columns=columns))
-    assert corpus.matrix().shape == (len(corpus), len(corpus.tasks))
+    assert {len(targets) for targets in corpus.targets.values()} == {len(corpus)}
     assert corpus.digest
     assert len(slugs(corpus.names)) == len(corpus.names)
     for text in (*corpus.ids, *corpus.texts, *corpus.names):

@@ -146,6 +146,18 @@ def test_a_name_on_the_hub_is_split_and_told_without_network(datasets, monkeypat
         load(CLASSES, hub="imdb")
 
 
+def test_what_the_hub_gives_is_read_as_a_folder_is(datasets, monkeypatch, tmp_path) -> None:
+    (tmp_path / "train.csv").write_text("text,label\na,x\nb,y\n")
+    (tmp_path / "test.csv").write_text("text,label\nc,x\n")
+    here = datasets.load_dataset_builder
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda path, **more: here(str(tmp_path)))
+    corpus = load(CLASSES, hub="someone/something", alias="theirs")
+    assert corpus.name == "theirs"
+    assert corpus.texts == ("a", "b", "c")
+    assert corpus.parts == ("train", "train", "test")
+    assert corpus.targets["label"].tolist() == [0, 1, 0]
+
+
 def test_without_the_package(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(hugging_face, "find_spec", lambda name: None)
     with pytest.raises(
