@@ -6,12 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
+from mtlv.compare.judged import main_title
 from mtlv.compare.report import SYSTEMS
 from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, plain, shown
 from mtlv.evaluation import Thresholds
 from mtlv.evaluation.metrics import Figures
 from mtlv.running.groups import TaskGroups
-from mtlv.running.member_result import ChildResult, MemberResult, judged_by, main_title, member_rows
+from mtlv.running.member_result import ChildResult, MemberResult, judged_by, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
 
