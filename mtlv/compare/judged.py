@@ -9,8 +9,8 @@ from mtlv.compare.comparison import Comparison, TaskInfo
 
 SEVERAL = "main figure"
 SCORE_SAID = (
-    "The score is the mean over the corpora of the figure that their tasks are judged by, of the corpora that "
-    "a run was tested on."
+    "The score is the mean, over the corpora that a run was tested on, of the figure that their tasks are "
+    "judged by."
 )
 
 

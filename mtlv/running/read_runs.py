@@ -311,8 +311,9 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
             first = out.setdefault(info.name, info)
             if first.task != info.task:
                 raise TrackingError(
-                    f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}` than runs before",
-                    got=f"{info.kind} by {info.main_metric} after {first.kind} by {first.main_metric}",
+                    f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
+                    got=f"{info.kind} by {info.main_metric}",
+                    allowed=f"{first.kind} by {first.main_metric}, as in the runs before",
                     then="compare them apart",
                 )
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
@@ -320,11 +321,9 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
 
 def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     """A task of `tasks.json`; without a word on how it is judged it is of an earlier release, and yes/no."""
-    words = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
-    lists = {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
-    return TaskInfo(
-        each["name"], float(each["support"]), int(content.get("documents", 0)), **words, **lists
-    )
+    how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
+    how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
+    return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
 
 
 def sized(found: Found) -> Found:
