@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.compare.comparison import F1, SCORE, Child, ComparedRun, Groups, TaskInfo
+from mtlv.compare.readings import READINGS
 from mtlv.errors import TrackingError, shorten
 from mtlv.plan import Scores, Task
 from mtlv.running.scores_read import Figures, scores_of
@@ -323,6 +324,8 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     """A task of `tasks.json`; without a word on how it is judged it is of an earlier release, and yes/no."""
     how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
     how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
+    if how.get("kind", "binary") not in READINGS:
+        raise ValueError(f"a task of the unknown kind {how['kind']}")
     return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
 
 
