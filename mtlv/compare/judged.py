@@ -7,6 +7,7 @@ from typing import Protocol
 
 from mtlv.compare.comparison import Comparison, TaskInfo
 
+NAMES_OF_PERSONS = ("pearson", "spearman")
 SEVERAL = "main figure"
 SCORE_SAID = (
     "The score is the mean, over the corpora that a run was tested on, of the figure that their tasks are "
@@ -23,7 +24,8 @@ class Judged(Protocol):
 
 def titled(figure: str) -> str:
     """Name of a figure for a person: `average precision`, `F1 macro`."""
-    return figure.replace("_", " ").replace("f1", "F1")
+    words = figure.replace("_", " ").replace("f1", "F1")
+    return words.title() if words in NAMES_OF_PERSONS else words
 
 
 def main_title(tasks: Sequence[Judged]) -> str:

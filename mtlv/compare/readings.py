@@ -107,7 +107,7 @@ class NumberReading(_Means):
 class SpanReading:
     """Spans; of several children those that more than half of them found."""
 
-    how = "1 - F1 between the spans that they found"
+    how = "1 − F1 between the spans that they found"
 
     def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
         found: list[Counter[Span]] = [Counter() for _ in range(documents)]
@@ -141,4 +141,5 @@ READINGS: Mapping[str, Reading] = {
 
 def how_far(tasks: Sequence[Task]) -> str:
     """What the distances between two runs are, for these tasks."""
-    return "; or ".join(dict.fromkeys(READINGS[task.kind].how for task in tasks))
+    ways = list(dict.fromkeys(READINGS[task.kind].how for task in tasks))
+    return ways[0] if len(ways) == 1 else f"the distance between their outputs ({'; '.join(ways)})"

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from mtlv.cli import main
-from mtlv.evaluation.scoring import task_figures
-from mtlv.plan import Task
-from mtlv.running.scores_file import read_scores
 
-PARTS = {"train": 32, "dev": 12, "test": 16}
+PARTS = {"train": 32, "dev": 12, "test": 20}
+NOISE = 0.2  # share of documents that say one thing and are labelled by chance
 VERBS = {"INHIBITOR": "blocks", "ACTIVATOR": "drives", "SUBSTRATE": "feeds"}
 MAIN = {"GAD": "f1", "BIOSSES": "pearson", "ChemProt": "f1_micro", "BC5CDR chemical": "entity_f1"}
 
@@ -25,7 +23,10 @@ def bc5cdr_chem(folder: Path, rng: np.random.Generator) -> None:
         lines = []
         for _ in range(count):
             words = rng.choice(["the", "aspirin", "dose", "was", "heparin"], 6)
-            lines += [f"{word}\t{'B-Chemical' if word in ('aspirin', 'heparin') else 'O'}" for word in words]
+            named = [word in ("aspirin", "heparin") and rng.random() > NOISE for word in words]
+            lines += [
+                f"{w}\t{'B-Chemical' if chemical else 'O'}" for w, chemical in zip(words, named, strict=True)
+            ]
             lines.append("")
         (folder / f"{'devel' if part == 'dev' else part}.tsv").write_text("\n".join(lines) + "\n")
 
@@ -46,9 +47,10 @@ def chemprot(folder: Path, rng: np.random.Generator) -> None:
     for part, count in PARTS.items():
         rows = []
         for number in range(count):
-            label = str(rng.choice(list(VERBS)))
-            text = f"<< drug{part}{number} >> {VERBS[label]} [[ gene{number} ]] ."
-            rows.append(json.dumps({"text": text, "label": label, "metadata": []}))
+            label, said = rng.choice(list(VERBS), 2)
+            said = said if rng.random() < NOISE else label
+            text = f"<< drug{part}{number} >> {VERBS[said]} [[ gene{number} ]] ."
+            rows.append(json.dumps({"text": text, "label": str(label), "metadata": []}))
         (folder / f"{part}.txt").write_text("\n".join(rows) + "\n")
 
 
@@ -57,7 +59,7 @@ def gad(folder: Path, rng: np.random.Generator) -> None:
         lines = ["index\tsentence\tlabel"]
         for number in range(count):
             label = int(rng.integers(2))
-            verb = "raises" if label else "spares"
+            verb = "raises" if bool(label) ^ (rng.random() < NOISE) else "spares"
             lines.append(f"{number}\t@GENE$ {verb} @DISEASE$ in group {part} {number}\t{label}")
         (folder / f"{part}.tsv").write_text("\n".join(lines) + "\n")
 
@@ -72,7 +74,7 @@ SUITE = """\
 experiment: all kinds
 data: {{max_length: 32, sources: [{sources}]}}
 encoder: tiny
-training: {{batch_size: 4, epochs: 8, learning_rate: 2e-3}}
+training: {{batch_size: 4, epochs: 3, learning_rate: 2e-3}}
 seed: [0, 1]
 matrix:
   architecture: [stl, mtl]
@@ -82,7 +84,7 @@ experiment: all kinds
 data: {name: chemprot, path: chemprot, max_length: 32}
 encoder: tiny
 architecture: stl
-training: {batch_size: 4, epochs: 4, learning_rate: 2e-3}
+training: {batch_size: 4, epochs: 1, learning_rate: 2e-3}
 """
 
 
@@ -98,14 +100,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         assert main(["run", "c.yml"]) == 0
-        assert main(["compare", "c.yml", "--out", "page"]) == 0
         assert main(["run", "alone.yml"]) == 0
-        assert main(["compare", "--experiment", "all kinds", "--out", "gaps"]) == 0
+        assert main(["compare", "--experiment", "all kinds", "--out", "page"]) == 0
     return place
 
 
-def numbers_of(folder: Path, page: str) -> dict[str, Any]:
-    return json.loads((folder / page / "comparison.json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def numbers(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "page" / "comparison.json").read_text(encoding="utf-8"))
 
 
 def block(numbers: dict[str, Any], id: str) -> dict[str, Any]:
@@ -118,37 +120,43 @@ def rows_of(numbers: dict[str, Any], id: str) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def test_each_task_is_judged_by_its_own_figure(folder: Path) -> None:
-    numbers = numbers_of(folder, "page")
+def test_each_task_is_judged_by_its_own_figure(numbers: dict[str, Any]) -> None:
     children = {run["key"]: run["children"] for run in numbers["runs"]}
     rows = rows_of(numbers, "tasks")
-    assert len(rows) == 2 * len(MAIN)
+    assert len(rows) == 2 * len(MAIN) + 1  # two runs of all tasks, one of ChemProt alone
     for row in rows:
         values = [child["tasks"][row["task"]][MAIN[row["task"]]] for child in children[row["run"]]]
-        assert len(values) == 2
         assert row["value"] == pytest.approx(np.mean(values))
-        assert row["judged_by"] == MAIN[row["task"]].replace("_", " ").replace("f1", "F1")
-        assert (row["threshold"] is None) == (row["task"] != "GAD")
+        assert row["judged_by"].lower() == MAIN[row["task"]].replace("_", " ")
 
 
-def test_runs_are_judged_by_their_score(folder: Path) -> None:
-    numbers = numbers_of(folder, "page")
+def test_runs_are_judged_by_their_score(numbers: dict[str, Any]) -> None:
     for run, row in zip(numbers["runs"], rows_of(numbers, "overview"), strict=True):
-        of_tasks = [np.mean([child["tasks"][task][MAIN[task]] for task in MAIN]) for child in run["children"]]
+        of_tasks = [
+            np.mean([figures[MAIN[task]] for task, figures in child["tasks"].items()])
+            for child in run["children"]
+        ]
         assert row["score"] == pytest.approx(np.mean(of_tasks))
+    texts = [
+        each["text"] for part in numbers["sections"] for each in part["blocks"] if each["kind"] == "text"
+    ]
+    assert any("so no score ranks them" in text for text in texts)
+
+
+def test_only_runs_of_the_same_tasks_are_tested(numbers: dict[str, Any]) -> None:
     (pair,) = rows_of(numbers, "significance")
-    assert pair["documents_low"] < pair["documents_high"]
+    assert pair["documents_low"] <= pair["documents_high"]
+    assert "documents_micro" not in pair or pair["documents_micro"] is None
     assert "F1" not in block(numbers, "significance_forest")["caption"]
 
 
-def test_curves_are_of_the_own_figures(folder: Path) -> None:
-    numbers = numbers_of(folder, "page")
+def test_curves_are_of_the_own_figures(numbers: dict[str, Any]) -> None:
     assert {row["task"] for row in rows_of(numbers, "curves_task_f1")} == set(MAIN)
-    assert len(rows_of(numbers, "curves_val_score")) == 2 * 8
+    assert len(rows_of(numbers, "curves_val_score")) == 2 * 3 + 1
 
 
-def test_documents_on_which_two_runs_disagree_are_of_all_kinds(folder: Path) -> None:
-    (pair,) = block(numbers_of(folder, "page"), "errors_documents")["pairs"]
+def test_documents_on_which_two_runs_disagree_are_of_all_kinds(numbers: dict[str, Any]) -> None:
+    (pair,) = block(numbers, "errors_documents")["pairs"]
     assert pair["documents"]
     for document in pair["documents"]:
         assert 0 < document["distance"] <= 1
@@ -156,21 +164,21 @@ def test_documents_on_which_two_runs_disagree_are_of_all_kinds(folder: Path) -> 
         assert all(task.lower().startswith(source[:3]) for task, *_ in document["scores"])
 
 
-def test_runs_of_other_tasks_have_gaps(folder: Path) -> None:
-    numbers = numbers_of(folder, "gaps")
-    assert len(numbers["runs"]) == 3
-    held = {run["name"]: set() for run in numbers["runs"]}
-    for row in rows_of(numbers, "tasks"):
-        held[row["name"]].add(row["task"])
-    assert sorted(map(len, held.values())) == [1, 4, 4]
-    page = (folder / "gaps" / "compare.html").read_text(encoding="utf-8")
-    assert "so no score ranks them" in page
+def test_task_types_without_a_score_where_some_are_missing(numbers: dict[str, Any]) -> None:
+    rows = rows_of(numbers, "benchmark")
+    assert len(rows) == 3
+    assert "score" not in rows[0]
+    relations = {row["name"]: row["relations"] for row in rows}
+    for run in numbers["runs"]:
+        held = [
+            np.mean(
+                [child["tasks"][task][MAIN[task]] for task in ("GAD", "ChemProt") if task in child["tasks"]]
+            )
+            for child in run["children"]
+        ]
+        assert relations[run["name"]] == pytest.approx(np.mean(held))
 
 
-def test_figures_come_again_from_the_kept_scores(folder: Path) -> None:
-    numbers = numbers_of(folder, "page")
-    child = numbers["runs"][0]["children"][0]
-    (path,) = folder.glob(f"mlartifacts/*/{child['run_id']}/artifacts/scores/test.parquet")
-    task = Task("BIOSSES", "regression", main_metric="pearson")
-    again = task_figures(task, read_scores(path).tasks["BIOSSES"])
-    assert again["pearson"] == pytest.approx(child["tasks"]["BIOSSES"]["pearson"])
+def test_learned_together_is_who_shares_a_model(numbers: dict[str, Any]) -> None:
+    groups = {row["name"]: row["group"] for row in rows_of(numbers, "groups_together")}
+    assert sorted(groups.values()) == ["all", "all", "alone"]  # one task alone is all there is

@@ -47,8 +47,9 @@ function documents(block, a, b) {
 function documentOf({ id, distance, scores }, text, a, b) {
   const rows = scores.filter(([task]) => state.tasks.has(task)).map((score) => scoreRow(score, a, b, text));
   const name = (key) => runOf.get(key)?.name ?? key;
+  const labels = scores.every(([, , , label]) => typeof label === "boolean");
   const head = (key) => el("th", { scope: "col" }, runOf.has(key) ? swatch(runOf.get(key)) : null, name(key));
-  const heads = el("tr", {}, el("th", { scope: "col" }, "task"), el("th", { scope: "col" }, "label"), head(a), head(b));
+  const heads = el("tr", {}, el("th", { scope: "col" }, "task"), el("th", { scope: "col" }, labels ? "label" : "true"), head(a), head(b));
   return el(
     "article",
     { class: "document" },

@@ -13,6 +13,7 @@ ORDER = (
     "settings",
     "curves",
     "tasks",
+    "benchmark",
     "groups",
     "significance",
     "cost",

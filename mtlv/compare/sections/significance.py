@@ -222,7 +222,7 @@ def _spec(figure: str) -> dict[str, Any]:
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
                 "encoding": {
-                    "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.2f"}},
+                    "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.3~g"}},
                     "color": _COLOUR,
                 },
             },

@@ -15,7 +15,7 @@ from mtlv.compare.sections.heatmap import Cells, heatmap, supported_by
 from mtlv.compare.sections.parts import known, listed, of_run, tip
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
-NO_FIGURES = ("support", *FIGURES)
+LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart
 OF_LABELS = (
     Column("precision", "precision"),
     Column("recall", "recall"),
@@ -29,7 +29,8 @@ FITTED = 8  # tasks, the fewest through which a line of trend is drawn
 
 def build(comparison: Comparison) -> Section | None:
     """The section; nothing where no run has figures of tasks."""
-    rows = [row for run in comparison.runs for task in comparison.tasks for row in _rows(run, task)]
+    every = ((run, task) for run in comparison.runs for task in comparison.tasks)
+    rows = [row for run, task in every for row in _rows(run, task, labels=_labels(comparison))]
     if not rows:
         return None
     blocks: list[Block] = [_main(comparison, rows)]
@@ -40,17 +41,23 @@ def build(comparison: Comparison) -> Section | None:
     return Section("tasks", "Tasks", intro, blocks)
 
 
-def _rows(run: ComparedRun, task: TaskInfo) -> list[dict[str, Any]]:
+def _labels(comparison: Comparison) -> bool:
+    """Whether all tasks are yes/no labels."""
+    return all(task.yes_no for task in comparison.tasks)
+
+
+def _rows(run: ComparedRun, task: TaskInfo, *, labels: bool) -> list[dict[str, Any]]:
     """Mean figures of a task over a run's children; nothing where it has none."""
     values = run.of_task(task.name, task.main_metric)
     mean, sd = mean_and_sd(values)
     if known(mean) is None:
         return []
-    figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
+    figures: dict[str, Any] = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
+    if labels:
+        figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
     fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(values)}
     fields |= {"support": known(task.support), "frequency": known(task.frequency)}
-    said = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
-    return [of_run(run) | fields | figures | said]
+    return [of_run(run) | fields | figures]
 
 
 def _others(run: ComparedRun, task: TaskInfo) -> str:
@@ -59,7 +66,7 @@ def _others(run: ComparedRun, task: TaskInfo) -> str:
     means = {
         name: known(mean_and_sd(run.of_task(task.name, name))[0])
         for name in names
-        if name not in (task.main_metric, *NO_FIGURES)
+        if name not in (task.main_metric, "support")
     }
     return ", ".join(f"{titled(name)} {mean:.3f}" for name, mean in means.items() if mean is not None)
 
@@ -163,7 +170,7 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[Figure]:
     """Of the yes/no tasks, which alone are rare or frequent; nothing where there are none."""
     labels = {task.name for task in comparison.tasks if task.yes_no}
     rows = [row for row in rows if row["task"] in labels]
-    if not rows:
+    if len(labels) < min(LEAST, len(comparison.tasks)):
         return []
     field, title = "support", "test documents with the label (log scale)"
     if any(row["frequency"] for row in rows):
@@ -261,8 +268,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     figure = main_title(comparison.tasks)
     several = [Column("judged_by", "judged by", kind="text")] if figure == SEVERAL else []
     gain = [Column("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
-    of_labels = OF_LABELS if any(row["threshold"] is not None for row in rows) else ()
-    others = [Column("others", "other figures", kind="text")] if any(row["others"] for row in rows) else []
+    others = OF_LABELS if _labels(comparison) else (Column("others", "other figures", kind="text"),)
     columns = [
         Column("task", "task", kind="text"),
         Column("name", "run", kind="text"),
@@ -270,7 +276,6 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
         *several,
         Column("value", figure, spread="sd"),
         *gain,
-        *of_labels,
         *others,
     ]
     caption = (
