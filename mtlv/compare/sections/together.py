@@ -40,9 +40,9 @@ class Numbering:
     def label(self, run: ComparedRun, tasks: tuple[str, ...]) -> str:
         """The number as text, `alone` or `all` where the run has no groups to speak of."""
         partition = self.parts[run.key]
-        if len(partition) == 1:
-            return ALL
-        return ALONE if all(len(each) == 1 for each in partition) else str(self.numbers[run.key][tasks])
+        if all(len(each) == 1 for each in partition):
+            return ALONE
+        return ALL if len(partition) == 1 else str(self.numbers[run.key][tasks])
 
     @property
     def labels(self) -> list[str]:
