@@ -37,8 +37,8 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     measured beside it, and its note says so.
 
     A metric is one of the test part (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
-    cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions in [0, 1]: percentages of
-    a paper are divided by 100 in the file.
+    cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions
+    in [0, 1]: percentages of a paper are divided by 100 in the file.
 
     Raises:
         DataError: the file cannot be read, a column is missing or unknown, or a number is none or not a
