@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -14,6 +15,7 @@ from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.pairs import comparable, tasks_of
 from mtlv.compare.pooled import Documents, OfTask, by_document
 from mtlv.compare.readings import READINGS, how_far
+from mtlv.evaluation.mixed import by_source
 from mtlv.plan import Task
 
 DOCUMENTS = 8  # shown for a pair
@@ -43,6 +45,7 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
         f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of "
         f"{how_far(tasks)}, averaged over folds and seeds. Shown are the tasks that "
         "differ most and all that apply."
+        + (" Each corpus comes in turn." if len(by_source(tasks)) > 1 else "")
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
 
@@ -82,7 +85,7 @@ def _documents(tasks: Sequence[Task], one: Documents, other: Documents) -> list[
     apart, known = (np.stack(each, axis=1) for each in zip(*columns, strict=True))  # [D, T] each
     distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     found = []
-    for n in np.lexsort((ids, -distance))[:DOCUMENTS]:
+    for n in _in_turn(np.lexsort((ids, -distance)), known, tasks)[:DOCUMENTS]:
         if distance[n] == 0:
             break
         order = np.argsort(-apart[n], kind="stable")
@@ -91,6 +94,25 @@ def _documents(tasks: Sequence[Task], one: Documents, other: Documents) -> list[
         scores = [row for t, row in rows if t in most or row[-1] is True]
         found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
     return found
+
+
+def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
+    """Documents in `order`, but first the first of each source, then the second: distances of different kinds
+    tell little beside each other.
+
+    Args:
+        order: all D documents.
+        known: [D, T], there is a target.
+        tasks: the T tasks.
+    """
+    sources = [task.source for task in tasks]
+    turn: Counter[str] = Counter()
+    at: dict[int, int] = {}
+    for n in order.tolist():
+        own = next((source for t, source in enumerate(sources) if known[n, t]), "")
+        at[n] = turn[own]
+        turn[own] += 1
+    return sorted(order.tolist(), key=at.__getitem__)  # a stable sort
 
 
 def _apart(

@@ -9,6 +9,7 @@ from mtlv.compare.comparison import Comparison, TaskInfo
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
 SEVERAL = "main figure"
+APART = "The runs were tested on different tasks"
 SCORE_SAID = (
     "The score is the mean, over the corpora that a run was tested on, of the figure that their tasks are "
     "judged by."

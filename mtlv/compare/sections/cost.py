@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure, Section, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.compare.judged import plan_title
-from mtlv.compare.pairs import short_names
+from mtlv.compare.judged import APART, plan_title
+from mtlv.compare.pairs import different_tasks, short_names
 from mtlv.compare.palette import run_colour
 from mtlv.compare.placement import Scene, place
 from mtlv.compare.sections.parts import known, listed, of_run, tip
@@ -23,6 +23,8 @@ ALSO = {
     "parameters": "cost/parameters",
     "peak_memory_mb": "cost/peak_memory_mb",
 }
+TITLE = "Cost against quality"
+INTRO = "What more training time buys, and which runs another one beats in time and quality both."
 WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
 EDGE = 40  # pixels between the outermost dots and the frame
 LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
@@ -35,6 +37,11 @@ def build(comparison: Comparison) -> Section | None:
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
     if not rows:
         return None
+    if comparison.scored and different_tasks(comparison):
+        said = (
+            f"{APART}: no score can be laid over their training times. The overview says what each run cost."
+        )
+        return Section("cost", TITLE, INTRO, [Text(said)])
     figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
     short = short_names([run for run in comparison.runs if run.key in comparison.shown])
@@ -54,8 +61,7 @@ def build(comparison: Comparison) -> Section | None:
         _spec(comparison),
         rows,
     )
-    intro = "What more training time buys, and which runs another one beats in time and quality both."
-    return Section("cost", "Cost against quality", intro, [Text(in_words(rows, figure), "finding"), drawing])
+    return Section("cost", TITLE, INTRO, [Text(in_words(rows, figure), "finding"), drawing])
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:

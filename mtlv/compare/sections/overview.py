@@ -8,8 +8,8 @@ from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.compare.judged import SCORE_SAID, plan_title
-from mtlv.compare.pairs import tasks_of
+from mtlv.compare.judged import APART, SCORE_SAID, plan_title
+from mtlv.compare.pairs import different_tasks
 from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
 
@@ -58,8 +58,8 @@ class Ranked:
 
 def in_words(comparison: Comparison) -> str:
     """Which run is ahead by macro F1, or by its score, and by how much, as far as the numbers carry."""
-    if comparison.scored and _different_tasks(comparison):
-        return "The runs were tested on different tasks, so no score ranks them: see them task by task."
+    if comparison.scored and different_tasks(comparison):
+        return f"{APART}, so no score ranks them: see them task by task."
     ranked, figure = _ranked(comparison), plan_title(comparison)
     if not ranked:
         return f"No run has a {figure} on the test set yet, so nothing can be said about which is best."
@@ -72,10 +72,6 @@ def in_words(comparison: Comparison) -> str:
     else:
         said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, ranked[1])}"
     return said + _caveats(comparison, len(ranked))
-
-
-def _different_tasks(comparison: Comparison) -> bool:
-    return len({tasks_of(run) for run in comparison.runs if run.children}) > 1
 
 
 def _ranked(comparison: Comparison) -> list[Ranked]:
@@ -105,7 +101,7 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
     said = ""
     if len({run.data_digest for run in comparison.runs}) > 1:
         said += " The runs were measured on different data, so their order says little."
-    if _different_tasks(comparison):
+    if different_tasks(comparison):
         said += " They learned different tasks: compare them task by task."
     unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
     if unfinished:
@@ -118,7 +114,7 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
 def _table(comparison: Comparison) -> Table:
     rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
     there = {key for row in rows for key, value in row.items() if value is not None}
-    apart = _different_tasks(comparison)  # then the highest score is no better than others
+    apart = different_tasks(comparison)  # then the highest score is no better than others
     figures = [
         replace(
             column, spread=f"{column.key}_sd", best="" if apart and column.key == "score" else column.best
@@ -175,7 +171,8 @@ def _dots(comparison: Comparison) -> list[Figure]:
     rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
     if not rows:
         return []
-    what = SCORE_SAID if scored else HOW_F1
+    apart = f" {APART}: their scores are means of different things." if different_tasks(comparison) else ""
+    what = f"{SCORE_SAID}{apart}" if scored else HOW_F1
     caption = (
         f"{what} A dot is the mean over a run's folds and seeds, a bar reaches one standard deviation to "
         "both sides; a dot without a bar was measured once. The axis does not begin at 0."

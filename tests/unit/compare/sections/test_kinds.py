@@ -83,12 +83,19 @@ def test_documents_show_what_their_own_task_says(comparison: Comparison) -> None
         ((task, *said),) = document.scores
         assert document.id.split("/")[0] == next(each.source for each in TASKS if each.name == task)
         kinds.add(type(said[0]))
-    assert tuple in kinds  # spans that one run found and the other did not are the farthest apart
+    assert kinds == {float, str, tuple}
+    assert {document.id.split("/")[0] for document in documents[:4]} == {task.source for task in TASKS}
     assert {row["task"] for row in block(errors.build(comparison), "errors_precision_recall").rows} == {
         "heart"
     }
     assert "left out: relation, similarity, drugs." in findings(errors.build(comparison))
     assert all(int(document.id.split("/")[1]) < EACH for document in documents)
+
+
+def test_no_score_is_laid_over_the_training_time_of_other_tasks(comparison: Comparison) -> None:
+    assert "no score can be laid over their training times" in findings(cost.build(comparison))
+    same = replace(comparison, runs=comparison.runs[:2])
+    assert block(cost.build(same), "cost").title == "Score over training time"
 
 
 def test_heads_that_must_be_apart_are_learned_together_in_one_model(comparison: Comparison) -> None:
