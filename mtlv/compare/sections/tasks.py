@@ -11,8 +11,9 @@ from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo, mean_and_
 from mtlv.compare.judged import SEVERAL, judged_words, main_title, titled
 from mtlv.compare.pairs import tasks_of
 from mtlv.compare.palette import DIVERGING, SEQUENTIAL, run_colour
+from mtlv.compare.same_documents import same_documents
 from mtlv.compare.sections.heatmap import Cells, heatmap, supported_by
-from mtlv.compare.sections.parts import known, listed, of_run, tip
+from mtlv.compare.sections.parts import enumerated, known, listed, of_run, tip
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
 LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart
@@ -35,7 +36,13 @@ def build(comparison: Comparison) -> Section | None:
         return None
     blocks: list[Block] = [_main(comparison, rows)]
     if len(comparison.runs) > 1:
-        blocks = [*_finding(comparison, rows), *blocks, _gain(comparison, rows), *_scatter(comparison, rows)]
+        blocks = [
+            *_finding(comparison, rows),
+            *_alike(comparison),
+            *blocks,
+            _gain(comparison, rows),
+            *_scatter(comparison, rows),
+        ]
     blocks.append(_table(comparison, rows))
     intro = "Which tasks a run does well on, and which it helps or hurts against another run."
     return Section("tasks", "Tasks", intro, blocks)
@@ -242,6 +249,19 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[Text]:
     said += f" Most is gained on {_named(up)}." if up else ""
     said += f" Most is lost on {_named(down)}." if down else ""
     return [Text(f"{said} These are means; with little support they move much by chance.", "finding")]
+
+
+def _alike(comparison: Comparison) -> list[Text]:
+    """Which tasks of runs on different data may be compared all the same."""
+    found = same_documents(comparison)
+    parts = []
+    if found.same:
+        parts.append(f"Tested on the same documents by runs on different data: {enumerated(found.same)}.")
+    if found.different:
+        parts.append(
+            f"Tested on other documents, so that figures may not be compared: {enumerated(found.different)}."
+        )
+    return [Text(" ".join(parts))] if parts else []
 
 
 def _share(gains: Sequence[tuple[float, Row]]) -> str:

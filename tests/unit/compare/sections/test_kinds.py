@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import fmean
 
+import numpy as np
 import pytest
 from drawing import block, svg
 from looking import drawn, findings
 from mixed import EACH, TASKS, a_mixed_comparison
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import Comparison
+from mtlv.compare.comparison import Child, Comparison
 from mtlv.compare.sections import cost, curves, errors, overview, sections, significance, tasks, together
 
 
@@ -90,6 +91,26 @@ def test_documents_show_what_their_own_task_says(comparison: Comparison) -> None
     }
     assert "left out: relation, similarity, drugs." in findings(errors.build(comparison))
     assert all(int(document.id.split("/")[1]) < EACH for document in documents)
+
+
+def test_tasks_on_the_same_documents_are_named(comparison: Comparison) -> None:
+    assert "same documents by runs on different data: similarity, drugs." in findings(tasks.build(comparison))
+    last = comparison.runs[2]
+    fewer = tuple(_without_a_document(child, "drugs") for child in last.children)
+    changed = replace(comparison, runs=(*comparison.runs[:2], replace(last, children=fewer)))
+    said = findings(tasks.build(changed))
+    assert "different data: similarity. Tested on other documents" in said
+    assert "may not be compared: drugs." in said
+    same = replace(comparison, runs=comparison.runs[:2])
+    assert "same documents" not in findings(tasks.build(same))
+
+
+def _without_a_document(child: Child, task: str) -> Child:
+    scores = child.test.tasks[task]
+    mask = scores.mask.copy()
+    mask[np.flatnonzero(mask)[0]] = False
+    held = child.test.tasks | {task: replace(scores, mask=mask)}
+    return replace(child, test=replace(child.test, tasks=held))
 
 
 def test_no_score_is_laid_over_the_training_time_of_other_tasks(comparison: Comparison) -> None:
