@@ -62,9 +62,9 @@ function documentOf({ id, distance, scores }, text, a, b) {
 function scoreRow([task, x, y, label], a, b, text) {
   const truth =
     typeof label === "boolean"
-      ? el("span", { class: label ? "label yes" : "label" }, label ? "positive" : "negative")
-      : said(label, text);
-  return el("tr", {}, el("th", { scope: "row" }, task), el("td", {}, truth), output(x, a, text), output(y, b, text));
+      ? el("td", {}, el("span", { class: label ? "label yes" : "label" }, label ? "positive" : "negative"))
+      : el("td", { class: "said" }, said(label, text));
+  return el("tr", {}, el("th", { scope: "row" }, task), truth, output(x, a, text), output(y, b, text));
 }
 
 function output(value, key, text) {
