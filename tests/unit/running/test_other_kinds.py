@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,19 @@ class TestSeveralCorpora:
         assert cli.main(["data", "check", str(suite.path), "encoder=tiny"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert [line.split()[1] for line in lines if line.startswith("corpus ")] == list(CORPORA)
+
+    def test_the_list_of_tasks_says_how_each_is_judged(self, mixed: tuple) -> None:
+        result, tracker = mixed
+        known = {task.name: task for task in result.members[0].resolved.known}
+        run = next(run for run in tracker.runs.values() if run.spec.kind == "fold")
+        for each in json.loads(run.files["tasks.json"])["tasks"].values():
+            task = known[each["name"]]
+            assert (each["kind"], each["main_metric"], each["source"]) == (
+                task.kind,
+                task.main_metric,
+                task.source,
+            )
+            assert (tuple(each["classes"]), tuple(each["negative"])) == (task.classes, task.negative)
 
     def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, "conll", "conll")
