@@ -13,6 +13,7 @@ from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.running import Observer, run_suite
+from mtlv.running.ready_views import ready_views
 from mtlv.running.suite import SuiteResult
 from mtlv.settings import Suite, load_suite
 from mtlv.tracking import MemoryTracker
@@ -185,3 +186,19 @@ class TestSeveralCorpora:
         assert result.failed == ()
         (record,) = result.members[0].outcomes[0].records
         assert record.epochs[0].documents > 0
+
+
+def test_ready_views_show_the_figures_that_members_are_judged_by(ran: tuple, tmp_path: Path) -> None:
+    main, result, _ = ran
+    resolved = [member.resolved for member in result.members]
+    views = {view.name: view for view in ready_views(resolved)}
+    (task,) = result.members[0].resolved.tasks
+    assert "metrics.test/score" in views["Runs"].columns
+    assert f"metrics.test.tasks.{main}/{task}" in views["Tasks"].columns
+    keys = {
+        key for view in views.values() for charts in view.sections.values() for c in charts for key in c.keys
+    }
+    assert {"test/score", "val/score", f"val.tasks.{main}/{task}"} <= keys
+    assert not any(
+        "f1_macro" in key and not key.startswith("val.heads") for key in keys if main != "f1_macro"
+    )
