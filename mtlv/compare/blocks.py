@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mtlv.plan.spans import Span
+
 Row = Mapping[str, Any]
 """Plain values: text, numbers, booleans, None. Never NaN: None stands for what is not known."""
 
@@ -99,20 +101,23 @@ class Figure:
     wide: bool = False
 
 
+Said = float | bool | str | tuple[Span, ...]
+"""What is said of a document: a probability, yes or no, words, or spans of its words."""
+
+
 @dataclass(frozen=True)
 class DocumentRow:
     """A document on which two runs disagree.
 
     Args:
         id: of the document.
-        distance: mean over tasks of the absolute difference of the two runs' probabilities.
-        scores: (task, run's probability, other's probability, target) of the tasks that differ most or are
-            positive.
+        distance: mean over tasks of the distance between the two runs' outputs.
+        scores: (task, run's output, other's output, target) of the tasks that differ most or are positive.
     """
 
     id: str
     distance: float
-    scores: Sequence[tuple[str, float, float, bool]]
+    scores: Sequence[tuple[str, Said, Said, Said]]
 
 
 @dataclass(frozen=True)

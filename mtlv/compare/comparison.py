@@ -6,21 +6,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
-from mtlv.plan import Scores
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.plan import Scores, Task
 
 SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines than this cannot be told apart
 
 Curve = Sequence[tuple[int, float]]
 """(step, value), by step."""
 
+F1, SCORE = "test/f1_macro", "test/score"
+"""What a run is judged by: the first where all its tasks are yes/no, else the second."""
+
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task; `support` is its number of positive test documents of one child, of `documents`."""
+    """A task, and how it is judged.
+
+    Args:
+        name: unique within a comparison.
+        support: test documents of one child, of `documents`, that its figures rest on: the positive ones of
+            a yes/no task, else those that have a target.
+        documents: of the test part.
+        kind, main_metric, source, classes, negative: see `mtlv.plan.Task`.
+    """
 
     name: str
     support: float
     documents: int = 0
+    kind: str = "binary"
+    main_metric: str = "f1"
+    source: str = ""
+    classes: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """What the evaluation takes."""
+        how = {"source": self.source, "classes": self.classes, "negative": self.negative}
+        return Task(self.name, self.kind, main_metric=self.main_metric, **how)  # type: ignore[arg-type]
+
+    @property
+    def yes_no(self) -> bool:
+        return bool(yes_no_tasks([self.task]))
 
     @property
     def frequency(self) -> float:
@@ -59,9 +86,10 @@ class Child:
         run_id: of the store.
         fold, seed: what tells it from its siblings; runs are paired by both.
         metrics: last values by key as tracked, such as `test/f1_macro` and `cost/parameters`.
-        tasks: test figures by task name: f1, precision, recall, average_precision, support, threshold.
-        curves: by key as tracked, tasks and heads by their names: `train/loss`, `val/f1_macro`,
-            `val.tasks.f1/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
+        tasks: test figures by task name: f1, precision, recall, average_precision, threshold of a yes/no
+            task, those of its kind of another; support.
+        curves: by key as tracked, tasks and heads by their names: `train/loss`, `val/f1_macro` or
+            `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
         validation, test: raw scores; nothing where they were not read.
     """
 
@@ -77,6 +105,11 @@ class Child:
     @property
     def pair(self) -> tuple[int, int]:
         return self.fold, self.seed
+
+    @property
+    def main(self) -> float | None:
+        """What the run is judged by: the score, which is macro F1 where all tasks are yes/no."""
+        return self.metrics.get(SCORE, self.metrics.get(F1))
 
 
 @dataclass(frozen=True)
@@ -97,6 +130,7 @@ class ComparedRun:
         elsewhere: the groups of other folds differ from these.
         link: address of the run's page, where the store has one.
         version: of mtlv that made the run; empty where it is not known.
+        learned: names of the tasks or data sets that each stage learned; an empty tuple is all.
     """
 
     key: str
@@ -115,10 +149,16 @@ class ComparedRun:
     elsewhere: bool = False
     link: str | None = None
     version: str = ""
+    learned: tuple[tuple[str, ...], ...] = ()
 
     def values(self, key: str) -> list[float]:
         """The last value of a metric, one per child that has it."""
         return [child.metrics[key] for child in self.children if key in child.metrics]
+
+    @property
+    def mains(self) -> list[float]:
+        """What the run is judged by, one value per child that has it."""
+        return [child.main for child in self.children if child.main is not None]
 
     def of_task(self, task: str, figure: str = "f1") -> list[float]:
         """A test figure of a task, one per child that has it."""
@@ -163,6 +203,11 @@ class Comparison:
 
     def run(self, key: str) -> ComparedRun:
         return next(run for run in self.runs if run.key == key)
+
+    @property
+    def scored(self) -> bool:
+        """Whether some run has tasks of other kinds than yes/no, so that runs are judged by their score."""
+        return any(SCORE in child.metrics for run in self.runs for child in run.children)
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Section
+from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Said, Section
 from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.pairs import comparable, tasks_of
-from mtlv.compare.pooled import DocumentMeans, by_document
+from mtlv.compare.pooled import Documents, OfTask, by_document
+from mtlv.compare.readings import READINGS, how_far
+from mtlv.evaluation.mixed import by_source
+from mtlv.plan import Task
 
 DOCUMENTS = 8  # shown for a pair
 SCORES = 6  # tasks of a document that are shown besides its positive ones
@@ -21,25 +26,26 @@ OTHER_DATA = "Texts are of the baseline's data; documents of runs on other data 
 
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
     """For all pairs of `runs` with the same data the documents that differ most; nothing without scores."""
-    names = [task.name for task in comparison.tasks]
-    means: dict[str, tuple[list[str], DocumentMeans]] = {}
+    tasks = [task.task for task in comparison.tasks]
+    held: dict[str, tuple[list[Task], Documents]] = {}
     for run in runs:
-        own = [name for name in names if name in tasks_of(run)]
+        own = [task for task in tasks if task.name in tasks_of(run)]
         found = by_document(run, own) if own else None
         if found is not None:
-            means[run.key] = own, found
+            held[run.key] = own, found
     pairs = {
-        (a.key, b.key): _documents(means[a.key][0], means[a.key][1], means[b.key][1])
-        for a, b in combinations([run for run in runs if run.key in means], 2)
+        (a.key, b.key): _documents(held[a.key][0], held[a.key][1], held[b.key][1])
+        for a, b in combinations([run for run in runs if run.key in held], 2)
         if comparable(a, b)
     }
     if not pairs:
         return []
     texts, missing = _texts(comparison, pairs)
     caption = (
-        f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of the "
-        "distance between their probabilities, averaged over folds and seeds. Shown are the tasks that "
+        f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of "
+        f"{how_far(tasks)}, averaged over folds and seeds. Shown are the tasks that "
         "differ most and all that apply."
+        + (" Each corpus comes in turn." if len(by_source(tasks)) > 1 else "")
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
 
@@ -71,21 +77,58 @@ def _texts(
     return texts, "" if len(texts) == len(own | others) else MISSING
 
 
-def _documents(names: Sequence[str], one: DocumentMeans, other: DocumentMeans) -> list[DocumentRow]:
+def _documents(tasks: Sequence[Task], one: Documents, other: Documents) -> list[DocumentRow]:
     """The documents of both that differ most."""
     ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
-    left, right, truth = one.outputs[mine], other.outputs[theirs], one.targets[mine]
-    apart = np.abs(left - right)
-    known = ~np.isnan(apart)
-    apart = np.where(known, apart, 0.0)
+    pairs = [(one.tasks[task.name], mine, other.tasks[task.name], theirs) for task in tasks]
+    columns = [_apart(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
+    apart, known = (np.stack(each, axis=1) for each in zip(*columns, strict=True))  # [D, T] each
     distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     found = []
-    for n in np.lexsort((ids, -distance))[:DOCUMENTS]:
+    for n in _in_turn(np.lexsort((ids, -distance)), known, tasks)[:DOCUMENTS]:
         if distance[n] == 0:
             break
         order = np.argsort(-apart[n], kind="stable")
         most = set(order[:SCORES].tolist())
-        kept = [t for t in order.tolist() if known[n, t] and (t in most or truth[n, t])]
-        scores = [(names[t], float(left[n, t]), float(right[n, t]), bool(truth[n, t])) for t in kept]
+        rows = [(t, _said(tasks[t], mine[n], theirs[n], pairs[t])) for t in order.tolist() if known[n, t]]
+        scores = [row for t, row in rows if t in most or row[-1] is True]
         found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
     return found
+
+
+def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
+    """Documents in `order`, but first the first of each source, then the second: distances of different kinds
+    tell little beside each other.
+
+    Args:
+        order: all D documents.
+        known: [D, T], there is a target.
+        tasks: the T tasks.
+    """
+    sources = [task.source for task in tasks]
+    turn: Counter[str] = Counter()
+    at: dict[int, int] = {}
+    for n in order.tolist():
+        own = next((source for t, source in enumerate(sources) if known[n, t]), "")
+        at[n] = turn[own]
+        turn[own] += 1
+    return sorted(order.tolist(), key=at.__getitem__)  # a stable sort
+
+
+def _apart(
+    task: Task, one: OfTask, mine: NDArray[np.int64], other: OfTask, theirs: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Distances [D] of the documents that both runs tested, 0 where no target is; and where one is."""
+    known = one.known[mine] & other.known[theirs]
+    rows, same = mine[known], theirs[known]
+    apart = np.zeros(len(mine))
+    apart[known] = READINGS[task.kind].apart(one.outputs[rows], other.outputs[same], one.targets[rows])
+    return apart, known
+
+
+def _said(
+    task: Task, row: int, same: int, pair: tuple[OfTask, NDArray[np.int64], OfTask, NDArray[np.int64]]
+) -> tuple[str, Said, Said, Said]:
+    reading, (one, _, other, _) = READINGS[task.kind], pair
+    left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[same])
+    return task.name, left, right, reading.truth(task, one.targets[row])

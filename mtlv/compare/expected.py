@@ -16,7 +16,13 @@ NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
 TAGS = ("architecture", "encoder", "dataset")
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
-FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | set(OF_TASKS))
+OF_KINDS = (  # figures of other tasks than yes/no, and of plans that have some
+    "score",
+    *("accuracy", "f1_micro", "f1_macro", "f1_micro_positive"),
+    *("pearson", "spearman"),
+    *("entity_f1", "entity_precision", "entity_recall", "word_f1_macro"),
+)
+FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | {*OF_TASKS, *OF_KINDS})
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS, MOST_TOLD = 10_000_000, 10_000, 1_000, 50
 TEST = "p_"  # before the p-value of a test
 BEFORE = ("", "test/", "time/", "cost/")  # what may stand before a metric's name as tracked
@@ -30,9 +36,9 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     `grouping.k`. An empty cell there fits any run. A number that fits no run, or several, has nothing
     measured beside it, and its note says so.
 
-    A metric is one of the test part (`f1_macro`), of a task (`f1/TASK`), or of the cost (`train_seconds`: of
-    one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions in [0, 1]: percentages of
-    a paper are divided by 100 in the file.
+    A metric is one of the test part (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
+    cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions
+    in [0, 1]: percentages of a paper are divided by 100 in the file.
 
     Raises:
         DataError: the file cannot be read, a column is missing or unknown, or a number is none or not a

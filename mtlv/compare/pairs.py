@@ -20,6 +20,11 @@ def comparable(run: ComparedRun, other: ComparedRun) -> bool:
     return run.data_digest == other.data_digest and tasks_of(run) == tasks_of(other)
 
 
+def different_tasks(comparison: Comparison) -> bool:
+    """Whether not all runs were tested on the same tasks, so that means over tasks differ in kind."""
+    return len({tasks_of(run) for run in comparison.runs if run.children}) > 1
+
+
 def siblings(run: ComparedRun, other: ComparedRun) -> list[tuple[Child, Child]]:
     """The children of both with the same fold and seed, in the order of `run`."""
     others = {child.pair: child for child in other.children}

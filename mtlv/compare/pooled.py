@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.comparison import ComparedRun
-from mtlv.plan import Scores, TaskScores
+from mtlv.compare.readings import READINGS
+from mtlv.plan import Scores, Task, TaskScores
 
 
 @dataclass(frozen=True)
-class DocumentMeans:
-    """Mean probabilities of a run by document, [N, T] each; NaN where no child scored a cell.
+class OfTask:
+    """Outputs [D, ...] of a run for D documents, their targets [D], and which of them have one [D]."""
+
+    outputs: NDArray
+    targets: NDArray
+    known: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Outputs of a run by document.
 
     Args:
-        ids: of the N documents, sorted.
-        outputs: mean over the children that tested the document.
-        targets: 1 where the task applies.
+        ids: of the D documents, sorted.
+        tasks: by name.
     """
 
     ids: tuple[str, ...]
-    outputs: NDArray[np.float64]
-    targets: NDArray[np.bool_]
+    tasks: Mapping[str, OfTask]
 
 
 def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
@@ -55,21 +62,20 @@ def _below(parts: Sequence[TaskScores]) -> TaskScores:
     )
 
 
-def by_document(run: ComparedRun, names: Sequence[str]) -> DocumentMeans | None:
-    """Means over the children of the test probabilities of the tasks `names`, by document."""
+def by_document(run: ComparedRun, tasks: Sequence[Task]) -> Documents | None:
+    """The test outputs of `tasks`, put together over the children by document."""
     scores = one_after_the_other(run, "test")
-    if scores is None or any(name not in scores.tasks for name in names):
+    if scores is None or any(task.name not in scores.tasks for task in tasks):
         return None
     ids, place = np.unique(np.array(scores.ids), return_inverse=True)
-    outputs, targets = scores.matrix(names)
-    known = np.stack([scores.tasks[name].mask for name in names], axis=1)
-    sums = _sums(place, np.where(known, outputs, 0.0))
-    count = _sums(place, known)
-    positive = _sums(place, (targets == 1) & known)
-    means = np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
-    return DocumentMeans(tuple(ids.tolist()), means, positive > 0)
+    found = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
+    return Documents(tuple(ids.tolist()), found)
 
 
-def _sums(place: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float64]:
-    """Sums of the rows of `values` [M, T] that have the same place [M]; `np.add.at` takes far longer."""
-    return np.stack([np.bincount(place, weights=column) for column in values.T], axis=1)
+def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> OfTask:
+    outputs = READINGS[task.kind].pooled(scores, place, documents)
+    known = np.zeros(documents, bool)
+    known[place[scores.mask]] = True
+    targets = np.empty(documents, scores.targets.dtype)
+    targets[place[scores.mask]] = scores.targets[scores.mask]  # the same in all children
+    return OfTask(outputs, targets, known)

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from mtlv.compare.judged import titled
 from mtlv.compare.table import COLUMNS, Column, Row, shown, used
 
 PICTURES = 3_500_000  # bytes of all pictures; as base64 the page stays below 5 MB
@@ -222,11 +223,6 @@ def _tasks(run: ReportInput) -> str:
         titles = ["task", *(["group"] if grouped else []), counted, main, "", *others]
         tables.append(_table(titles, [_task_cells(task, grouped) for task in tasks]))
     return "\n".join(tables)
-
-
-def titled(figure: str) -> str:
-    """Name of a figure for a person: `average precision`, `F1 macro`."""
-    return figure.replace("_", " ").replace("f1", "F1")
 
 
 def _task_cells(task: TaskLine, grouped: bool) -> list[tuple[str, str]]:

@@ -7,25 +7,31 @@ from dataclasses import dataclass
 
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
 from mtlv.compare.pairs import pairs_of, siblings
-from mtlv.evaluation.bootstrap import Interval, Resampled, document_interval, document_weights, resampled_f1
-from mtlv.evaluation.metrics import decide
+from mtlv.evaluation.bootstrap import (
+    Interval,
+    Resampled,
+    document_interval,
+    document_weights,
+    not_of_sums,
+    resampled,
+)
+from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.evaluation.significance import PairedComparison, compare_pairs, holm
-from mtlv.plan import Scores
-
-KEY = "test/f1_macro"
+from mtlv.plan import Scores, Task
 
 
 @dataclass(frozen=True)
 class DocumentIntervals:
-    """Intervals of the differences in macro and micro F1 over test documents; see `document_interval`."""
+    """Intervals of differences over test documents, see `document_interval`: in what runs are judged by, and
+    where all tasks are yes/no in micro F1."""
 
-    macro: Interval
-    micro: Interval
+    main: Interval
+    micro: Interval | None
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A pair of runs and all that was found; differences are run - other, of macro F1.
+    """A pair of runs and all that was found; differences are run - other, of what runs are judged by.
 
     Args:
         values: the tests over the pairs of children.
@@ -42,7 +48,7 @@ class Tested:
 
 
 def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
-    """All pairs of `pairs_of` that have macro F1 on a common fold and seed.
+    """All pairs of `pairs_of` that have macro F1, or a score, on a common fold and seed.
 
     Documents are drawn for the runs that are shown at first only: it takes their scores.
     """
@@ -51,7 +57,8 @@ def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
     wilcoxon = holm([found.wilcoxon.p for _, _, found in kept])
     t = holm([found.t.p for _, _, found in kept])
     shown = set(comparison.shown)
-    drawn = _resampled([child for run in comparison.runs if run.key in shown for child in run.children])
+    tasks = {task.name: task.task for task in comparison.tasks}
+    drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
     return tuple(
         Tested(run, other, found, wilcoxon[i], t[i], _documents(run, other, drawn))
         for i, (run, other, found) in enumerate(kept)
@@ -59,22 +66,29 @@ def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
 
 
 def _values(run: ComparedRun, other: ComparedRun) -> tuple[list[float], list[float]]:
-    both = [(a.metrics, b.metrics) for a, b in siblings(run, other) if KEY in a.metrics and KEY in b.metrics]
-    return [a[KEY] for a, _ in both], [b[KEY] for _, b in both]
+    pairs = [(a.main, b.main) for a, b in siblings(run, other)]
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return [a for a, _ in both], [b for _, b in both]
 
 
-def _resampled(children: Iterable[Child]) -> Mapping[str, Resampled]:
-    """F1 of the drawn documents, by child (`run_id`); weights are kept for one set of documents at a time."""
-    by_ids: dict[tuple[str, ...], list[tuple[str, Scores, dict[str, float]]]] = {}
+def _resampled(children: Iterable[Child], tasks: Mapping[str, Task]) -> Mapping[str, Resampled]:
+    """What the drawn documents come to, by child (`run_id`); weights are kept for one set of documents at a
+    time."""
+    by_ids: dict[tuple[str, ...], list[tuple[str, Scores, list[Task]]]] = {}
+    held = {}
     for child in children:
+        names = sorted(child.test.tasks) if child.test is not None and child.test.ids else []
+        own = [tasks.get(name, Task(name)) for name in names]
         limits = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
-        if child.test is not None and child.test.ids and limits and limits.keys() == child.test.tasks.keys():
-            by_ids.setdefault(child.test.ids, []).append((child.run_id, child.test, limits))
+        known = limits.keys() == set(yes_no_tasks(own)) and child.tasks.keys() == set(names)
+        if child.test is not None and own and known and not not_of_sums(own):
+            by_ids.setdefault(child.test.ids, []).append((child.run_id, child.test, own))
+            held[child.run_id] = limits
     out: dict[str, Resampled] = {}
     for ids, scored in by_ids.items():
         weights = document_weights(ids)
-        for run_id, scores, limits in scored:
-            out[run_id] = resampled_f1(decide(scores, sorted(limits), limits), weights)
+        for run_id, scores, own in scored:
+            out[run_id] = resampled(scores, own, held[run_id], weights)
     return out
 
 
@@ -86,8 +100,10 @@ def _documents(
     if not all(a.run_id in drawn and b.run_id in drawn and _ids(a) == _ids(b) for a, b in both):
         return None
     first, second = [drawn[a.run_id] for a, _ in both], [drawn[b.run_id] for _, b in both]
-    macro, micro = (document_interval(first, second, figure) for figure in ("macro", "micro"))
-    return DocumentIntervals(macro, micro)
+    micro = all(each.micro is not None for each in (*first, *second))
+    return DocumentIntervals(
+        document_interval(first, second, "main"), document_interval(first, second, "micro") if micro else None
+    )
 
 
 def _ids(child: Child) -> Sequence[str]:

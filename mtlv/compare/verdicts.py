@@ -60,7 +60,7 @@ def _of_t(pair: Tested) -> str:
 def _of_documents(pair: Tested) -> str:
     if pair.documents is None:
         return ""
-    if not pair.documents.macro.without_zero:
+    if not pair.documents.main.without_zero:
         return "Other test documents could turn the sign."
     return "Other test documents would not turn the sign."
 
@@ -120,7 +120,7 @@ def _t(tested: Sequence[Tested]) -> str:
 
 
 def _documents(tested: Sequence[Tested]) -> str:
-    known = [pair.documents.macro for pair in tested if pair.documents is not None]
+    known = [pair.documents.main for pair in tested if pair.documents is not None]
     if not known:
         return ""
     apart = sum(interval.without_zero for interval in known)

@@ -1,14 +1,18 @@
-"""Bootstrap intervals: of a mean over pairs, and of a difference in F1 over the documents of the test set."""
+"""Bootstrap intervals: of a mean over pairs, and of a difference in figures over test documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.metrics import Decisions, ratio
+from mtlv.evaluation.metrics import Decisions, decide, ratio
+from mtlv.evaluation.mixed import by_source, yes_no_tasks
+from mtlv.evaluation.scoring import SCORING
+from mtlv.plan.scores import Scores
+from mtlv.plan.task import Task
 from mtlv.seeding import content_key, seed_from
 
 RESAMPLES = 10_000  # of pairs
@@ -40,10 +44,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Resampled:
-    """F1 of one run on R resamples of its test documents, [R] each."""
+    """What one run came to on R resamples of its test documents, [R] each.
 
-    macro: Floats
-    micro: Floats
+    Args:
+        main: what its plan is judged by: macro F1 where all tasks are yes/no.
+        micro: micro F1, where all tasks are yes/no.
+    """
+
+    main: Floats
+    micro: Floats | None = None
 
 
 def percentile_interval(values: Floats, level: float = 0.95) -> Interval:
@@ -96,22 +105,66 @@ def resampled_f1(decisions: Decisions, weights: Weights) -> Resampled:
         decisions: of N documents and T tasks.
         weights: [R, N], see `document_weights`.
     """
-    hits = (decisions.truth & decisions.predicted).astype(np.float32)
-    either = decisions.truth.astype(np.float32) + decisions.predicted
-    cells = np.concatenate([2 * hits, either], axis=1)  # whole numbers, so float32 is exact
-    above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)  # [R, T] each
+    above, below = _counted(decisions, weights)
     return Resampled(ratio(above, below).mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)))
 
 
+def _counted(decisions: Decisions, weights: Weights) -> tuple[Floats, Floats]:
+    """2 TP, and predicted + positive documents, of each draw and task, [R, T] each."""
+    hits = (decisions.truth & decisions.predicted).astype(np.float32)
+    either = decisions.truth.astype(np.float32) + decisions.predicted
+    cells = np.concatenate([2 * hits, either], axis=1)  # whole numbers, so float32 is exact
+    above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)
+    return above, below
+
+
+def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
+    """Tasks that are judged by a figure that sums over documents do not give, such as a rank correlation.
+
+    Nothing can be resampled of a plan that has one: see `resampled`.
+    """
+    return [t for t in tasks if t.kind in SCORING and t.main_metric in SCORING[t.kind].no_sums]
+
+
+def resampled(
+    scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float], weights: Weights
+) -> Resampled:
+    """What a plan of tasks of any kinds is judged by on each draw of documents, as `evaluate_all` has it.
+
+    Args:
+        scores: of N documents and at least these tasks.
+        tasks: none of `not_of_sums`.
+        thresholds: the least probability that predicts, by yes/no task.
+        weights: [R, N], see `document_weights`.
+
+    Raises:
+        PlanError, TrainingError: see `evaluate_all`.
+    """
+    names = yes_no_tasks(tasks)
+    decisions = decide(scores, names, thresholds) if names else None
+    if decisions is not None and len(names) == len(tasks):
+        return resampled_f1(decisions, weights)
+    found: dict[str, Floats] = {}
+    if decisions is not None:
+        found |= dict(zip(names, ratio(*_counted(decisions, weights)).T, strict=True))
+    for task in tasks:
+        if task.kind in SCORING:
+            own = scores.tasks[task.name]
+            sums = SCORING[task.kind].sums(task, own)[task.main_metric]
+            found[task.name] = sums.of_draws(weights[:, np.asarray(own.mask, bool)])
+    sources = [np.mean([found[name] for name in each], axis=0) for each in by_source(tasks).values()]
+    return Resampled(np.mean(sources, axis=0))
+
+
 def document_interval(first: Sequence[Resampled], second: Sequence[Resampled], figure: str) -> Interval:
-    """Interval of the difference first - second in F1, from test documents drawn anew.
+    """Interval of the difference first - second in a figure, from test documents drawn anew.
 
     It covers which documents happened to be in the test set, and nothing else: not the noise of training,
     and not which documents were trained on.
 
     Args:
         first, second: the same folds and seeds of two runs; their mean is compared.
-        figure: `macro` or `micro`.
+        figure: `main` or `micro`, which all of them have.
     """
     pairs = zip(first, second, strict=True)
     return percentile_interval(np.mean([getattr(a, figure) - getattr(b, figure) for a, b in pairs], axis=0))

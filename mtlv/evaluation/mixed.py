@@ -57,6 +57,14 @@ def yes_no_tasks(tasks: Sequence[Task]) -> list[str]:
     return [task.name for task in tasks if task.kind not in SCORING]
 
 
+def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
+    """Names of the tasks of each source, in order."""
+    found: dict[str, list[str]] = {}
+    for task in tasks:
+        found.setdefault(task.source, []).append(task.name)
+    return found
+
+
 def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> Metrics:
     """All figures of tasks of any kinds; of yes/no tasks alone what `evaluate` gives.
 
@@ -74,12 +82,10 @@ def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str,
         return yes_no
     found: dict[str, OfTask] = {} if yes_no is None else dict(yes_no.tasks)
     found |= {task.name: _other(task, scores) for task in tasks if task.kind in SCORING}
-    of_source: dict[str, list[float]] = {}
-    for task in tasks:
-        of_source.setdefault(task.source, []).append(found[task.name].main)
-    plan = MixedMetrics(
-        {name: fmean(values) for name, values in of_source.items()}, None if yes_no is None else yes_no.plan
-    )
+    sources = {
+        source: fmean(found[name].main for name in names) for source, names in by_source(tasks).items()
+    }
+    plan = MixedMetrics(sources, None if yes_no is None else yes_no.plan)
     return Metrics(plan, {task.name: found[task.name] for task in tasks})
 
 

@@ -7,12 +7,14 @@ may be shared: `mtlv.evaluation.metrics.evaluate`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
 from mtlv.evaluation.kinds import classes, entities, numbers, words
+from mtlv.evaluation.sums import Sums
 from mtlv.plan.scores import TaskScores
 from mtlv.plan.task import Task
 
@@ -20,38 +22,75 @@ Figures = dict[str, float]
 
 
 class Scoring(Protocol):
-    """How the scores of a kind of task become figures."""
+    """How the scores of a kind of task become figures.
+
+    Args:
+        no_sums: figures that are no functions of sums over documents.
+    """
+
+    no_sums: tuple[str, ...]
 
     def figures(self, task: Task, scores: TaskScores) -> Figures:
         """All figures by name, of the documents that have a target."""
+        ...
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
+        """All but `no_sums`, as functions of sums over the documents that have a target."""
         ...
 
 
 class ClassScoring:
     """The class with the highest score is predicted, of equal ones the first."""
 
+    no_sums: tuple[str, ...] = ()
+
     def figures(self, task: Task, scores: TaskScores) -> Figures:
+        return classes.figures(*self._pairs(scores), **self._counted(task))
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
+        return classes.sums(*self._pairs(scores), **self._counted(task))
+
+    def _pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         known = np.asarray(scores.mask, bool)
-        truth, predicted = np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known].argmax(1)
+        return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known].argmax(1)
+
+    def _counted(self, task: Task) -> dict[str, Any]:
         positive = classes.positive_classes(task.classes, task.negative) if task.negative else None
-        return classes.figures(truth, predicted, classes=len(task.classes), positive=positive)
+        return {"classes": len(task.classes), "positive": positive}
 
 
 class NumberScoring:
     """The score is what is predicted."""
 
+    no_sums: tuple[str, ...] = ("spearman",)
+
     def figures(self, task: Task, scores: TaskScores) -> Figures:  # noqa: ARG002
+        return numbers.figures(*self._pairs(scores))
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+        return numbers.sums(*self._pairs(scores))
+
+    def _pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         known = np.asarray(scores.mask, bool)
-        return numbers.figures(np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known])
+        return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
 
 class SpanScoring:
     """The scores are spans; counted as whole entities, and word by word."""
 
+    no_sums: tuple[str, ...] = ()
+
     def figures(self, task: Task, scores: TaskScores) -> Figures:
-        known = np.flatnonzero(scores.mask)
-        gold, predicted = [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
+        gold, predicted = self._pairs(scores)
         return entities.figures(gold, predicted) | words.figures(gold, predicted, task.classes)
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
+        gold, predicted = self._pairs(scores)
+        return entities.sums(gold, predicted) | words.sums(gold, predicted, task.classes)
+
+    def _pairs(self, scores: TaskScores) -> tuple[list, list]:
+        known = np.flatnonzero(scores.mask)
+        return [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
 
 
 SCORING: Mapping[str, Scoring] = {

@@ -19,6 +19,7 @@ from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
 OUTSIDE = "O"
+OUTSIDE_ID = 0  # of every task and scheme
 
 
 @dataclass(frozen=True)

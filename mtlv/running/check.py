@@ -16,14 +16,14 @@ from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.optional import check_layer
-from mtlv.plan import ARCHITECTURES, Plan, Task, select_tasks, tree_lines, with_own_heads
+from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.running.corpora import options_of
-from mtlv.running.layout import match
+from mtlv.running.outline import clusters, layers, outline
 from mtlv.tracking.address import check_kind
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
-    from mtlv.settings.schema import Data, Stage
+    from mtlv.settings.schema import Data
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,19 @@ class MemberCheck:
     Args:
         name: the member's.
         lines: the plan as a tree, or how it will be made.
-        units: models to train over all folds and seeds; with `k: auto` at most so many.
+        marks: of the models to train over all folds and seeds, equal where two members share one; with
+            `k: auto` at most so many.
         warnings: what its user should know before it trains.
     """
 
     name: str
     lines: tuple[str, ...]
-    units: int
+    marks: frozenset[str]
     warnings: tuple[str, ...]
+
+    @property
+    def units(self) -> int:
+        return len(self.marks)
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,8 @@ class SuiteCheck:
 
     @property
     def units(self) -> int:
-        return sum(member.units for member in self.members)
+        """What several members share counts once."""
+        return len(frozenset[str]().union(*(member.marks for member in self.members)))
 
 
 def check_suite(suite: Suite) -> SuiteCheck:
@@ -137,7 +143,7 @@ def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
                 found.append(error)
     if not found:
         try:
-            _prove_starts(settings, read)
+            outline(settings, read.tasks)
         except PlanError as error:
             found.append(error)
     return found
@@ -161,7 +167,7 @@ def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 
 def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
     section = settings.grouping
-    if not _clusters(settings) or section.method not in TAKES_K or section.k == "auto":
+    if not clusters(settings) or section.method not in TAKES_K or section.k == "auto":
         return
     if section.k > len(tasks):
         raise GroupingError(
@@ -172,7 +178,7 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    if _clusters(settings) and settings.grouping.method == "kmedoids":
+    if clusters(settings) and settings.grouping.method == "kmedoids":
         check_engine(settings.grouping.engine)
 
 
@@ -213,74 +219,10 @@ PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights
 # ---- The plan --------------------------------------------------------------------------------------------
 
 
-def _clusters(settings: Settings) -> bool:
-    """Whether groups are found when the suite runs."""
-    return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method != "given"
-
-
 def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
-    children = settings.data.folds * len(settings.seeds)
-    lines: list[str] = []
-    models, warnings = 0, dict[str, None]()
-    stages = settings.stages or (None,)
-    for stage, own in zip(stages, settings.each_stage, strict=True):
-        tasks = read.tasks(own)
-        plan = _plan(own, tasks)
-        found, count = _planned(own, tasks) if plan is None else (tree_lines(plan), len(plan.models))
-        lines += (
-            found if stage is None else [f"stage {stage.name}{_begins(stage)}", *(f"  {x}" for x in found)]
-        )
-        models += count
-        warnings |= dict.fromkeys(_warnings(own, _layers(own)))
-    return MemberCheck(name, tuple(lines), models * children, tuple(warnings))
-
-
-def _begins(stage: Stage) -> str:
-    return "" if stage.start is None else f", from stage {stage.start.stage}"
-
-
-def _layers(settings: Settings) -> int:
-    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
-
-
-def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
-    """The plan, where it does not wait for groups that are found when the suite runs."""
-    if _clusters(settings):
-        return None
-    architecture, names = ARCHITECTURES[settings.architecture.name], [task.name for task in tasks]
-    groups = _given_groups(settings, names) if architecture.grouped else ()
-    plan = architecture.build(names, groups, _layers(settings))
-    return with_own_heads(plan, tasks).check(tasks)
-
-
-def _prove_starts(settings: Settings, read: _Read) -> None:
-    """Every model has one that it starts from, as far as plans are known."""
-    plans: dict[str, Plan | None] = {}
-    for stage, own in zip(settings.stages or (), settings.each_stage, strict=False):
-        plan = plans[stage.name] = _plan(own, read.tasks(own))
-        before = None if stage.start is None else plans[stage.start.stage]
-        if plan is not None and before is not None:
-            for model in plan.models:
-                match(stage, model, before.models)
-
-
-def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
-    found = given(settings.grouping.groups or (), names)
-    return [[names[i] for i in members] for members in found.groups()]
-
-
-def _planned(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...], int]:
-    """Groups that are found when the suite runs: what is known now, and the most models there can be."""
-    section = settings.grouping
-    if section.method in TAKES_K and section.k != "auto":
-        k, words = section.k, f"{section.k} groups"
-    else:
-        k = min(section.k_max, len(tasks)) if section.method in TAKES_K else len(tasks)
-        words = f"up to {k} groups"
-    single = len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1
-    shape = "1 model with a head per group" if single else "a model per group"
-    how = f"{words} of {len(tasks)} tasks by {section.method} on {section.features}, found when it runs"
-    return (f"{shape}: {how}", *(f"    {task.name}" for task in tasks)), 1 if single else k
+    found = outline(settings, read.tasks)
+    warnings = dict.fromkeys(text for own in settings.each_stage for text in _warnings(own, layers(own)))
+    return MemberCheck(name, found.lines, found.units, tuple(warnings))
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:
@@ -296,7 +238,7 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
     absent = (catalog.absence(each.name, options_of(each)) for each in settings.data.each)
     out += [f"it cannot run yet: {text.rstrip('.')}" for text in absent if text]
-    used = (settings.encoder.name, settings.grouping.encoder if _clusters(settings) else None)
+    used = (settings.encoder.name, settings.grouping.encoder if clusters(settings) else None)
     for name in PACKAGED:
         if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
             extra = PACKAGED[name].extra

@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from mtlv.compare.judged import main_title
 from mtlv.compare.per_task_figure import draw_per_task
 from mtlv.evaluation import Thresholds, classification_report, per_task_csv
-from mtlv.plan import Scores, as_json
+from mtlv.plan import Scores, Task, as_json
 from mtlv.running.describe_run import describe_child
 from mtlv.running.environment import environment_text
 from mtlv.running.group_artifacts import groups_json
-from mtlv.running.member_result import CURVES, ChildResult, main_title
+from mtlv.running.member_result import CURVES, ChildResult
 from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, without_secrets
 from mtlv.running.scores_file import write_scores
@@ -59,14 +60,20 @@ def _rounded(value: float | None) -> float | None:
 
 
 def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
-    """`tasks.json`: slug to name, head, index and support in the test part of so many documents."""
+    """`tasks.json`: slug to name, head, index and support in the test part of so many documents; how it is
+    judged."""
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
+        | _judged(names.known[name])
         for index, (name, slug) in enumerate(names.tasks.items())
     }
     heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
     content = {"documents": documents, "tasks": tasks, "heads": heads}
     return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def _judged(task: Task) -> dict[str, object]:
+    return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
 
 
 def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:

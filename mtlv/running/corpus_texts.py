@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from subprocess import Popen
+from typing import TYPE_CHECKING
 
 import yaml
 
 from mtlv.beside import asked_and_answers, begin, end
 from mtlv.errors import DataError, MtlvError
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,17 @@ def read(config: str, path: str | None) -> dict[str, str]:
     except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(said) from error
-    return dict(zip(corpus.ids, corpus.texts, strict=True))
+    return dict(zip(corpus.ids, _whole(corpus), strict=True))
+
+
+def _whole(corpus: Corpus) -> list[str]:
+    """The text of each document; both texts of a pair, on a line each."""
+    if corpus.members:
+        return [text for member in corpus.members for text in _whole(member)]
+    seconds = corpus.seconds
+    if seconds is None:
+        return list(corpus.texts)
+    return [f"{first}\n{second}" for first, second in zip(corpus.texts, seconds, strict=True)]
 
 
 def _answer(config: str, path: str | None) -> tuple[dict[str, str], str]:

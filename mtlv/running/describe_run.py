@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from mtlv.compare.judged import main_title
 from mtlv.compare.report import SYSTEMS
 from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, plain, shown
 from mtlv.evaluation import Thresholds
 from mtlv.evaluation.metrics import Figures
 from mtlv.running.groups import TaskGroups
-from mtlv.running.member_result import ChildResult, MemberResult, judged_by, main_title, member_rows
+from mtlv.running.member_result import ChildResult, MemberResult, judged_by, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
 
@@ -30,6 +31,13 @@ FILES = {
     "report/per_task.json": "figures of every task, as a table",
     "report/classification_report.txt": "precision, recall and F1 as scikit-learn prints them",
     "comparison.md": "the suite's table",
+    "transfer_matrix.png": "what each task gains from one that is learned before it",
+    "transfer_graph.png": "which task helps or harms which, as arrows",
+    "transfer.md": "the best intermediate task of each",
+    "pairs_matrix.png": "what each task gains from one that is learned with it",
+    "pairs_graph.png": "which task helps or harms which, as arrows",
+    "pairs.md": "the best partner of each task",
+    "search.json": "every trial of the search, the best on validation first",
     "scores": "raw outputs and targets of every document",
     "config.yml": "the settings; `mtlv run` takes it",
 }

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mtlv.compare.report import titled
+from mtlv.compare.judged import main_title
 from mtlv.compare.table import Member, Row, make_rows
 from mtlv.evaluation.mixed import yes_no_tasks
-from mtlv.plan import Task, slugs
+from mtlv.plan import slugs
 from mtlv.running.groups import TaskGroups
 from mtlv.running.outcome import Outcome
 from mtlv.running.record import Names, last_timestamp
@@ -102,12 +102,6 @@ class MemberResult:
 def judged_by(result: MemberResult) -> str:
     """What the tasks are judged by, for a person."""
     return main_title(result.resolved.known)
-
-
-def main_title(tasks: Sequence[Task]) -> str:
-    """The figure that all tasks are judged by; `main figure` where each has its own."""
-    names = {task.main_metric for task in tasks}
-    return titled(names.pop()) if len(names) == 1 else "main figure"
 
 
 def as_members(results: Sequence[MemberResult]) -> list[Member]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mtlv.compare.comparison import Child, ComparedRun, Groups, TaskInfo
+from mtlv.compare.comparison import F1, SCORE, Child, ComparedRun, Groups, TaskInfo
+from mtlv.compare.readings import READINGS
 from mtlv.errors import TrackingError, shorten
-from mtlv.plan import Scores
+from mtlv.plan import Scores, Task
 from mtlv.running.scores_read import Figures, scores_of
 from mtlv.tracking.reader import FOLD, Reader, StoredRun
 
@@ -20,10 +21,8 @@ VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # above so many members their folds are asked for together
-WITHOUT_FILE = ("train/loss", "val/f1_macro")  # curves of a run that is still going
+WITHOUT_FILE = ("train/loss", "val/f1_macro", "val/score")  # curves of a run that is still going
 OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has them at its end, a fold before
-NEEDED = "test/f1_macro"  # what a fold has that has ended
-OTHER_KINDS = "test/score"  # what a fold has whose tasks are not all yes/no labels
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class _Files:
         except (OSError, ValueError, RecursionError) as error:
             raise _broken(run, name, error) from error
 
-    def scores(self, run: StoredRun, name: str, figures: Figures) -> Scores | None:
+    def scores(self, run: StoredRun, name: str, figures: Figures, tasks: Sequence[Task]) -> Scores | None:
         path = self._known.get((run.id, name))
         if path is None:
             return None
         from pyarrow import ArrowException
 
         try:
-            return scores_of(path, Path(name).stem, figures)
+            return scores_of(path, Path(name).stem, figures, tasks)
         except (OSError, MemoryError, RecursionError, ArrowException, *NOT_OURS) as error:
             raise _broken(run, name, error) from error
 
@@ -110,7 +109,6 @@ def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
         TrackingError: the store cannot be read, or none of the members has a finished fold.
     """
     children = _children(reader, members)
-    _need_yes_no(children)
     warnings = [
         f"`{run.name}` ({run.status.lower()}) has no finished fold yet and is not shown"
         for run in members
@@ -147,12 +145,13 @@ def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
         TrackingError: the store or a file of scores cannot be read.
     """
     files = _Files(reader)
+    tasks = [task.task for task in found.tasks]
     wanted = [child for run in found.runs if run.key in keys for child in run.children]
     files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
 
     def complete(child: Child) -> Child:
         fold = found.folds[child.run_id]
-        validation, test = (files.scores(fold, name, child.tasks) for name in (VALIDATION, TEST))
+        validation, test = (files.scores(fold, name, child.tasks, tasks) for name in (VALIDATION, TEST))
         return replace(child, validation=validation, test=test)
 
     runs = (
@@ -170,19 +169,9 @@ def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[St
     else:
         found = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
     for child in found:
-        if child.parent in out and (NEEDED in child.metrics or OTHER_KINDS in child.metrics):
+        if child.parent in out and (F1 in child.metrics or SCORE in child.metrics):
             out[child.parent].append(child)
     return {run: sorted(each, key=_fold_and_seed) for run, each in out.items()}
-
-
-def _need_yes_no(children: Mapping[str, Sequence[StoredRun]]) -> None:
-    """The page's figures are those of yes/no tasks, so far."""
-    others = [run.name for folds in children.values() for run in folds if OTHER_KINDS in run.metrics]
-    if others:
-        raise TrackingError(
-            f"`{shorten(others[0])}` has tasks of other kinds than yes/no, which a page cannot show yet",
-            then="see the suite's own table: `comparison.md` of its run `comparison of ...` in MLflow",
-        )
 
 
 def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
@@ -235,6 +224,7 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         data_digest=tags.get("mtlv.data_digest", ""),
         params=dict(member.params),
         version=tags.get("mtlv.version", ""),
+        learned=tuple(map(tuple, json.loads(tags.get("mtlv.learned", "[]")))),
         children=children,
         plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
         groups=_groups(source),
@@ -309,15 +299,35 @@ def _differ(source: _Source) -> bool:
 
 
 def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
-    """Tasks of all members, the most frequent first; support and size as the first that has a task says."""
+    """Tasks of all members, the most frequent first; support and size as the first that has a task says.
+
+    Raises:
+        TrackingError: two members have tasks of one name that are judged in different ways.
+    """
     out: dict[str, TaskInfo] = {}
     for source in sources:
         with _as_written(source.member):
             content = source.json("tasks.json") or {}
-            for each in content.get("tasks", {}).values():
-                info = TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)))
-                out.setdefault(info.name, info)
+            infos = [_task(each, content) for each in content.get("tasks", {}).values()]
+        for info in infos:
+            first = out.setdefault(info.name, info)
+            if first.task != info.task:
+                raise TrackingError(
+                    f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
+                    got=f"{info.kind} by {info.main_metric}",
+                    allowed=f"{first.kind} by {first.main_metric}, as in the runs before",
+                    then="compare them apart",
+                )
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
+
+
+def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
+    """A task of `tasks.json`; without a word on how it is judged it is of an earlier release, and yes/no."""
+    how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
+    how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
+    if how.get("kind", "binary") not in READINGS:
+        raise ValueError(f"a task of the unknown kind {how['kind']}")
+    return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
 
 
 def sized(found: Found) -> Found:

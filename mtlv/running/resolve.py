@@ -13,6 +13,7 @@ from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
 from mtlv.running.layout import Layout
+from mtlv.running.outline import layers
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -90,12 +91,6 @@ def settings_key(settings: Settings) -> str:
     return content_key(settings.model_dump(mode="json", exclude=NOT_IDENTITY))
 
 
-def head_layers(settings: Settings) -> int:
-    """Layers per head: the user's, or the architecture's own."""
-    own = ARCHITECTURES[settings.architecture.name].head_layers
-    return own if settings.architecture.head_layers is None else settings.architecture.head_layers
-
-
 def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:
     """The groups of a member's tasks on one fold."""
     return task_groups(View(bench, settings, fold, settings.grouping.special_tokens))
@@ -147,5 +142,5 @@ def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskG
     tasks = bench.tasks(settings)
     groups = resolve_groups(bench, settings, fold) if architecture.grouped else None
     names = [task.name for task in tasks]
-    plan = architecture.build(names, groups.groups if groups else (), head_layers(settings))
+    plan = architecture.build(names, groups.groups if groups else (), layers(settings))
     return with_own_heads(plan, tasks).check(tasks), groups

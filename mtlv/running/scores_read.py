@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.plan import Scores, TaskScores
+from mtlv.errors import MtlvError
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import task_figures
+from mtlv.plan import Scores, Task, TaskScores
 from mtlv.running.scores_file import read_scores
 
 MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
+MOST_WORDS = 1_000_000  # of a document in spans
+CLOSE = 1e-6  # between figures of the same scores, computed on two machines
 Figures = Mapping[str, Mapping[str, float]]
 
 
-def scores_of(path: Path, split: str, figures: Figures) -> Scores:
+def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = ()) -> Scores:
     """The scores in a Parquet file, which are what their run says.
 
     Args:
@@ -23,6 +28,7 @@ def scores_of(path: Path, split: str, figures: Figures) -> Scores:
         split: `validation` or `test`.
         figures: the run's test figures by task, empty where it does not tell them; `support` counts the
             positive documents of a yes/no task.
+        tasks: how each is judged; those that are not named are yes/no.
 
     Raises:
         ValueError: they are not; other errors where the file is none that `mtlv` writes.
@@ -42,15 +48,13 @@ def scores_of(path: Path, split: str, figures: Figures) -> Scores:
     unknown = sorted(found.tasks.keys() - figures.keys())
     if unknown and figures:
         raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")
+    known = {task.name: task for task in tasks}
     for name, scores in found.tasks.items():
+        said = figures.get(name, {}) if split == "test" else {}
+        task = known.get(name, Task(name))
         fault = _no_numbers(scores)
-        if (
-            not fault
-            and not _are_spans(scores.outputs)
-            and scores.outputs.ndim == 1
-            and "support" in figures.get(name, ())
-        ):
-            fault = _no_yes_or_no(scores, figures[name]["support"] if split == "test" else None)
+        if not fault:
+            fault = _no_yes_or_no(scores, said) if yes_no_tasks([task]) else _not_its_kind(scores, task, said)
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
     return found
@@ -62,6 +66,8 @@ def _no_numbers(scores: TaskScores) -> str:
         return "values that are no numbers"
     for values, kinds in ((scores.outputs, "f"), (scores.targets[scores.mask], "iufb")):
         if _are_spans(values):
+            if not all(0 <= span.start < span.end <= MOST_WORDS for spans in values for span in spans):
+                return "a span that is none"
             continue
         if values.dtype.kind not in kinds:
             return "values that are no numbers"
@@ -74,14 +80,30 @@ def _are_spans(values: NDArray) -> bool:
     return values.dtype == object and all(isinstance(each, tuple) for each in values)
 
 
-def _no_yes_or_no(scores: TaskScores, support: float | None) -> str:
+def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> str:
+    """What is wrong with the scores of a task of another kind, of which the run says what they come to."""
+    if not scores.mask.any():
+        return "no document with a target"
+    try:
+        again = task_figures(task, scores)
+    except (MtlvError, AttributeError, IndexError, TypeError, ValueError) as error:
+        return f"no scores of the kind `{task.kind}` ({error or type(error).__name__})"
+    for name, value in again.items():
+        if abs(value - said.get(name, value)) > CLOSE:
+            return f"{name} {value:.4f}, the run says {said[name]:.4f}"
+    return ""
+
+
+def _no_yes_or_no(scores: TaskScores, said: Mapping[str, float]) -> str:
     """What is wrong with the scores of a yes/no task, of which the run says how many are positive."""
+    if scores.outputs.ndim != 1 or _are_spans(scores.outputs):
+        return "more than a probability for a document"
     known = scores.targets[scores.mask]
     if not ((scores.outputs >= 0) & (scores.outputs <= 1)).all():
         return "a probability outside 0 to 1"
     if not np.isin(known, (0, 1)).all():
         return "a target that is not 0 or 1"
     positive = int((known == 1).sum())
-    if support is not None and positive != support:
-        return f"{positive} positive documents, the run says {support:g}"
+    if positive != said.get("support", positive):
+        return f"{positive} positive documents, the run says {said['support']:g}"
     return ""

@@ -9,8 +9,13 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from mtlv import __version__
+from mtlv.compare.helping_figure import draw_helping
+from mtlv.compare.learned import Learner, mean_score, transfers_among
+from mtlv.compare.partners import as_markdown as partners_as_markdown
+from mtlv.compare.partners import best_partners
 from mtlv.compare.suite_figure import draw_suite
 from mtlv.compare.table import as_csv, as_markdown
+from mtlv.compare.transfer_figure import draw_transfer
 from mtlv.running.describe_run import describe_comparison
 from mtlv.running.member_result import MemberResult, judged_by, member_rows, spread_of
 from mtlv.seeding import content_key
@@ -39,8 +44,39 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
     tracker.text(run, json.dumps(_groups_of(results), indent=1, ensure_ascii=False), "groups.json")
-    files = ["comparison.md", *(["comparison.png"] if _drawn(tracker, run, results) else [])]
+    drawn = ["comparison.png"] if _drawn(tracker, run, results) else []
+    files = ["comparison.md", *drawn, *_transfers(tracker, run, results)]
     tracker.describe(run, describe_comparison(results, rows, files))
+
+
+def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> list[str]:
+    """Which task helps which, where members learned one after another or two together; names of the files."""
+    names = []
+    with TemporaryDirectory() as folder:
+        for found in transfers_among([_learner(result) for result in results]):
+            id, title = found.wording.id, f"{found.wording.title} on {results[0].title.split(' on ', 1)[1]}"
+            for draw, kind in ((draw_transfer, "matrix"), (draw_helping, "graph")):
+                names.append(f"{id}_{kind}.png")
+                tracker.artifact(run, draw(found, Path(folder) / names[-1], title=title))
+            names.append(f"{id}.md")
+            tracker.text(run, partners_as_markdown(best_partners(found), found), names[-1])
+    return names
+
+
+def _learner(result: MemberResult) -> Learner:
+    """A member by what it learned and what its last stage came to."""
+    known, stages = result.resolved.known, result.resolved.member.settings.each_stage
+
+    def scores(name: str) -> dict[tuple[int, int], float]:
+        found = {}
+        for child in result.children:
+            figures = {task: held.as_dict() for task, held in child.outcome.metrics.tasks.items()}
+            value = mean_score(name, known, figures)
+            if value is not None:
+                found[child.child.fold.index, child.child.seed] = value
+        return found
+
+    return Learner(tuple(stage.tasks or () for stage in stages), scores)
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:

@@ -10,6 +10,7 @@ from mtlv.data.batches import Batch, Documents
 from mtlv.data.columns import of_objects
 from mtlv.data.tokens import NO_WORD
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan.tagging import OUTSIDE_ID
 from mtlv.training.loop import autocast
 
 
@@ -51,10 +52,11 @@ def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, list[NDArray]]:
 
 
 def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
-    """Each document's words without what pads the batch."""
+    """Tags of each document's words without what pads the batch; of words that were not read, `O`."""
     assert batch.words is not None
-    counts = (batch.words > NO_WORD).sum(1).tolist()
-    return [row[:count] for row, count in zip(values, counts, strict=True)]
+    words = batch.words.cpu().numpy()
+    read = np.where(words < 0, OUTSIDE_ID, np.stack(values))
+    return [row[:count] for row, count in zip(read, (words > NO_WORD).sum(1), strict=True)]
 
 
 def _together(rows: list[NDArray], by_word: bool) -> NDArray:

@@ -45,10 +45,11 @@ function documents(block, a, b) {
 }
 
 function documentOf({ id, distance, scores }, text, a, b) {
-  const rows = scores.filter(([task]) => state.tasks.has(task)).map((score) => scoreRow(score, a, b));
+  const rows = scores.filter(([task]) => state.tasks.has(task)).map((score) => scoreRow(score, a, b, text));
   const name = (key) => runOf.get(key)?.name ?? key;
+  const labels = scores.every(([, , , label]) => typeof label === "boolean");
   const head = (key) => el("th", { scope: "col" }, runOf.has(key) ? swatch(runOf.get(key)) : null, name(key));
-  const heads = el("tr", {}, el("th", { scope: "col" }, "task"), el("th", { scope: "col" }, "label"), head(a), head(b));
+  const heads = el("tr", {}, el("th", { scope: "col" }, "task"), el("th", { scope: "col" }, labels ? "label" : "true"), head(a), head(b));
   return el(
     "article",
     { class: "document" },
@@ -58,15 +59,27 @@ function documentOf({ id, distance, scores }, text, a, b) {
   );
 }
 
-function scoreRow([task, x, y, label], a, b) {
-  return el(
-    "tr",
-    {},
-    el("th", { scope: "row" }, task),
-    el("td", {}, el("span", { class: label ? "label yes" : "label" }, label ? "positive" : "negative")),
-    bar(x, a),
-    bar(y, b),
+function scoreRow([task, x, y, label], a, b, text) {
+  const truth =
+    typeof label === "boolean"
+      ? el("td", {}, el("span", { class: label ? "label yes" : "label" }, label ? "positive" : "negative"))
+      : el("td", { class: "said" }, said(label, text));
+  return el("tr", {}, el("th", { scope: "row" }, task), truth, output(x, a, text), output(y, b, text));
+}
+
+function output(value, key, text) {
+  return typeof value === "number" ? bar(value, key) : el("td", { class: "said" }, said(value, text));
+}
+
+/** Words as they are; spans as the words of the text that they cover, where it is at hand. */
+function said(value, text) {
+  if (typeof value === "string") return value;
+  if (!value.length) return el("span", { class: "label" }, "none");
+  const words = text?.split(" ");
+  const lines = value.map(([start, end, type]) =>
+    el("li", {}, el("span", { class: "label" }, type), ` ${words?.slice(start, end).join(" ") || `words ${start + 1}–${end}`}`),
   );
+  return el("ul", { class: "spans" }, ...lines);
 }
 
 function bar(value, key) {

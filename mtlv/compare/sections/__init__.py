@@ -10,24 +10,27 @@ from mtlv.compare.comparison import Comparison
 
 ORDER = (
     "overview",
+    "transfer",
     "settings",
     "curves",
     "tasks",
+    "benchmark",
     "groups",
     "significance",
     "cost",
     "errors",
     "published",
 )
-"""From what a reader asks first to what only some ask; each names a module with `build(comparison)`."""
+"""From what a reader asks first to what only some ask. Each names a module with `build(comparison)`,
+which gives a section, several, or none."""
 
 
 def each_section(comparison: Comparison) -> Iterator[Section]:
     """All parts that have something to show, one after the other: the work is done as they are asked for."""
     for name in ORDER:
-        section = import_module(f"{__name__}.{name}").build(comparison)
-        if section is not None:
-            yield section
+        found = import_module(f"{__name__}.{name}").build(comparison)
+        if found is not None:
+            yield from (found,) if isinstance(found, Section) else found
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:

@@ -1,4 +1,4 @@
-"""What quality costs: macro F1 over training time, and the runs that no other run beats in both."""
+"""What quality costs: macro F1 or the score over training time, and the runs that no other beats in both."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure, Section, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.compare.pairs import short_names
+from mtlv.compare.judged import APART, plan_title
+from mtlv.compare.pairs import different_tasks, short_names
 from mtlv.compare.palette import run_colour
 from mtlv.compare.placement import Scene, place
 from mtlv.compare.sections.parts import known, listed, of_run, tip
 
-F1, SECONDS = "test/f1_macro", "time/train_seconds"
+SECONDS = "time/train_seconds"
 ALSO = {
     "documents_per_second": "cost/documents_per_second",
     "parameters": "cost/parameters",
     "peak_memory_mb": "cost/peak_memory_mb",
 }
+TITLE = "Cost against quality"
+INTRO = "What more training time buys, and which runs another one beats in time and quality both."
 WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
 EDGE = 40  # pixels between the outermost dots and the frame
 LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
@@ -30,10 +33,16 @@ MOST_NAMED = 6  # runs that the finding names
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run has both a macro F1 and a training time."""
+    """The section; nothing where no run has both what it is judged by and a training time."""
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
     if not rows:
         return None
+    if comparison.scored and different_tasks(comparison):
+        said = (
+            f"{APART}: no score can be laid over their training times. The overview says what each run cost."
+        )
+        return Section("cost", TITLE, INTRO, [Text(said)])
+    figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
     short = short_names([run for run in comparison.runs if run.key in comparison.shown])
     placed = _offsets(shown, short)
@@ -41,26 +50,25 @@ def build(comparison: Comparison) -> Section | None:
         label = short.get(row["run"], row["name"])
         dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(_cut(label)), -LINE))
         row |= {"label": _cut(label), "dx": dx, "dy": dy}
-    figure = Figure(
+    drawing = Figure(
         "cost",
-        "Macro F1 over training time",
-        "Each dot is a run: the mean over its folds and seeds, with one standard deviation of the macro F1 "
+        f"{figure[0].upper()}{figure[1:]} over training time",
+        f"Each dot is a run: the mean over its folds and seeds, with one standard deviation of the {figure} "
         "as a bar where there are several. Training time is of all models of a run together, on a "
-        "logarithmic axis. The steps are the Pareto front of the runs that are on: the best macro F1 that "
-        "can be had within a time. Filled dots are on it; a hollow one is beaten in both by another run. "
-        "Times hold for the machine they were measured on.",
+        "logarithmic axis. The steps are the Pareto front of the runs that are on: the best "
+        f"{figure} that can be had within a time. Filled dots are on it; a hollow one is beaten in both by "
+        "another run. Times hold for the machine they were measured on.",
         _spec(comparison),
         rows,
     )
-    intro = "What more training time buys, and which runs another one beats in time and quality both."
-    return Section("cost", "Cost against quality", intro, [Text(in_words(rows), "finding"), figure])
+    return Section("cost", TITLE, INTRO, [Text(in_words(rows, figure), "finding"), drawing])
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
-    (f1, f1_sd), (seconds, seconds_sd) = (mean_and_sd(run.values(key)) for key in (F1, SECONDS))
+    (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.values(SECONDS)))
     if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
         return None
-    row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.values(F1))}
+    row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.mains)}
     row |= {"f1_sd": f1_sd, "minutes_sd": None if seconds_sd is None else seconds_sd / 60}
     if f1_sd is not None:
         row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
@@ -76,7 +84,7 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return out
 
 
-def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
     """Which runs are on the front."""
     best = front(rows)
     if len(rows) == 1:
@@ -88,7 +96,7 @@ def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
         return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
     return (
         f"{len(best)} of {len(rows)} runs are on the Pareto front, where only a longer training gives a "
-        f"better macro F1. From fast to slow: {listed(named)}."
+        f"better {figure}. From fast to slow: {listed(named)}."
     )
 
 
@@ -159,7 +167,7 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
     y = {
         "field": "f1",
         "type": "quantitative",
-        "title": "macro F1 on the test set",
+        "title": f"{plan_title(comparison)} on the test set",
         "scale": {"zero": False, "nice": False, "padding": EDGE},
         "axis": {"format": ".3~f"},
     }
@@ -174,13 +182,14 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
     }
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
-    tips = _tips()
+    figure = plan_title(comparison)
+    tips = _tips(figure)
     return {
         "width": "container",
         "height": HEIGHT,
         "transform": _front_transforms(),
         "layer": [
-            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": _front_tips()}},
+            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": _front_tips(figure)}},
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": bar,
@@ -212,10 +221,10 @@ def _front_transforms() -> list[dict[str, Any]]:
     ]
 
 
-def _tips() -> list[dict[str, str]]:
+def _tips(figure: str) -> list[dict[str, str]]:
     return [
         tip("name", "run"),
-        tip("f1", "macro F1", ".4f"),
+        tip("f1", figure, ".4f"),
         tip("f1_sd", "standard deviation", ".4f"),
         tip("minutes", "training, minutes", ",.2f"),
         tip("minutes_sd", "standard deviation, minutes", ",.2f"),
@@ -226,5 +235,5 @@ def _tips() -> list[dict[str, str]]:
     ]
 
 
-def _front_tips() -> list[dict[str, str]]:
-    return [tip("best", "best macro F1 so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]
+def _front_tips(figure: str) -> list[dict[str, str]]:
+    return [tip("best", f"best {figure} so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]

@@ -9,6 +9,7 @@ from typing import Any
 
 from mtlv.compare.blocks import Figure, Section
 from mtlv.compare.comparison import ComparedRun, Comparison
+from mtlv.compare.judged import judged_words, main_title
 from mtlv.compare.palette import run_lines
 from mtlv.compare.sections.parts import (
     PANELS,
@@ -39,7 +40,7 @@ class Multiples:
 
     Args:
         id, title, caption: of the figure.
-        prefix: of the tracked key, before the slash.
+        prefix: of the tracked key, before the slash, of panels that have none of their own.
         field: of the rows by which panels are made.
         axis: title of the values.
         scale: of the values.
@@ -58,11 +59,12 @@ class Multiples:
 
 @dataclass(frozen=True)
 class Panel:
-    """A head or a task: its place, what stands above it, and fields of its rows."""
+    """A head or a task: its place, what stands above it, fields of its rows, its own prefix of the key."""
 
     order: int
     label: str
     fields: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
 
 
 FRACTION = {"zero": False}
@@ -80,28 +82,41 @@ HEAD_F1 = Multiples(
     "The mean F1 of a head's tasks on the validation set, in panels as above. ",
     "val.heads.f1_macro", "head", "macro F1", FRACTION, OF_HEAD,
 )  # fmt: skip
-TASK_F1 = Multiples(
-    "curves_task_f1",
-    "Validation F1 of each task",
-    "A panel is a task, the most frequent first: a line that stays at 0 is a label that was not learned. "
-    "The filter of tasks brings the panels of rarer ones. ",
-    "val.tasks.f1", "task", "F1", FRACTION, (tip("task"),),
-)  # fmt: skip
 
 
 def build(comparison: Comparison) -> Section | None:
     """The section; nothing where no run has a curve."""
     heads = _heads(comparison)
-    tasks = {task.name: Panel(at, task.name) for at, task in enumerate(comparison.tasks)}
     blocks = [
         *_together(comparison, "train/loss", "Training loss", {"zero": True}),
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
+        *_together(comparison, "val/score", "Validation score", {"zero": False}),
         *_multiples(comparison, HEAD_LOSS, heads),
         *_multiples(comparison, HEAD_F1, heads),
-        *_multiples(comparison, TASK_F1, tasks),
+        *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),
     ]
     intro = "How the runs learned: whether they had converged, and which tasks came late or never."
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
+
+
+def _of_tasks(comparison: Comparison) -> Multiples:
+    figure = main_title(comparison.tasks)
+    not_learned = "label that was not learned" if figure == "F1" else "task that was not learned"
+    caption = (
+        f"A panel is a task, the most frequent first: a line that stays at 0 is a {not_learned}. "
+        f"The filter of tasks brings the panels of rarer ones. {judged_words(comparison.tasks)} "
+    )
+    title = f"Validation {figure} of each task"
+    return Multiples(
+        "curves_task_f1", title, caption, "val.tasks.f1", "task", figure, FRACTION, (tip("task"),)
+    )
+
+
+def _tasks(comparison: Comparison) -> dict[str, Panel]:
+    return {
+        task.name: Panel(at, task.name, prefix=f"val.tasks.{task.main_metric}")
+        for at, task in enumerate(comparison.tasks)
+    }
 
 
 def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[Figure]:
@@ -137,16 +152,14 @@ def _multiples(comparison: Comparison, what: Multiples, panels: Mapping[str, Pan
 
 
 def _panel_rows(run: ComparedRun, what: Multiples, panels: Mapping[str, Panel]) -> Iterable[dict[str, Any]]:
-    names = dict.fromkeys(
-        key.split("/", 1)[1]
-        for child in run.children
-        for key in child.curves
-        if key.startswith(f"{what.prefix}/")
-    )
-    for name in names:
+    every = dict.fromkeys(key for child in run.children for key in child.curves)
+    for key in every:
+        prefix, _, name = key.partition("/")
         panel = panels.get(name, Panel(len(panels), name))
+        if prefix != (panel.prefix or what.prefix):
+            continue
         fields = of_run(run) | {what.field: panel.label, "order": panel.order} | panel.fields
-        for point in band(curves_of(run, f"{what.prefix}/{name}"), STEPS):
+        for point in band(curves_of(run, key), STEPS):
             yield fields | point
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.blocks import Block, Figure, Section
+from mtlv.compare.blocks import Block, Figure, Section, Text
 from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.disagree import disagreement
 from mtlv.compare.palette import run_lines
 from mtlv.compare.pooled import one_after_the_other
-from mtlv.compare.sections.parts import PANELS, first_panels, of_run, tip
+from mtlv.compare.sections.parts import PANELS, enumerated, first_panels, of_run, tip
 from mtlv.evaluation import grid_values
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
@@ -34,15 +34,29 @@ def build(comparison: Comparison) -> Section | None:
     """The section; nothing where no run that is shown at first has scores."""
     runs = [run for run in comparison.runs if run.key in comparison.shown]
     blocks: list[Block] = [
+        *_left_out(comparison),
         *_precision_recall(comparison, runs),
         *_thresholds(comparison, runs),
         *disagreement(comparison, runs[:COMPARED]),
     ]
-    intro = (
-        "What lies behind an F1: how each run trades precision for recall, how much its threshold matters, "
-        "and single documents. For the runs that are on when the page opens."
-    )
-    return Section("errors", "Errors", intro, blocks) if blocks else None
+    behind = "What lies behind a figure: single documents."
+    if any(task.yes_no for task in comparison.tasks):
+        behind = (
+            "What lies behind an F1: how each run trades precision for recall, how much its threshold "
+            "matters, and single documents."
+        )
+    intro = f"{behind} For the runs that are on when the page opens."
+    told = any(not isinstance(block, Text) for block in blocks)
+    return Section("errors", "Errors", intro, blocks) if told else None
+
+
+def _left_out(comparison: Comparison) -> list[Text]:
+    """Which tasks have no threshold, where others have one."""
+    others = [task.name for task in comparison.tasks if not task.yes_no]
+    if not others or len(others) == len(comparison.tasks):
+        return []
+    said = "Curves of precision and recall, and over thresholds, are of yes/no tasks"
+    return [Text(f"{said}; left out: {enumerated(others)}.")]
 
 
 def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:
@@ -85,8 +99,9 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
 
 
 def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
-    """Place and name of the tasks that have scores."""
-    return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in scores.tasks]
+    """Place and name of the yes/no tasks that have scores."""
+    places = enumerate(comparison.tasks)
+    return [(at, task.name) for at, task in places if task.yes_no and task.name in scores.tasks]
 
 
 def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

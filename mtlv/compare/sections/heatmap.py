@@ -40,7 +40,7 @@ def heatmap(comparison: Comparison, cells: Cells) -> dict[str, Any]:
     """Two charts with one axis of tasks: bars of the support, and the cells."""
     y = {"field": "task", "type": "nominal", "sort": task_names(comparison), "axis": task_axis()}
     return {
-        "hconcat": [_support(y), _cells(comparison, cells, y)],
+        "hconcat": [_support(comparison, y), _cells(comparison, cells, y)],
         "spacing": 10,
         "resolve": {"scale": {"y": "shared"}},
     }
@@ -73,7 +73,7 @@ def _cells(comparison: Comparison, cells: Cells, y: Mapping[str, Any]) -> dict[s
         "scale": cells.scale,
         "legend": {"title": cells.title, "orient": "top", "gradientLength": 200, "format": cells.number},
     }
-    tips = [tip("task"), tip("name", "run"), *cells.tips, tip("support", "positive test documents", ".4~g")]
+    tips = [tip("task"), tip("name", "run"), *cells.tips, _tip_of_support(comparison)]
     numbers = {
         "transform": few_enough(),
         "mark": {"type": "text", "fontSize": 11},
@@ -91,7 +91,16 @@ def _cells(comparison: Comparison, cells: Cells, y: Mapping[str, Any]) -> dict[s
     }
 
 
-def _support(y: Mapping[str, Any]) -> dict[str, Any]:
+def supported_by(comparison: Comparison) -> str:
+    """Which documents the support counts."""
+    return "positive test documents" if all(task.yes_no for task in comparison.tasks) else "test documents"
+
+
+def _tip_of_support(comparison: Comparison) -> Mapping[str, str]:
+    return tip("support", supported_by(comparison), ".4~g")
+
+
+def _support(comparison: Comparison, y: Mapping[str, Any]) -> dict[str, Any]:
     """Bars with numbers, one per task however many runs there are."""
     mean = {"aggregate": [{"op": "max", "field": "support", "as": "support"}], "groupby": ["task"]}
     axis = {
@@ -110,7 +119,7 @@ def _support(y: Mapping[str, Any]) -> dict[str, Any]:
         "encoding": {
             "x": x,
             "y": y,
-            "tooltip": [tip("task"), tip("support", "positive test documents", ".4~g")],
+            "tooltip": [tip("task"), _tip_of_support(comparison)],
         },
         "layer": [
             {"mark": {"type": "bar", "color": "#7F7F7F", "opacity": 0.55, "height": {"band": 0.6}}},

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.compare.judged import APART, SCORE_SAID, plan_title
+from mtlv.compare.pairs import different_tasks
 from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
 
 FIGURES = (
+    Column("score", "score", best="high"),
     Column("f1_macro", "F1 macro", best="high"),
     Column("f1_micro", "F1 micro", best="high"),
     Column("subset_accuracy", "subset accuracy", best="high"),
@@ -25,7 +28,8 @@ COSTS = (
     ("cost/peak_memory_mb", Column("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
-RANKED = "test/f1_macro"
+HOW_F1 = "Macro F1 (each label counts the same) and micro F1 (each decision counts the same) on the test set."
+THRESHOLDS = " Thresholds were fitted on validation documents only."
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -40,7 +44,7 @@ def build(comparison: Comparison) -> Section | None:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A run with its macro F1: mean and standard deviation over its children."""
+    """A run with what it is judged by: mean and standard deviation over its children."""
 
     run: ComparedRun
     mean: float
@@ -53,26 +57,28 @@ class Ranked:
 
 
 def in_words(comparison: Comparison) -> str:
-    """Which run is ahead by macro F1 and by how much, as far as the numbers carry."""
-    ranked = _ranked(comparison)
+    """Which run is ahead by macro F1, or by its score, and by how much, as far as the numbers carry."""
+    if comparison.scored and different_tasks(comparison):
+        return f"{APART}, so no score ranks them: see them task by task."
+    ranked, figure = _ranked(comparison), plan_title(comparison)
     if not ranked:
-        return "No run has a macro F1 on the test set yet, so nothing can be said about which is best."
+        return f"No run has a {figure} on the test set yet, so nothing can be said about which is best."
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        said = f"{tied[0]} has a macro F1 of {best}; there is no other run."
+        said = f"{tied[0]} has a {figure} of {best}; there is no other run."
     elif len(tied) > 1:
-        said = f"{listed(tied)} share the highest macro F1: {best.mean:.3f}."
+        said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
-        said = f"{tied[0]} has the highest macro F1: {best}.{_distance(best, ranked[1])}"
+        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, ranked[1])}"
     return said + _caveats(comparison, len(ranked))
 
 
 def _ranked(comparison: Comparison) -> list[Ranked]:
-    """Runs with a macro F1, the highest first."""
+    """Runs that have what they are judged by, the highest first."""
     out = []
     for run in comparison.runs:
-        values = run.values(RANKED)
+        values = run.mains
         mean, sd = mean_and_sd(values)
         if mean is not None and known(mean) is not None:
             out.append(Ranked(run, mean, sd, len(values)))
@@ -95,6 +101,8 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
     said = ""
     if len({run.data_digest for run in comparison.runs}) > 1:
         said += " The runs were measured on different data, so their order says little."
+    if different_tasks(comparison):
+        said += " They learned different tasks: compare them task by task."
     unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
     if unfinished:
         said += f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are so far."
@@ -104,10 +112,15 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
 
 
 def _table(comparison: Comparison) -> Table:
-    rows = [_row(run) for run in comparison.runs]
+    rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
     there = {key for row in rows for key, value in row.items() if value is not None}
+    apart = different_tasks(comparison)  # then the highest score is no better than others
     figures = [
-        Column(**(vars(column) | {"spread": f"{column.key}_sd"})) for column in FIGURES if column.key in there
+        replace(
+            column, spread=f"{column.key}_sd", best="" if apart and column.key == "score" else column.best
+        )
+        for column in FIGURES
+        if column.key in there
     ]
     costs = [column for _, column in COSTS if column.key in there]
     status = [Column("status", "status", kind="text")]
@@ -120,15 +133,21 @@ def _table(comparison: Comparison) -> Table:
         Column("children", "n", digits=0),
         *(Column(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
+    thresholds = THRESHOLDS if _some_yes_no(comparison) else ""
+    score = f" {SCORE_SAID}" if comparison.scored else ""
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of "
-        "a column is bold. Thresholds were fitted on validation documents only. Costs are means per fold and "
+        f"a column is bold.{score}{thresholds} Costs are means per fold and "
         "seed, for all models of a run together; memory is the peak of its largest model."
     )
     return Table("overview", "All runs", caption, columns, rows)
 
 
-def _row(run: ComparedRun) -> dict[str, Any]:
+def _some_yes_no(comparison: Comparison) -> bool:
+    return not comparison.tasks or any(task.yes_no for task in comparison.tasks)
+
+
+def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
     row = of_run(run) | {
         "architecture": run.architecture,
         "encoder": run.encoder,
@@ -138,7 +157,8 @@ def _row(run: ComparedRun) -> dict[str, Any]:
         "children": len(run.children),
     }
     for column in FIGURES:
-        mean, sd = mean_and_sd(run.values(f"test/{column.key}"))
+        of_score = scored and column.key == "score"
+        mean, sd = mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
         row |= {column.key: known(mean), f"{column.key}_sd": known(sd)}
     for key, column in COSTS:
         row[column.key] = known(mean_and_sd(run.values(key))[0])
@@ -146,33 +166,39 @@ def _row(run: ComparedRun) -> dict[str, Any]:
 
 
 def _dots(comparison: Comparison) -> list[Figure]:
-    """Macro and micro F1 of each run with error bars; nothing where no run has them."""
-    rows = [row for run in comparison.runs for row in _dot_rows(run)]
+    """Macro and micro F1 of each run, or its score, with error bars; nothing where no run has them."""
+    scored = comparison.scored
+    rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
     if not rows:
         return []
+    apart = f" {APART}: their scores are means of different things." if different_tasks(comparison) else ""
+    what = f"{SCORE_SAID}{apart}" if scored else HOW_F1
     caption = (
-        "Macro F1 (each label counts the same) and micro F1 (each decision counts the same) on the test set. "
-        "A dot is the mean over a run's folds and seeds, a bar reaches one standard deviation to both sides; "
-        "a dot without a bar was measured once. The axis does not begin at 0."
+        f"{what} A dot is the mean over a run's folds and seeds, a bar reaches one standard deviation to "
+        "both sides; a dot without a bar was measured once. The axis does not begin at 0."
     )
-    figure = Figure("overview_f1", "Macro and micro F1", caption, _dot_spec(comparison), rows, wide=True)
-    return [figure]
+    id, title = ("overview_score", "Score") if scored else ("overview_f1", "Macro and micro F1")
+    return [Figure(id, title, caption, _dot_spec(comparison), rows, wide=True)]
 
 
 def _dot_rows(run: ComparedRun) -> list[dict[str, Any]]:
-    rows = []
-    for key, title in DOTS:
-        values = run.values(f"test/{key}")
-        mean, sd = mean_and_sd(values)
-        if known(mean) is None or mean is None:
-            continue
-        ends = {"low": None, "high": None} if sd is None else {"low": mean - sd, "high": mean + sd}
-        rows.append(of_run(run) | {"figure": title, "value": mean, "sd": sd, "children": len(values)} | ends)
-    return rows
+    return [row for key, title in DOTS for row in _dot(run, title, run.values(f"test/{key}"))]
+
+
+def _score_rows(run: ComparedRun) -> list[dict[str, Any]]:
+    return _dot(run, "score", run.mains)
+
+
+def _dot(run: ComparedRun, title: str, values: Sequence[float]) -> list[dict[str, Any]]:
+    mean, sd = mean_and_sd(values)
+    if known(mean) is None or mean is None:
+        return []
+    ends = {"low": None, "high": None} if sd is None else {"low": mean - sd, "high": mean + sd}
+    return [of_run(run) | {"figure": title, "value": mean, "sd": sd, "children": len(values)} | ends]
 
 
 def _dot_spec(comparison: Comparison) -> dict[str, Any]:
-    titles: Sequence[str] = [title for _, title in DOTS]
+    titles: Sequence[str] = ["score"] if comparison.scored else [title for _, title in DOTS]
     tips = [
         tip("name", "run"),
         tip("figure"),
@@ -185,16 +211,14 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
         "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8},
         "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "color": colour},
     }
+    legend = {
+        "title": None, "orient": "top", "symbolFillColor": "#7F7F7F", "symbolStrokeColor": "#7F7F7F",
+    }  # fmt: skip
     shape = {
         "field": "figure",
         "type": "nominal",
         "scale": {"domain": titles, "range": ["circle", "diamond"]},
-        "legend": {
-            "title": None,
-            "orient": "top",
-            "symbolFillColor": "#7F7F7F",
-            "symbolStrokeColor": "#7F7F7F",
-        },
+        "legend": None if comparison.scored else legend,
     }
     dots = {
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
@@ -203,7 +227,10 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
                 "field": "value",
                 "type": "quantitative",
                 "scale": {"zero": False},
-                "axis": {"title": "F1 on the test set", "tickCount": 8},
+                "axis": {
+                    "title": f"{'score' if comparison.scored else 'F1'} on the test set",
+                    "tickCount": 8,
+                },
             },
             "shape": shape,
             "color": colour,

@@ -115,7 +115,8 @@ def _task_words(runs: Sequence[ComparedRun]) -> Callable[[ComparedRun], str]:
         tasks = tasks_of(run)
         if tasks not in words:
             again = sum(len(other) == len(tasks) for other in words)
-            words[tasks] = f"{len(tasks)} tasks" + (f" (other set {again})" if again else "")
+            count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+            words[tasks] = count + (f" (other set {again})" if again else "")
     return lambda run: words[tasks_of(run)]
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
 from mtlv.compare.comparison import Comparison
+from mtlv.compare.judged import SCORE_SAID, plan_title, titled
 from mtlv.compare.pairs import short_names
-from mtlv.compare.sections.parts import tip
+from mtlv.compare.sections.parts import enumerated, tip
 from mtlv.compare.tested import Tested, tested_pairs
 from mtlv.compare.verdicts import dependence, finding, follows, signed
-from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, RESAMPLES, Interval
+from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, RESAMPLES, Interval, not_of_sums
 from mtlv.evaluation.significance import ALPHA, fewest_pairs
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
@@ -33,8 +34,8 @@ COLUMNS = (
     Column("t_holm", "after Holm", digits=4),
     Column("d_z", "Cohen's d_z", digits=2, signed=True),
     Column("documents", "95% over documents", "text"),
-    Column("documents_micro", "the same, micro F1", "text"),
 )
+MICRO = Column("documents_micro", "the same, micro F1", "text")
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -46,14 +47,25 @@ def build(comparison: Comparison) -> Section | None:
     caution = dependence(tested)
     if caution:
         blocks.append(Text(caution))
+    blocks += _not_drawn(comparison)
     blocks += [_forest(comparison, tested), _table(comparison, tested)]
     return Section(
         "significance",
         "Significance",
-        "Whether one run is better than another, or only luckier: differences in macro F1 on the test set, "
-        "run minus other, paired by fold and seed.",
+        f"Whether one run is better than another, or only luckier: differences in {plan_title(comparison)} "
+        f"on the test set, run minus other, paired by fold and seed.{f' {SCORE_SAID}' * comparison.scored}",
         blocks,
     )
+
+
+def _not_drawn(comparison: Comparison) -> list[Text]:
+    """Which tasks keep documents from being drawn anew."""
+    tasks = not_of_sums([task.task for task in comparison.tasks])
+    if not tasks:
+        return []
+    named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
+    said = "Test documents are not drawn anew for runs with tasks whose figure is no sum over documents"
+    return [Text(f"{said}: {named}.")]
 
 
 def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
@@ -73,7 +85,7 @@ def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
         "always better) to +1, d_z is the mean in standard deviations. Over documents: "
         f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens."
         + (which if some else ""),
-        COLUMNS,
+        (*COLUMNS, MICRO) if any(pair.documents and pair.documents.micro for pair in tested) else COLUMNS,
         [_row(pair) for pair in tested],
     )
 
@@ -102,7 +114,7 @@ def _row(pair: Tested) -> dict[str, Any]:
         "t_p": values.t.p,
         "t_holm": pair.t_holm,
         "d_z": values.t.effect,
-        **_ends("documents", documents.macro if documents else None),
+        **_ends("documents", documents.main if documents else None),
         **_ends("documents_micro", documents.micro if documents else None),
         "follows": follows(pair),
     }
@@ -117,15 +129,15 @@ def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
 
 
 def _forest(comparison: Comparison, tested: Sequence[Tested]) -> Figure:
-    short = short_names(comparison.runs)
+    short, figure = short_names(comparison.runs), plan_title(comparison)
     return Figure(
         "significance_forest",
         "Differences between runs",
-        "The mean difference in macro F1 of each pair of runs (dot) with its 95% interval (line). Solid: "
+        f"The mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
         "over folds and seeds; dashed: over test documents drawn anew. Right of zero the first run is "
         "better, left of it the second; a line that holds zero is grey and decides nothing. The p-values "
         "stand in the table.",
-        FOREST,
+        _spec(figure),
         [row for pair in tested for row in _forest_rows(pair, short)],
         wide=True,
     )
@@ -141,7 +153,7 @@ def _forest_rows(pair: Tested, short: Mapping[str, str]) -> Iterator[dict[str, A
         "mean": pair.values.mean,
         "n": pair.values.n,
     }
-    documents = pair.documents.macro if pair.documents else None
+    documents = pair.documents.main if pair.documents else None
     for over, interval in ((VALUES, pair.values.interval), (DOCUMENTS, documents)):
         if interval is not None:
             yield base | _place(over, interval, pair.values.mean)
@@ -177,39 +189,42 @@ _DASH = {
     "legend": {"orient": "top"},
     "scale": {"domain": [VALUES, DOCUMENTS], "range": [[1, 0], [4, 3]]},
 }
-FOREST: dict[str, Any] = {
-    "width": "container",
-    "height": {"step": 11, "for": "offset"},
-    "encoding": {
-        "y": {
-            "field": "pair",
-            "type": "nominal",
-            "sort": {"field": "mean", "op": "max", "order": "descending"},
-            "axis": {"title": None, "labelLimit": 360, "ticks": False, "domain": False},
-        },
-        "yOffset": {"field": "over", "type": "nominal", "sort": [VALUES, DOCUMENTS]},
-        "tooltip": _TOOLTIP,
-    },
-    "layer": [
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5, "color": "#7F7F7F"},
-            "encoding": {"x": {"datum": 0}, "y": None, "yOffset": None, "tooltip": None},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 2.5},
-            "encoding": {
-                "x": {"field": "low", "type": "quantitative", "title": "difference in macro F1"},
-                "x2": {"field": "high"},
-                "color": _COLOUR,
-                "strokeDash": _DASH,
+
+
+def _spec(figure: str) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "height": {"step": 11, "for": "offset"},
+        "encoding": {
+            "y": {
+                "field": "pair",
+                "type": "nominal",
+                "sort": {"field": "mean", "op": "max", "order": "descending"},
+                "axis": {"title": None, "labelLimit": 360, "ticks": False, "domain": False},
             },
+            "yOffset": {"field": "over", "type": "nominal", "sort": [VALUES, DOCUMENTS]},
+            "tooltip": _TOOLTIP,
         },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.2f"}},
-                "color": _COLOUR,
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.5, "color": "#7F7F7F"},
+                "encoding": {"x": {"datum": 0}, "y": None, "yOffset": None, "tooltip": None},
             },
-        },
-    ],
-}
+            {
+                "mark": {"type": "rule", "strokeWidth": 2.5},
+                "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": f"difference in {figure}"},
+                    "x2": {"field": "high"},
+                    "color": _COLOUR,
+                    "strokeDash": _DASH,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {
+                    "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.3~g"}},
+                    "color": _COLOUR,
+                },
+            },
+        ],
+    }

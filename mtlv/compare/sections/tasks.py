@@ -1,17 +1,28 @@
-"""Tasks: F1 of every task under every run, what each gains over the baseline, and which tasks those are."""
+"""Tasks: what each is judged by under every run, what it gains over the baseline, and which those are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor
 from typing import Any
 
 from mtlv.compare.blocks import Baseline, Block, Column, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.compare.judged import SEVERAL, judged_words, main_title, titled
+from mtlv.compare.pairs import tasks_of
 from mtlv.compare.palette import DIVERGING, SEQUENTIAL, run_colour
-from mtlv.compare.sections.heatmap import Cells, heatmap
-from mtlv.compare.sections.parts import known, listed, of_run, tip
+from mtlv.compare.same_documents import same_documents
+from mtlv.compare.sections.heatmap import Cells, heatmap, supported_by
+from mtlv.compare.sections.parts import enumerated, known, listed, of_run, tip
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
+LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart
+OF_LABELS = (
+    Column("precision", "precision"),
+    Column("recall", "recall"),
+    Column("average_precision", "average precision"),
+    Column("threshold", "threshold", digits=2),
+)
 BASELINE = Baseline("value", ("task",))
 NAMED = 3  # tasks that the text names as gaining and losing most
 FITTED = 8  # tasks, the fewest through which a line of trend is drawn
@@ -19,26 +30,52 @@ FITTED = 8  # tasks, the fewest through which a line of trend is drawn
 
 def build(comparison: Comparison) -> Section | None:
     """The section; nothing where no run has figures of tasks."""
-    rows = [row for run in comparison.runs for task in comparison.tasks for row in _rows(run, task)]
+    every = ((run, task) for run in comparison.runs for task in comparison.tasks)
+    rows = [row for run, task in every for row in _rows(run, task, labels=_labels(comparison))]
     if not rows:
         return None
-    blocks: list[Block] = [_f1(comparison, rows)]
+    blocks: list[Block] = [_main(comparison, rows)]
     if len(comparison.runs) > 1:
-        blocks = [*_finding(comparison, rows), *blocks, _gain(comparison, rows), _scatter(comparison, rows)]
+        blocks = [
+            *_finding(comparison, rows),
+            *_alike(comparison),
+            *blocks,
+            _gain(comparison, rows),
+            *_scatter(comparison, rows),
+        ]
     blocks.append(_table(comparison, rows))
     intro = "Which tasks a run does well on, and which it helps or hurts against another run."
     return Section("tasks", "Tasks", intro, blocks)
 
 
-def _rows(run: ComparedRun, task: TaskInfo) -> list[dict[str, Any]]:
+def _labels(comparison: Comparison) -> bool:
+    """Whether all tasks are yes/no labels."""
+    return all(task.yes_no for task in comparison.tasks)
+
+
+def _rows(run: ComparedRun, task: TaskInfo, *, labels: bool) -> list[dict[str, Any]]:
     """Mean figures of a task over a run's children; nothing where it has none."""
-    mean, sd = mean_and_sd(run.of_task(task.name))
+    values = run.of_task(task.name, task.main_metric)
+    mean, sd = mean_and_sd(values)
     if known(mean) is None:
         return []
-    figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
-    fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(run.of_task(task.name))}
+    figures: dict[str, Any] = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
+    if labels:
+        figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
+    fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(values)}
     fields |= {"support": known(task.support), "frequency": known(task.frequency)}
     return [of_run(run) | fields | figures]
+
+
+def _others(run: ComparedRun, task: TaskInfo) -> str:
+    """Further figures of a task, in words: each kind has others, too many for columns."""
+    names = dict.fromkeys(name for child in run.children for name in child.tasks.get(task.name, {}))
+    means = {
+        name: known(mean_and_sd(run.of_task(task.name, name))[0])
+        for name in names
+        if name not in (task.main_metric, "support")
+    }
+    return ", ".join(f"{titled(name)} {mean:.3f}" for name, mean in means.items() if mean is not None)
 
 
 def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
@@ -46,49 +83,85 @@ def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
     return [{name: row[name] for name in ("run", "name", "task", "value", *fields)} for row in rows]
 
 
-def _f1(comparison: Comparison, rows: Sequence[Row]) -> Figure:
-    lowest = min(0.9, int(10 * min(row["value"] for row in rows)) / 10)
+def _main(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+    figure = main_title(comparison.tasks)
+    lowest = min(0.9, floor(10 * min(row["value"] for row in rows)) / 10)
     cells = Cells(
         "value",
         ".2f",
         {"type": "linear", "scheme": SEQUENTIAL, "domain": [lowest, 1]},
-        "F1",
+        figure,
         dark_text=f"datum.value > {lowest + 0.62 * (1 - lowest):.4f}",
         tips=(
-            tip("value", "F1, mean", ".4f"),
+            *_judged_tip(comparison),
+            tip("value", f"{figure}, mean", ".4f"),
             tip("sd", "standard deviation", ".4f"),
             tip("children", "n", "d"),
         ),
     )
-    caption = (
-        "F1 of each task on the test set, mean over a run's folds and seeds, at thresholds fitted on "
-        "validation documents. Tasks stand in the order of their support: the number of test documents that "
-        "have the label, drawn on the left. Brighter is better."
-    )
+    title = f"{_capital(figure)} of each task"
+    caption = f"{title} on the test set, mean over a run's folds and seeds{_how(comparison)}"
     spec = heatmap(comparison, cells)
-    return Figure(
-        "tasks_f1", "F1 of each task", caption, spec, _only(rows, "sd", "children", "support"), wide=True
+    fields = (*(said["field"] for said in _judged_tip(comparison)), "sd", "children", "support")
+    return Figure("tasks_f1", title, caption, spec, _only(rows, *fields), wide=True)
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _judged_tip(comparison: Comparison) -> list[dict[str, str]]:
+    return [tip("judged_by", "judged by")] if main_title(comparison.tasks) == SEVERAL else []
+
+
+def _how(comparison: Comparison) -> str:
+    """The rest of a caption: where the figures come from, and what the bars count."""
+    yes_no = [task.yes_no for task in comparison.tasks]
+    order = "Tasks stand in the order of their support"
+    if all(yes_no):
+        return (
+            f", at thresholds fitted on validation documents. {order}: the number of test documents that "
+            "have the label, drawn on the left. Brighter is better."
+        )
+    of_labels = ", of a yes/no task the positive ones" if any(yes_no) else ""
+    words = judged_words(comparison.tasks)
+    return (
+        f". {words}{' ' if words else ''}{order}: the number of test documents with a target{of_labels}, "
+        "drawn on the left. Brighter is better."
     )
 
 
 def _gain(comparison: Comparison, rows: Sequence[Row]) -> Figure:
-    reach = _reach(rows)
+    reach, figure = _reach(rows), main_title(comparison.tasks)
     cells = Cells(
         "delta",
         "+.2f",
         {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]},
-        "gain in F1",
+        f"gain in {figure}",
         dark_text=f"abs(datum.delta) < {0.62 * reach:.4f}",
-        tips=(tip("delta", "gain in F1", "+.4f"), tip("value", "F1, mean", ".4f")),
+        tips=(
+            *_judged_tip(comparison),
+            tip("delta", f"gain in {figure}", "+.4f"),
+            tip("value", f"{figure}, mean", ".4f"),
+        ),
     )
+    of = "label" if figure == "F1" else "task"
     caption = (
-        "F1 of each task minus that of the baseline run: blue cells gain, orange cells lose, pale ones stay "
-        "the same. The scale is the same to both sides and for every baseline, whose own column "
-        "is 0. A gain on a label with little support rests on few documents."
+        f"{_capital(figure)} of each task minus that of the baseline run: blue cells gain, orange cells "
+        "lose, pale ones stay the same. The scale is the same to both sides and for every baseline, whose "
+        f"own column is 0. A gain on a {of} with little support rests on few documents."
+        + (" A task that the baseline run was not tested on has no cells." if _gaps(comparison) else "")
     )
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
-    return Figure("tasks_gain", title, caption, spec, _only(rows, "support"), BASELINE, wide=True)
+    shown = _only(rows, *(said["field"] for said in _judged_tip(comparison)), "support")
+    return Figure("tasks_gain", title, caption, spec, shown, BASELINE, wide=True)
+
+
+def _gaps(comparison: Comparison) -> bool:
+    """Whether the baseline run lacks a task of another."""
+    base = tasks_of(comparison.run(comparison.baseline))
+    return any(tasks_of(run) - base for run in comparison.runs)
 
 
 def _reach(rows: Sequence[Row]) -> float:
@@ -100,7 +173,12 @@ def _reach(rows: Sequence[Row]) -> float:
     return max(0.01, *(high - low for low, high in ends.values()))
 
 
-def _scatter(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[Figure]:
+    """Of the yes/no tasks, which alone are rare or frequent; nothing where there are none."""
+    labels = {task.name for task in comparison.tasks if task.yes_no}
+    rows = [row for row in rows if row["task"] in labels]
+    if len(labels) < min(LEAST, len(comparison.tasks)):
+        return []
     field, title = "support", "test documents with the label (log scale)"
     if any(row["frequency"] for row in rows):
         field, title = "frequency", f"share of {title}"
@@ -114,7 +192,7 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> Figure:
     spec = _scatter_spec(comparison, field, title)
     shown = [row for row in _only(rows, "support", field) if row[field]]
     heading = "Gain over the baseline against label frequency"
-    return Figure("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)
+    return [Figure("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)]
 
 
 def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, Any]:
@@ -173,6 +251,19 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[Text]:
     return [Text(f"{said} These are means; with little support they move much by chance.", "finding")]
 
 
+def _alike(comparison: Comparison) -> list[Text]:
+    """Which tasks of runs on different data may be compared all the same."""
+    found = same_documents(comparison)
+    parts = []
+    if found.same:
+        parts.append(f"Tested on the same documents by runs on different data: {enumerated(found.same)}.")
+    if found.different:
+        parts.append(
+            f"Tested on other documents, so that figures may not be compared: {enumerated(found.different)}."
+        )
+    return [Text(" ".join(parts))] if parts else []
+
+
 def _share(gains: Sequence[tuple[float, Row]]) -> str:
     up = sum(gain > 0 for gain, _ in gains)
     down = sum(gain < 0 for gain, _ in gains)
@@ -194,21 +285,22 @@ def _named(gains: Sequence[tuple[float, Row]]) -> str:
 
 
 def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    figure = main_title(comparison.tasks)
+    several = [Column("judged_by", "judged by", kind="text")] if figure == SEVERAL else []
+    gain = [Column("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
+    others = OF_LABELS if _labels(comparison) else (Column("others", "other figures", kind="text"),)
     columns = [
         Column("task", "task", kind="text"),
         Column("name", "run", kind="text"),
         Column("support", "support", digits=0),
-        Column("value", "F1", spread="sd"),
-        Column("precision", "precision"),
-        Column("recall", "recall"),
-        Column("average_precision", "average precision"),
-        Column("threshold", "threshold", digits=2),
+        *several,
+        Column("value", figure, spread="sd"),
+        *gain,
+        *others,
     ]
-    if len(comparison.runs) > 1:
-        columns.insert(4, Column("delta", "gain in F1", signed=True))
     caption = (
-        "Means over a run's folds and seeds on the test set, F1 with its standard deviation; support is the "
-        "number of positive test documents of one fold, the gain is over the baseline run."
+        f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation; support "
+        f"is the number of {supported_by(comparison)} of one fold, the gain is over the baseline run."
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])

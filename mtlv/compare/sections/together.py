@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import ComparedRun, Comparison
+from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.compare.palette import RUNS
 from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.compare.sections.parts import enumerated, of_run, task_axis, tip, whole_runs
 
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}
+APART = (
+    " Tasks of different kinds or corpora need heads of their own; they have the same number where they "
+    "share a model."
+)
 BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # dark numbers show on these
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
@@ -22,16 +27,22 @@ Partition = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers of groups from 1, by run and by the group's tasks; alike groups of two runs share a number."""
+    """Numbers of groups from 1, by run and by the group's tasks; alike groups of two runs share a number.
+
+    Args:
+        numbers: by key of the run, where it has groups.
+        parts: every run's tasks by what is learned together, by key of the run.
+    """
 
     numbers: dict[str, dict[tuple[str, ...], int]]
+    parts: dict[str, Partition] = field(default_factory=dict)
 
-    def label(self, run: ComparedRun, head: tuple[str, ...]) -> str:
+    def label(self, run: ComparedRun, tasks: tuple[str, ...]) -> str:
         """The number as text, `alone` or `all` where the run has no groups to speak of."""
-        partition = heads(run)
-        if len(partition) == 1:
-            return ALL
-        return ALONE if all(len(each) == 1 for each in partition) else str(self.numbers[run.key][head])
+        partition = self.parts[run.key]
+        if all(len(each) == 1 for each in partition):
+            return ALONE
+        return ALL if len(partition) == 1 else str(self.numbers[run.key][tasks])
 
     @property
     def labels(self) -> list[str]:
@@ -40,26 +51,38 @@ class Numbering:
         return [ALONE, ALL, *(str(number) for number in range(1, most + 1))]
 
 
-def heads(run: ComparedRun) -> Partition:
-    """The run's tasks by head: those that are decided together."""
+def parts_of(run: ComparedRun, tasks: Mapping[str, TaskInfo]) -> Partition:
+    """The run's tasks by head: those that are decided together.
+
+    By model, where its heads are apart for no other reason than that their tasks are of different kinds or
+    corpora: no head could hold two of them.
+    """
+    if all(_must_be_apart(model, tasks) for model in run.plan):
+        return tuple(tuple(task for head in model for task in head) for model in run.plan)
     return tuple(head for model in run.plan for head in model)
 
 
-def grouped(run: ComparedRun) -> bool:
-    """Whether the run parts its tasks into groups: neither all together nor each alone."""
-    partition = heads(run)
-    return len(partition) > 1 and any(len(head) > 1 for head in partition)
+def _must_be_apart(model: Partition, tasks: Mapping[str, TaskInfo]) -> bool:
+    sorts = [{(tasks[name].kind, tasks[name].source) for name in head if name in tasks} for head in model]
+    return all(not one & two for one, two in combinations(sorts, 2)) and all(sorts)
+
+
+def grouped(partition: Partition) -> bool:
+    """Whether the tasks are in groups: neither all together nor each alone."""
+    return len(partition) > 1 and any(len(tasks) > 1 for tasks in partition)
 
 
 def numbering(comparison: Comparison) -> Numbering:
     """Number the groups of the first grouped run in order; a group of another has that of the most alike."""
     known: dict[int, frozenset[str]] = {}
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
-    for run in comparison.runs:
-        if grouped(run):
-            numbers[run.key] = _matched(heads(run), known)
-            known = {number: frozenset(head) for head, number in numbers[run.key].items()} | known
-    return Numbering(numbers)
+    tasks = {task.name: task for task in comparison.tasks}
+    parts = {run.key: parts_of(run, tasks) for run in comparison.runs}
+    for key, partition in parts.items():
+        if grouped(partition):
+            numbers[key] = _matched(partition, known)
+            known = {number: frozenset(head) for head, number in numbers[key].items()} | known
+    return Numbering(numbers, parts)
 
 
 def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
@@ -116,29 +139,30 @@ def together(comparison: Comparison, given: Numbering) -> list[Figure]:
     caption = (
         "A column is a run; tasks with the same number (and colour) in it share a head, so they are learned "
         "and decided together. “all”: one head for all tasks; a dot: every task has a model or head of its "
-        "own. Groups of different runs have the same number where they have most tasks in common. Hover to "
+        "own."
+        + (APART if _several(comparison) else "")
+        + " Groups of different runs have the same number where they have most tasks in common. Hover to "
         "see the other tasks and who shares the encoder." + left
     )
     spec = _spec(comparison, given)
     return [Figure("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)]
 
 
+def _several(comparison: Comparison) -> bool:
+    return len({(task.kind, task.source) for task in comparison.tasks}) > 1
+
+
 def _rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
     rows = []
-    for model in run.plan:
-        size = sum(map(len, model))
-        shared = "one of its own" if size == 1 else f"shared by {size} tasks"
-        for head in model:
-            label = given.label(run, head)
-            fields: dict[str, Any] = {
-                "group": label,
-                "shown": "·" if label == ALONE else label,
-                "encoder": shared,
-            }
-            fields["bright"] = colours([label])[0] in BRIGHT
-            for task in head:
-                others = enumerated([other for other in head if other != task]) or "none"
-                rows.append(of_run(run) | {"task": task, "others": others} | fields)
+    sizes = {task: sum(map(len, model)) for model in run.plan for head in model for task in head}
+    for part in given.parts[run.key]:
+        label = given.label(run, part)
+        fields: dict[str, Any] = {"group": label, "shown": "·" if label == ALONE else label}
+        fields["bright"] = colours([label])[0] in BRIGHT
+        for task in part:
+            shared = "one of its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
+            others = enumerated([other for other in part if other != task]) or "none"
+            rows.append(of_run(run) | {"task": task, "others": others, "encoder": shared} | fields)
     return rows
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Section, Table, Text
+from mtlv.compare.comparison import Comparison
+from mtlv.compare.learned import transfers_of
 from mtlv.compare.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
 from mtlv.compare.sections.helping_graph import graph
 from mtlv.compare.sections.parts import listed
 from mtlv.compare.sections.transfer_matrix import matrix
 from mtlv.compare.transfer import POINTS, Effect, Transfers, effects, points
 from mtlv.compare.transfer_words import chance, dependence
+
+
+def build(comparison: Comparison) -> tuple[Section, ...]:
+    """A section for each matrix among the runs."""
+    found = transfers_of(comparison)
+    encoders = {encoder for encoder, _ in found}
+    numbers = Counter[str]()
+    out = []
+    for encoder, transfers in found:
+        numbers[transfers.wording.id] += 1
+        of = encoder if len(encoders) > 1 else ""
+        out.append(transfer_section(transfers, of=of, number=numbers[transfers.wording.id]))
+    return tuple(section for section in out if section is not None)
 
 
 def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> Section | None:

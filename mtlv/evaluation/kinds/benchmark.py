@@ -9,6 +9,23 @@ import numpy as np
 from mtlv.errors import PlanError
 from mtlv.evaluation.metrics import Decisions, f1_micro, ratio
 
+BLURB: Mapping[str, str] = {
+    "bc5cdr_chem": "named entities",
+    "bc5cdr_disease": "named entities",
+    "ncbi_disease": "named entities",
+    "bc2gm": "named entities",
+    "jnlpba": "named entities",
+    "ebmnlp": "PICO",
+    "chemprot": "relations",
+    "ddi2013": "relations",
+    "gad": "relations",
+    "biosses": "sentence similarity",
+    "hoc": "document classes",
+    "pubmedqa": "question answering",
+    "bioasq": "question answering",
+}
+"""Task type of each of BLURB's corpora (Gu et al. 2021, Table 3), by their names in `mtlv data list`."""
+
 
 def average_f1_micro(d: Decisions) -> float:
     """HoC by BLURB: F1 of all cells documents x hallmarks taken together, 2 Σ TP / (Σ predicted + Σ true).

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import DataError, nearest
-from mtlv.evaluation.kinds.counts import Counts, f1
+from mtlv.evaluation.kinds.counts import Counts, f1, f1_of, mean_f1
 from mtlv.evaluation.metrics import ratio
+from mtlv.evaluation.sums import Sums
 
 Classes = NDArray[np.integer]
 
@@ -95,3 +96,23 @@ def figures(
     if positive is not None:
         found["f1_micro_positive"] = f1_micro_positive(truth, predicted, positive)
     return found
+
+
+def sums(
+    truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
+) -> dict[str, Sums]:
+    """The same figures as functions of sums over documents."""
+    right = np.asarray(truth) == np.asarray(predicted)
+    share = Sums(np.stack([right, np.ones_like(right)], axis=1).astype(np.int64), _share)
+    found = {
+        "accuracy": share,
+        "f1_micro": share,
+        "f1_macro": mean_f1([class_counts(truth, predicted, [place]) for place in range(classes)]),
+    }
+    if positive is not None:
+        found["f1_micro_positive"] = Sums(class_counts(truth, predicted, positive), f1_of)
+    return found
+
+
+def _share(sums: NDArray) -> NDArray[np.float64]:
+    return ratio(sums[..., 0], sums[..., 1])

@@ -6,10 +6,13 @@ any documents, so a bootstrap needs nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.metrics import ratio
+from mtlv.evaluation.sums import Floats, Sums
 
 Counts = NDArray[np.int64]
 
@@ -21,17 +24,35 @@ def counted(rows: list[tuple[int, int, int]]) -> Counts:
 
 def precision(counts: Counts) -> float:
     """Σ right / Σ found."""
-    right, found, _ = counts.sum(axis=0)
-    return float(ratio(right, found))
+    return float(precision_of(counts.sum(axis=0)))
 
 
 def recall(counts: Counts) -> float:
     """Σ right / Σ to be found."""
-    right, _, there = counts.sum(axis=0)
-    return float(ratio(right, there))
+    return float(recall_of(counts.sum(axis=0)))
 
 
 def f1(counts: Counts) -> float:
     """2 Σ right / (Σ found + Σ to be found), the harmonic mean of precision and recall."""
-    right, found, there = counts.sum(axis=0)
-    return float(ratio(2 * right, found + there))
+    return float(f1_of(counts.sum(axis=0)))
+
+
+def precision_of(sums: NDArray) -> Floats:
+    """`precision` of sums of counts, [..., 3] -> [...]."""
+    return ratio(sums[..., 0], sums[..., 1])
+
+
+def recall_of(sums: NDArray) -> Floats:
+    """`recall` of sums of counts, [..., 3] -> [...]."""
+    return ratio(sums[..., 0], sums[..., 2])
+
+
+def f1_of(sums: NDArray) -> Floats:
+    """`f1` of sums of counts, [..., 3] -> [...]."""
+    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+
+
+def mean_f1(counts: Sequence[Counts]) -> Sums:
+    """The mean of the F1 of several counts of the same documents."""
+    shape = (len(counts), 3)
+    return Sums(np.concatenate(counts, axis=1), lambda sums: f1_of(sums.reshape(-1, *shape)).mean(axis=1))

@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mtlv.evaluation.kinds.counts import Counts, counted, f1, precision, recall
+from mtlv.evaluation.kinds.counts import (
+    Counts,
+    counted,
+    f1,
+    f1_of,
+    precision,
+    precision_of,
+    recall,
+    recall_of,
+)
+from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
 
 Rows = Sequence[Collection[Span]]
@@ -51,3 +61,13 @@ def figures(gold: Rows, predicted: Rows) -> dict[str, float]:
     """Entity F1, precision and recall, by name."""
     counts = entity_counts(gold, predicted)
     return {"entity_f1": f1(counts), "entity_precision": precision(counts), "entity_recall": recall(counts)}
+
+
+def sums(gold: Rows, predicted: Rows) -> dict[str, Sums]:
+    """The same figures as functions of sums over documents."""
+    counts = entity_counts(gold, predicted)
+    return {
+        "entity_f1": Sums(counts, f1_of),
+        "entity_precision": Sums(counts, precision_of),
+        "entity_recall": Sums(counts, recall_of),
+    }

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mtlv.errors import TrainingError
+from mtlv.evaluation.sums import Sums
 
 Floats = NDArray[np.float64]
+LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; below, it is rounding
 
 
 def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -64,3 +66,19 @@ def _direction(values: Floats) -> Floats:
     scaled = values / np.abs(values).max()  # or squares of very large or small numbers are lost
     away = scaled - scaled.mean()
     return away / np.linalg.norm(away)
+
+
+def sums(truth: ArrayLike, predicted: ArrayLike) -> dict[str, Sums]:
+    """Pearson's correlation as a function of sums over documents; Spearman's is none, as ranks change."""
+    x, y = _direction(_finite(truth)), _direction(_finite(predicted))  # or small spreads are lost in rounding
+    return {"pearson": Sums(np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1), _pearson_of)}
+
+
+def _pearson_of(sums: Floats) -> Floats:
+    """Of sums [R, 6] of 1, x, y, x², y² and xy; 0 where a side does not vary."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    n = np.maximum(n, 1)
+    spread = np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0)
+    known = spread > LEAST
+    found = np.divide(xy - x * y / n, np.sqrt(spread), out=np.zeros_like(xy), where=known)
+    return np.clip(found, -1.0, 1.0)

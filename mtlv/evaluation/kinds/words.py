@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mtlv.evaluation.kinds.counts import Counts, counted, f1, precision, recall
+from mtlv.evaluation.kinds.counts import Counts, counted, f1, f1_of, mean_f1, precision, recall
 from mtlv.evaluation.kinds.entities import Rows
+from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
 
 
@@ -50,3 +51,10 @@ def figures(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, f
     """`word_f1_macro` and, for each element X, `word_f1_X`."""
     each = {f"word_f1_{element}": word_f1(gold, predicted, element) for element in elements}
     return {"word_f1_macro": float(np.mean(list(each.values()))), **each}
+
+
+def sums(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, Sums]:
+    """The same figures as functions of sums over documents."""
+    counts = {element: word_counts(gold, predicted, element) for element in elements}
+    each = {f"word_f1_{element}": Sums(held, f1_of) for element, held in counts.items()}
+    return {"word_f1_macro": mean_f1(list(counts.values())), **each}

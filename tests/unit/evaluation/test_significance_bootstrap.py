@@ -62,7 +62,7 @@ def test_f1_of_a_draw_is_f1_of_the_drawn_documents(scores_of, random_arrays):
     for draw, row in enumerate(weights):
         places = np.repeat(np.arange(50), row.astype(int))
         drawn = Decisions(d.truth[places], d.predicted[places], d.known[places])
-        assert found.macro[draw] == pytest.approx(f1_macro(drawn), abs=1e-12)
+        assert found.main[draw] == pytest.approx(f1_macro(drawn), abs=1e-12)
         assert found.micro[draw] == pytest.approx(f1_micro(drawn), abs=1e-12)
 
 
@@ -71,10 +71,10 @@ def test_the_interval_of_a_difference_is_paired_and_averages_children(random_arr
     weights = document_weights([str(i) for i in range(300)], 500)
     good = resampled_f1(Decisions.of(targets, outputs >= 0.5), weights)
     bad = resampled_f1(Decisions.of(targets, outputs >= 0.2), weights)
-    same = document_interval([good], [good], "macro")
+    same = document_interval([good], [good], "main")
     assert (same.low, same.high) == (0.0, 0.0)
-    one = document_interval([good], [bad], "macro")
-    low, high = np.quantile(good.macro - bad.macro, [0.025, 0.975])
+    one = document_interval([good], [bad], "main")
+    low, high = np.quantile(good.main - bad.main, [0.025, 0.975])
     assert (one.low, one.high) == pytest.approx((low, high))
     assert one.low > 0
     two = document_interval([good, good], [bad, good], "micro")

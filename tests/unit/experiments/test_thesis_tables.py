@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from unmeasured import as_run
 
-from mtlv.compare.comparison import ComparedRun
 from mtlv.compare.expected import read_expected
 from mtlv.data import catalog
 from mtlv.models.aliases import HUB
 from mtlv.running.check import check_suite
-from mtlv.settings import Settings, Suite, flatten, load_suite
+from mtlv.settings import Settings, Suite, load_suite
 from mtlv.settings.members import identity
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
@@ -97,23 +97,6 @@ each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 def _work(settings: Settings) -> str:
     """Equal for members of different tables that would do the same work."""
     return identity(settings.model_copy(update={"experiment": "any"}))
-
-
-def _as_run(index: int, settings: Settings) -> ComparedRun:
-    """A member as it is read back from a store, without anything measured."""
-    return ComparedRun(
-        key=f"r{index}",
-        run_id=f"{index}",
-        name=f"member {index}",
-        architecture=settings.architecture.name,
-        encoder=settings.encoder.name,
-        dataset=settings.data.name,
-        grouping="",
-        status="FINISHED",
-        data_digest="",
-        params={key: str(value) for key, value in flatten(settings).items()},
-        children=(),
-    )
 
 
 def test_every_published_table_has_its_folder():
@@ -222,7 +205,7 @@ def test_expected_numbers_are_fractions_counts_or_seconds(table: Table):
 
 @each_table
 def test_a_row_names_exactly_one_member(table: Table):
-    runs = [_as_run(i, member.settings) for i, member in enumerate(table.suite().members)]
+    runs = [as_run(i, member) for i, member in enumerate(table.suite().members)]
     published = read_expected(EXPERIMENTS / table.folder / "expected.csv", runs)
     assert len(published) == table.rows
     assert all(number.measured is not None for number in published)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.running import Observer, run_suite
+from mtlv.running.ready_views import ready_views
 from mtlv.running.suite import SuiteResult
 from mtlv.settings import Suite, load_suite
 from mtlv.tracking import MemoryTracker
@@ -159,6 +161,19 @@ class TestSeveralCorpora:
         lines = capsys.readouterr().out.splitlines()
         assert [line.split()[1] for line in lines if line.startswith("corpus ")] == list(CORPORA)
 
+    def test_the_list_of_tasks_says_how_each_is_judged(self, mixed: tuple) -> None:
+        result, tracker = mixed
+        known = {task.name: task for task in result.members[0].resolved.known}
+        run = next(run for run in tracker.runs.values() if run.spec.kind == "fold")
+        for each in json.loads(run.files["tasks.json"])["tasks"].values():
+            task = known[each["name"]]
+            assert (each["kind"], each["main_metric"], each["source"]) == (
+                task.kind,
+                task.main_metric,
+                task.source,
+            )
+            assert (tuple(each["classes"]), tuple(each["negative"])) == (task.classes, task.negative)
+
     def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, "conll", "conll")
         with pytest.raises(ConfigError, match=r"a task stands twice in `data\.sources`"):
@@ -171,3 +186,19 @@ class TestSeveralCorpora:
         assert result.failed == ()
         (record,) = result.members[0].outcomes[0].records
         assert record.epochs[0].documents > 0
+
+
+def test_ready_views_show_the_figures_that_members_are_judged_by(ran: tuple, tmp_path: Path) -> None:
+    main, result, _ = ran
+    resolved = [member.resolved for member in result.members]
+    views = {view.name: view for view in ready_views(resolved)}
+    (task,) = result.members[0].resolved.tasks
+    assert "metrics.test/score" in views["Runs"].columns
+    assert f"metrics.test.tasks.{main}/{task}" in views["Tasks"].columns
+    keys = {
+        key for view in views.values() for charts in view.sections.values() for c in charts for key in c.keys
+    }
+    assert {"test/score", "val/score", f"val.tasks.{main}/{task}"} <= keys
+    assert not any(
+        "f1_macro" in key and not key.startswith("val.heads") for key in keys if main != "f1_macro"
+    )

@@ -12,8 +12,8 @@ from mtlv.compare.palette import RUNS
 from mtlv.compare.table import plain
 from mtlv.running import Observer, describe_run, run_suite
 from mtlv.running.describe_run import LONGEST
-from mtlv.running.ready_views import OWN_SECTIONS
-from mtlv.tracking import MemoryTracker
+from mtlv.running.ready_views import ready_views
+from mtlv.tracking import MemoryTracker, View
 from mtlv.tracking.memory import MemoryRun
 from mtlv.tracking.mlflow_pages import with_links
 
@@ -22,9 +22,10 @@ TASKS = ("heart", "lung", "bone")
 
 @dataclass(frozen=True)
 class Made:
-    """A suite that ran, seen from the tracker."""
+    """A suite that ran, seen from the tracker, and the views that it made."""
 
     tracker: MemoryTracker
+    views: tuple[View, ...]
 
     def of_kind(self, kind: str) -> list[MemoryRun]:
         return [run for run in self.tracker.runs.values() if run.spec.kind == kind]
@@ -44,8 +45,8 @@ def made(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("pages")
     tracker = MemoryTracker()
     changes = ("matrix.architecture=[stl, gmtl]", "seed=[0, 1]")
-    run_suite(write_suite(folder, write_table(folder, "t"), *changes), Observer(), tracker)
-    return Made(tracker)
+    result = run_suite(write_suite(folder, write_table(folder, "t"), *changes), Observer(), tracker)
+    return Made(tracker, ready_views([member.resolved for member in result.members]))
 
 
 def test_parents_say_what_was_found_first_then_what_was_run(made: Made) -> None:
@@ -184,4 +185,5 @@ def test_views_show_what_is_tracked(made: Made) -> None:
 
 def test_every_section_that_mlflow_makes_is_known_to_the_views(made: Made) -> None:
     keys = {point.key for run in made.tracker.runs.values() for point in run.points}
-    assert {key.rsplit("/", 1)[0] for key in keys} <= set(OWN_SECTIONS)
+    for view in (view for view in made.views if view.sections):
+        assert {key.rsplit("/", 1)[0] for key in keys} <= set(view.closed)

@@ -293,3 +293,89 @@ def test_params_of_any_length_are_kept(tmp_path: Path) -> None:
     shelf.members[0] = replace(shelf.members[0], params={"data.labels": "x" * 6000})
     found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
     assert found.runs[0].params["data.labels"] == "x" * 6000
+
+
+SPANS = pyarrow.list_(
+    pyarrow.struct([("start", pyarrow.int32()), ("end", pyarrow.int32()), ("type", pyarrow.string())])
+)
+KINDS: dict[str, Any] = {
+    "heart": {"kind": "multiclass", "classes": ["x", "y"], "main_metric": "accuracy", "source": "a"},
+    "a/b": {"kind": "tagging", "classes": ["X"], "main_metric": "entity_f1", "source": "b"},
+}
+
+
+class Mixed(Held):
+    """Runs with a task of classes and one of spans."""
+
+    def _run(self, number: str, kind: str, status: str) -> StoredRun:
+        told = {"test/score": 0.75, "test.tasks.accuracy/heart": 0.5, "test.tasks.support/heart": 2.0}
+        return replace(super()._run(number, kind, status), metrics=told | {"test.tasks.entity_f1/a_b": 1.0})
+
+    def _file(self, run: StoredRun, name: str) -> Path:
+        path = super()._file(run, name)
+        if name == "tasks.json":
+            tasks = {slug: each | KINDS[each["name"]] for slug, each in TASKS["tasks"].items()}
+            path.write_text(json.dumps(TASKS | {"tasks": tasks}))
+        return path
+
+
+def of_kinds(classes: Any = ((0.9, 0.1), (0.2, 0.8)), targets: Any = (0, 0), end: int = 2) -> Any:
+    flat = pyarrow.array(np.array(classes, np.float32).ravel())
+    spans = pyarrow.array([[{"start": 0, "end": end, "type": "X"}], []], SPANS)
+    columns = {
+        "id": ["d", "e"],
+        "output:heart": pyarrow.FixedSizeListArray.from_arrays(flat, len(classes[0])),
+        "target:heart": list(targets),
+        "mask:heart": [True, True],
+        "output:a/b": spans,
+        "target:a/b": spans,
+        "mask:a/b": [True, True],
+    }
+    head = {"mtlv": json.dumps({"units": ["u"], "split": "test"})}
+    return pyarrow.table(columns).replace_schema_metadata(head)
+
+
+def mixed_scores(folder: Path, table: Any) -> Any:
+    files = ("tasks.json", "plan.json")
+    shelf = Mixed(folder, {"m0": files, "m1": files, "f0": ("scores/test.parquet",)}, "FINISHED")
+    shelf.table = table
+    found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+    return found, with_scores(shelf, found, ("r0",)).runs[0].children[0]  # type: ignore[arg-type]
+
+
+def test_tasks_of_other_kinds_come_with_how_they_are_judged(tmp_path: Path) -> None:
+    found, child = mixed_scores(tmp_path, of_kinds())
+    tasks = {task.name: task for task in found.tasks}
+    assert (tasks["heart"].kind, tasks["heart"].main_metric) == ("multiclass", "accuracy")
+    assert (tasks["heart"].classes, tasks["a/b"].source, tasks["a/b"].yes_no) == (("x", "y"), "b", False)
+    assert child.main == 0.75
+    assert child.test.tasks["heart"].outputs.shape == (2, 2)
+    assert child.test.tasks["a/b"].outputs[0][0].type == "X"
+
+
+NOT_THEIRS = {
+    "other targets": (of_kinds(targets=(0, 1)), "label `heart`: accuracy 1.0000, the run says 0.5000"),
+    "one class": (of_kinds(classes=((1.0,), (1.0,)), targets=(1, 1)), "label `heart`: accuracy 0.0000"),
+    "a span of half a million millions": (of_kinds(end=2**31 - 1), "label `a/b`: a span that is none"),
+    "a span without words": (of_kinds(end=0), "label `a/b`: a span that is none"),
+    "probabilities of yes and no": (of_scores(), "label `heart`: no scores of the kind `multiclass`"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_THEIRS)
+def test_scores_of_other_kinds_that_are_not_as_the_run_says(tmp_path: Path, name: str) -> None:
+    table, said = NOT_THEIRS[name]
+    with pytest.raises(TrackingError) as caught:
+        mixed_scores(tmp_path, table)
+    assert said in str(caught.value)
+
+
+def test_a_task_that_two_runs_judge_differently_is_refused(tmp_path: Path) -> None:
+    class Other(Mixed):
+        def _file(self, run: StoredRun, name: str) -> Path:
+            return super()._file(run, name) if run.id == "m0" else Shelf._file(self, run, name)
+
+    files = ("tasks.json", "plan.json")
+    shelf = Other(tmp_path, {"m0": files, "m1": files}, "FINISHED")
+    with pytest.raises(TrackingError, match=r"`m1` has another task `heart` .*binary by f1.*multiclass"):
+        read_runs(shelf, shelf.members)  # type: ignore[arg-type]

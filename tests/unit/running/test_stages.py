@@ -151,6 +151,18 @@ def test_transfers_share_their_first_stages_with_the_baselines(tmp_path: Path) -
     learned = {run.tags["mtlv.learned"] for run in tracker.runs.values() if run.spec.kind == "suite member"}
     assert '[["conll"], ["biosses"]]' in learned
     assert '[["conll"]]' in learned
+    run = next(run for run in tracker.runs.values() if run.spec.kind == "comparison")
+    assert {"transfer_matrix.png", "transfer_graph.png", "transfer.md"} <= set(run.files)
+    assert "pairs.md" not in run.files
+
+
+def test_check_counts_what_members_share_once(ran: tuple, tmp_path: Path) -> None:
+    found = check_suite(ran[0])
+    assert [member.units for member in found.members] == [2, 2 + 6, 6]
+    assert found.units == len(ran[2].trained)
+    transfers = sources_of(tmp_path, more="transfer: {seeds: [0, 1]}")
+    assert check_suite(transfers).units == 2 * (3 + 3 * 2)
+    assert "  stage tune, from stage refine" in [f"  {line}" for line in found.members[1].lines]
 
 
 class TestMatch:

@@ -228,3 +228,18 @@ def test_joined_tokens_keep_mentions(corpora: list[Corpus], encoder: Any) -> Non
     assert whole.padded_mentions(np.array([start, start + 1])).tolist() == [[[1, 2]], [[1, 2]]]  # type: ignore[union-attr]
     assert whole.padded_mentions(np.array([0])).shape == (1, 0, 2)  # type: ignore[union-attr]
     assert whole.words is not None
+
+
+def test_words_that_were_not_read_are_in_no_span(corpora: list[Corpus], encoder: Any) -> None:
+    corpus = next(each for each in corpora if each.words is not None)
+    words = tuple(row * 12 for row in corpus.words)
+    tokens = tokenise(words, encoder.tokenizer, max_length=12, pad=encoder.tokenizer.pad_token_id)
+    model, _ = model_of(corpus.tasks, encoder)
+    (head,) = model.heads.values()
+    with torch.no_grad():
+        head.layers[-1].bias += torch.tensor([0.0, 100.0, 0.0])  # every word begins a span
+    found = predict(model, Documents(tokens, {}, np.arange(len(words))), precision="fp32")["organs"]
+    for row, tags in enumerate(found):
+        first, last = tokens.words.offsets[row : row + 2]
+        assert tags.tolist() == (tokens.words.flat[first:last] >= 0).astype(int).tolist()
+        assert len(tags) == len(words[row]) > tags.sum() > 0

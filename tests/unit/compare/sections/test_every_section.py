@@ -10,21 +10,22 @@ from importlib import import_module
 
 import pytest
 from looking import marks
+from mixed import a_mixed_comparison
 
 from mtlv.compare.blocks import Figure, Section, Table
 from mtlv.compare.comparison import Comparison
 
 SECTIONS = ("overview", "curves", "tasks", "groups")
-SIZES = ({"runs": 1, "children": 1, "tasks": 3}, {}, {"runs": 14, "children": 2, "tasks": 7})
+SIZES = ({"runs": 1, "children": 1, "tasks": 3}, {}, {"runs": 14, "children": 2, "tasks": 7}, None)
 
 
 def built(name: str, comparison: Comparison) -> Section | None:
     return import_module(f"mtlv.compare.sections.{name}").build(comparison)
 
 
-@pytest.fixture(params=SIZES, ids=("one run", "a suite", "fourteen runs"))
+@pytest.fixture(params=SIZES, ids=("one run", "a suite", "fourteen runs", "four kinds"))
 def comparison(request: pytest.FixtureRequest, comparison_of: Callable[..., Comparison]) -> Comparison:
-    return comparison_of(**request.param)
+    return a_mixed_comparison() if request.param is None else comparison_of(**request.param)
 
 
 @pytest.mark.parametrize("name", SECTIONS)

@@ -1,0 +1,54 @@
+"""Which tasks were tested on the same documents by runs on different data, and so may be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtlv.compare.comparison import Child, ComparedRun, Comparison, TaskInfo
+from mtlv.seeding import content_key
+
+
+@dataclass(frozen=True)
+class SameDocuments:
+    """Tasks of several runs on different data.
+
+    Args:
+        same: tested on the same documents and targets by all of them.
+        different: not so.
+    """
+
+    same: tuple[str, ...]
+    different: tuple[str, ...]
+
+
+def same_documents(comparison: Comparison) -> SameDocuments:
+    """As far as scores were read: a run alone on a corpus and one on several may have the same test part."""
+    same: list[str] = []
+    different: list[str] = []
+    for task in comparison.tasks:
+        having = [run for run in comparison.runs if run.of_task(task.name, task.main_metric)]
+        if len({run.data_digest for run in having}) < 2:
+            continue
+        found = {_tested(run, task) for run in having}
+        if None not in found:
+            (same if len(found) == 1 else different).append(task.name)
+    return SameDocuments(tuple(same), tuple(different))
+
+
+def _tested(run: ComparedRun, task: TaskInfo) -> frozenset[str] | None:
+    """A digest for each test part of the run's children; nothing where scores of one were not read."""
+    digests = [_digest(child, task) for child in run.children]
+    return None if None in digests else frozenset(filter(None, digests))
+
+
+def _digest(child: Child, task: TaskInfo) -> str | None:
+    """Of ids and targets; joined corpora put the source before an id."""
+    if child.test is None or task.name not in child.test.tasks:
+        return None
+    scores, before = child.test.tasks[task.name], f"{task.source}/"
+    rows = np.flatnonzero(scores.mask)
+    targets = scores.targets[rows].tolist()
+    ids = [child.test.ids[row].removeprefix(before) for row in rows]
+    return content_key(sorted(zip(ids, targets, strict=True), key=lambda pair: pair[0]))
