@@ -59,8 +59,8 @@ class LiveChild:
         if len(self._ended) == self.models - 1:
             parts = [record.validation_at(epoch.epoch) for record in self._ended]
             self._curve[epoch.epoch] = at_epoch([*parts, validation], self.tasks, self.settings)
-            epochs = [*(record.epochs[epoch.epoch] for record in self._ended), epoch]
-            points += plan_epoch(epochs, self._curve[epoch.epoch], self.names)
+            epochs = [*(record.epoch_at(epoch.epoch) for record in self._ended), epoch]
+            points += plan_epoch(epochs, epoch.epoch, self._curve[epoch.epoch], self.names)
         if self._failed:
             return
         try:

@@ -77,7 +77,7 @@ def outcome(
         known: epochs whose validation figures were computed while the last model trained.
         earlier: of the stages before.
     """
-    curve = {epoch: known.get(epoch) for epoch in range(len(records[0].curve))}
+    curve = {epoch: known.get(epoch) for epoch in range(max(len(record.curve) for record in records))}
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
     thresholds = _fit(validation, tasks, settings)

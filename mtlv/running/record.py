@@ -113,9 +113,9 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Met
     ]
 
 
-def plan_epoch(epochs: Sequence[EpochRecord], metrics: Metrics, names: Names) -> list[Metric]:
-    """What one epoch of all of a plan's models tells together."""
-    at = (epochs[0].epoch, max(epoch.timestamp_ms for epoch in epochs))
+def plan_epoch(epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: Names) -> list[Metric]:
+    """What epoch `number` of all of a plan's models tells together; a model may have stopped before."""
+    at = (number, max(epoch.timestamp_ms for epoch in epochs))
     out = [
         Metric("train/loss", plan_loss(epochs), *at),
         Metric("train/learning_rate", epochs[0].learning_rate, *at),
@@ -146,7 +146,7 @@ def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
     """Everything that needs all of a plan's models."""
     out: list[Metric] = []
     for epoch, metrics in enumerate(found.curve):
-        out += plan_epoch([record.epochs[epoch] for record in found.records], metrics, names)
+        out += plan_epoch([record.epoch_at(epoch) for record in found.records], epoch, metrics, names)
     end = (0, last_timestamp(found))
     out += [Metric(key, value, *end) for key, value in split_figures("test", found.metrics, names)]
     best = found.curve[found.best_epoch].plan.as_dict()

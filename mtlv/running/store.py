@@ -75,9 +75,13 @@ class UnitRecord:
     def documents(self) -> int:
         return sum(epoch.documents for epoch in self.epochs)
 
+    def epoch_at(self, epoch: int) -> EpochRecord:
+        """What `epoch` came to; of a unit that had stopped before, its last."""
+        return self.epochs[min(epoch, len(self.epochs) - 1)]
+
     def validation_at(self, epoch: int) -> Scores:
-        """Scores of the validation part after `epoch`."""
-        return self.validation.with_outputs(self.curve[epoch])
+        """Scores of the validation part after `epoch`; of a unit that had stopped before, after its last."""
+        return self.validation.with_outputs(self.curve[min(epoch, len(self.curve) - 1)])
 
 
 class Store:

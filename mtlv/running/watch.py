@@ -53,10 +53,17 @@ class Watch(Hook):
         self.job, self.model, self.material, self.listeners = job, model, material, listeners
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
+        self.values: list[float] = []
         self.best: tuple[int, float, dict[str, torch.Tensor]] | None = None
         self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
         self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
+
+    @property
+    def done(self) -> bool:  # type: ignore[override]
+        """Whether so many epochs as the settings allow brought nothing better on validation."""
+        patience = self.job.settings.training.patience
+        return patience is not None and len(self.values) - 1 - _first_best(self.values) >= patience
 
     def on_batch(self, documents: int) -> None:
         self.listeners.observer.batch(documents)
@@ -81,18 +88,19 @@ class Watch(Hook):
 
     def _keep_best(self, scores: Scores) -> None:
         settings = self.job.settings.training
-        if settings.select != "best":
+        if settings.select != "best" and settings.patience is None:
             return
-        now = value(scores, self._tasks, settings.select_by)
-        if self.best is None or now > self.best[1]:  # a tie keeps the earlier epoch
+        self.values.append(value(scores, self._tasks, settings.select_by))
+        if settings.select == "best" and _first_best(self.values) == len(self.values) - 1:
             weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-            self.best = (len(self.curve) - 1, now, weights)
+            self.best = (len(self.curve) - 1, self.values[-1], weights)
 
     def take(self) -> dict[str, Any]:
         """What came of the epochs so far, as tensors and plain values."""
         return {
             "records": [asdict(record) for record in self.records],
             "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
+            "values": self.values,
             "best": self.best,
         }
 
@@ -102,6 +110,7 @@ class Watch(Hook):
         self.curve = [
             {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
         ]
+        self.values = list(state["values"])
         self.best = state["best"]
 
     def restore(self) -> int:
@@ -118,6 +127,11 @@ class Watch(Hook):
         return self.material.scores(
             self.job.unit.key, "validation", rows, self._validation, self.curve[epoch]
         )
+
+
+def _first_best(values: list[float]) -> int:
+    """The epoch with the highest value; a tie keeps the earlier."""
+    return values.index(max(values))
 
 
 def _plain(values: NDArray) -> Any:

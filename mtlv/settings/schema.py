@@ -219,6 +219,7 @@ class Training(Section):
         Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
     select: Literal["last", "best"]
+    patience: MaybeCount
     select_by: Literal["average_precision", "f1_macro", "loss"]
     precision: Literal["auto", "fp32", "bf16"]
     device: Annotated[

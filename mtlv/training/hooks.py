@@ -31,7 +31,12 @@ class EpochLosses:
 
 
 class Hook:
-    """Does nothing; override what you need."""
+    """Does nothing; override what you need.
+
+    `done` is read after each epoch: whether training has no reason to go on.
+    """
+
+    done = False
 
     def on_batch(self, documents: int) -> None:
         """After each batch: how many documents it held. Must not wait for the device."""

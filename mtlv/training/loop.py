@@ -44,7 +44,7 @@ def train(
             stepped once per optimizer step.
         epoch_batches: epoch number -> its batches, the same whenever it is asked.
         objective: what is minimised.
-        epochs: how often the documents are seen.
+        epochs: how often the documents are seen, unless a hook is done before.
         precision: `fp32` or `bf16`.
         accumulation: batches per optimizer step; the last step of an epoch may have fewer.
         clip_norm: largest norm of the whole gradient; None for no clipping.
@@ -71,6 +71,8 @@ def train(
         record = _record(trained, progress, begun)
         for hook in hooks:
             hook.on_epoch(record)
+        if any(hook.done for hook in hooks):
+            return
         progress = progress.next_epoch()
 
 
