@@ -6,6 +6,7 @@ import pickle  # nosec B403 # between a process and the child it started, over t
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING
 
@@ -71,11 +72,13 @@ def read(config: str, path: str | None) -> dict[str, str]:
         DataError: the corpus is not at hand, or cannot be read.
     """
     from mtlv.running.corpora import read_corpus
-    from mtlv.settings.draft import defaults
+    from mtlv.settings.draft import Draft, Origin
     from mtlv.settings.schema import Data
 
     try:
-        content = {**defaults()["data"], **yaml.safe_load(config)["data"]}  # an earlier run has fewer keys
+        draft = Draft()  # an earlier run has fewer keys
+        draft.apply_file({"data": yaml.safe_load(config)["data"]}, Origin(lambda _: "", Path()))
+        content = draft.values["data"]
         corpus = read_corpus(Data.model_validate(content if path is None else {**content, "path": path}))
     except DataError:
         raise

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mtlv.errors import DataError
 from mtlv.running.corpus_texts import read, reading
@@ -49,3 +50,11 @@ def test_what_is_not_asked_for_is_not_waited_for(config: str):
     with reading(config, None) as begun:
         pass
     assert begun.process.poll() is not None
+
+
+def test_a_config_of_an_earlier_release_has_fewer_keys(config: str):
+    content = yaml.safe_load(config)
+    for key in ("kind", "group", "metric"):
+        del content["data"]["columns"][key]
+    del content["data"]["window"]
+    assert read(yaml.safe_dump(content), None) == read(config, None)
