@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,8 +26,8 @@ PAUSE = 1.0  # seconds between looks at a unit on which another process works
 class Executor(Protocol):
     """Gives the record of a unit, from the store or by training."""
 
-    def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
-        """Run unit `index` (from 1); `on_epoch` hears, in this process, of each epoch that is trained."""
+    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+        """Run a unit; `on_epoch` hears, in this process, of each epoch that is trained."""
         ...
 
 
@@ -38,18 +38,21 @@ class LocalExecutor:
         bench: corpora and encoders.
         store: of finished units, which other processes may share.
         observer: hears of units.
-        jobs: all units of the suite, in their order.
+        jobs: all units of the suite, in their order, each once; see `each_once`.
     """
 
     def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
         self.bench, self.store, self.observer, self.jobs = bench, store, observer, jobs
         self._starts = {job.start.unit.key for job in jobs if job.start is not None}
-        self._ahead: set[str] = set()  # keys of units that were trained before it was their turn
+        self._places = {job.unit.key: place for place, job in enumerate(jobs)}
+        self._told: set[str] = set()  # keys of units whose end was told
 
-    def run(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+        place = self._places[job.unit.key]
+        job = self.jobs[place]  # what members share is told by the name that it has in the first
         said = False
         while not self._there(job):
-            record = self._try(job, index, on_epoch)
+            record = self._try(job, on_epoch)
             if record is not None:
                 return record
             if not said:
@@ -57,13 +60,18 @@ class LocalExecutor:
                 self.observer.note(
                     f"{job.name}: {holder(self.store.lock(job.unit.key))} works on it; others go on meanwhile"
                 )
-            if not self._help(index):
+            if not self._help(place):
                 time.sleep(PAUSE)
-        if job.unit.key not in self._ahead:
-            self.observer.unit_ended(job.name, True, job.documents)
+        self._tell_end(job, cached=True)
         return self.store.load(job.unit.key)
 
-    def _try(self, job: Job, index: int, on_epoch: OnEpoch) -> UnitRecord | None:
+    def _tell_end(self, job: Job, *, cached: bool) -> None:
+        """Once, also where several members share a unit, or it was trained before its turn."""
+        if job.unit.key not in self._told:
+            self._told.add(job.unit.key)
+            self.observer.unit_ended(job.name, cached, job.documents)
+
+    def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process works on it or has just ended it."""
         key = job.unit.key
         with held(self.store.lock(job.unit.key)) as mine:
@@ -71,7 +79,8 @@ class LocalExecutor:
                 return None
             if self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
-            self.observer.unit_started(job.name, index, job.settings.training.epochs, job.documents)
+            number = self._places[key] + 1
+            self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
             listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
             checkpoints = self.store.checkpoints(key)
             material, start = self.bench.material(job.settings), self._start(job)
@@ -79,7 +88,7 @@ class LocalExecutor:
             kept = job.settings.store.keep_weights or key in self._starts
             self.store.save(record, weights if kept else None)
             checkpoints.remove()
-        self.observer.unit_ended(job.name, False, job.documents)
+        self._tell_end(job, cached=False)
         return record
 
     def _there(self, job: Job) -> bool:
@@ -97,12 +106,18 @@ class LocalExecutor:
         assert path is not None  # units run in order
         return load_file(path)
 
-    def _help(self, index: int) -> bool:
+    def _help(self, place: int) -> bool:
         """Train the next unit on which nobody works; its epochs are told when it is its turn."""
-        for later, job in enumerate(self.jobs[index:], index + 1):
-            key = job.unit.key
+        for job in self.jobs[place + 1 :]:
             ready = job.start is None or self._there(job.start)
-            if ready and not self._there(job) and self._try(job, later, lambda *_: None) is not None:
-                self._ahead.add(key)
+            if ready and not self._there(job) and self._try(job, lambda *_: None) is not None:
                 return True
         return False
+
+
+def each_once(jobs: Iterable[Job]) -> list[Job]:
+    """Units in their order, those that several members share where they come first."""
+    first: dict[str, Job] = {}
+    for job in jobs:
+        first.setdefault(job.unit.key, job)
+    return list(first.values())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from mtlv.errors import TrackingError
+from mtlv.running.executor import each_once
 from mtlv.running.resolve import Resolved
 from mtlv.running.store import Store
 
@@ -34,7 +35,7 @@ def _only_missing(resolved: Sequence[Resolved], store: Store) -> list[Resolved]:
 
 
 def _fail(resolved: Sequence[Resolved], store: Store) -> list[Resolved]:
-    jobs = [job for member in resolved for job in member.jobs]
+    jobs = each_once(job for member in resolved for job in member.jobs)
     there = [job.name for job in jobs if store.has(job.unit.key)]
     if there:
         raise TrackingError(

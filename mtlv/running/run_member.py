@@ -36,14 +36,12 @@ class Session:
         executor: who runs units.
         observer: who watches.
         models: keeps trained models with their runs.
-        done: units that have ended.
     """
 
     tracker: Tracker
     executor: Executor
     observer: Observer
     models: ModelKeeper
-    done: int = 0
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
@@ -90,8 +88,7 @@ def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str
 
 def _run_earlier(session: Session, job: Job) -> UnitRecord:
     """A unit of an earlier stage, which has no run of its own; a member that ends with it would."""
-    session.done += 1
-    return session.executor.run(job, session.done, lambda *_: None)
+    return session.executor.run(job, lambda *_: None)
 
 
 def child_name(resolved: Resolved, child: Child) -> str:
@@ -126,8 +123,7 @@ def _run_child(
         )
         earlier = [_run_earlier(session, job) for job in child.earlier]
         for job in child.jobs:
-            session.done += 1
-            live.ended(session.executor.run(job, session.done, live.epoch))
+            live.ended(session.executor.run(job, live.epoch))
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")

@@ -15,7 +15,7 @@ from mtlv.running.check import check_suite
 from mtlv.running.courier import Courier
 from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.describe_run import describe_experiment
-from mtlv.running.executor import LocalExecutor
+from mtlv.running.executor import LocalExecutor, each_once
 from mtlv.running.existing import IfExists, as_asked
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
@@ -99,7 +99,7 @@ def _run(
         _describe(tracker, resolved)
         together = Together(progress, observer)
         models = ModelKeeper(tracker, bench, store, together)
-        jobs = [job for member in resolved for job in member.jobs]
+        jobs = each_once(job for member in resolved for job in member.jobs)
         session = Session(tracker, LocalExecutor(bench, store, together, jobs), together, models)
         session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
         results, failed = _run_members(session, bench, resolved, suite.search)
@@ -111,7 +111,9 @@ def _run(
 
 def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
     """All units as `mtlv status` lists them before the first is begun."""
-    units = [UnitState(job.unit.key, job.name, each.name) for each in resolved for job in each.jobs]
+    members = {job.unit.key: each.name for each in reversed(resolved) for job in each.jobs}
+    jobs = each_once(job for each in resolved for job in each.jobs)
+    units = [UnitState(job.unit.key, job.name, members[job.unit.key]) for job in jobs]
     return SuiteState(suite.experiment, str(suite.path.absolute()), units=units)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.locks import held, holder
 from mtlv.running.checkpoints import ENDING
+from mtlv.running.executor import each_once
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -32,7 +33,8 @@ def would_run_lines(suite: Suite) -> list[str]:
         return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{folder}` yet"]
     store = Store(folder)
     resolved = resolve_all(Workbench(store), suite.members)
-    found = {job.name: _why(store, job.unit.key) for member in resolved for job in member.jobs}
+    jobs = each_once(job for member in resolved for job in member.jobs)
+    found = {job.name: _why(store, job.unit.key) for job in jobs}
     left = [(name, why) for name, why in found.items() if why != DONE]
     done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
     lines = [f"`mtlv run {suite.path}` now: {done}"]

@@ -30,10 +30,18 @@ runs:
 
 
 class Watcher(Observer):
-    """Keeps the names of units that are trained."""
+    """Keeps how many units were announced, and the names of those that were trained and that ended."""
 
     def __init__(self) -> None:
+        self.announced = 0
         self.trained: list[str] = []
+        self.ended: list[str] = []
+
+    def suite_started(self, units: int, *_: object) -> None:
+        self.announced = units
+
+    def unit_ended(self, name: str, *_: object) -> None:
+        self.ended.append(name)
 
     def unit_started(self, name: str, *_: object) -> None:
         self.trained.append(name)
@@ -54,6 +62,7 @@ def test_what_several_start_from_is_trained_once_for_each_seed(ran: tuple) -> No
     suite, result, watcher, _ = ran
     assert not result.failed
     assert len(watcher.trained) == 2 * (1 + 3 + 3)
+    assert len(watcher.ended) == len(set(watcher.ended)) == watcher.announced == len(watcher.trained)
     refined, tuned, _ = resolved_of(suite)
     assert [job.unit.key for job in refined.jobs] == [
         job.unit.key for child in tuned.children for job in child.earlier
@@ -64,6 +73,7 @@ def test_a_second_run_trains_nothing(ran: tuple) -> None:
     watcher = Watcher()
     again = run_suite(ran[0], watcher, MemoryTracker())
     assert watcher.trained == []
+    assert len(watcher.ended) == watcher.announced == 14
     assert again.rows == ran[1].rows
 
 
