@@ -76,7 +76,7 @@ def _laid(stage: Stage | None, own: Settings, tasks: Sequence[Task], before: dic
     plan = _plan(own, tasks)
     if plan is None:
         lines, count = _unknown(own, tasks)
-        content += [own.grouping.model_dump(mode="json"), start.marks if start else ()]
+        content += [own.architecture.name, own.grouping.model_dump(mode="json"), start.marks if start else ()]
         return _Laid(lines, tuple(content_key([*content, number]) for number in range(count)))
     marks = []
     for model in plan.models:

@@ -70,7 +70,7 @@ def test_an_impossible_corpus_is_refused(changes, message):
 
 
 def test_catalog_is_what_the_folder_holds():
-    labels = ("hoc", "ohsumed", "openi", "synthetic", "table")
+    labels = ("hoc", "huggingface", "ohsumed", "openi", "synthetic", "table")
     entities = (
         "bc2gm",
         "bc5cdr_chem",
