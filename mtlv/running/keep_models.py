@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mtlv.compare.judged import main_title
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
 from mtlv.plan import Task
 from mtlv.running.answers_of_kind import ANSWERS
 from mtlv.running.data_parts import fold_parts
-from mtlv.running.member_result import main_title
 from mtlv.running.model_files import describe, encoder_files, lay_out
 from mtlv.running.record import last_timestamp, own_params, params
 from mtlv.running.served_task import TEXT, served_tasks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from mtlv.compare.report import titled
+from mtlv.compare.judged import titled
 from mtlv.errors import ConfigError
 from mtlv.running.keep_models import validation_score
 
