@@ -51,7 +51,7 @@ CONFIGS = {
     for config in (
         Config(MT_BERT, "config.yml", 5, 57),
         Config(MT_BERT, "config-pairs.yml", 10, 30),
-        Config(MT_BERT, "config-small.yml", 3, 27),
+        Config(MT_BERT, "config-small.yml", 3, 18),
         Config(BLURB, "config.yml", 9, 585),
         Config(BLURB, "config-search.yml", 36, 180),
         Config(BLURB, "config-small.yml", 2, 24),
