@@ -47,14 +47,6 @@ def test_each_model_stops_by_its_own_validation(ran: tuple) -> None:
         assert all(point.step < max(longest, 10) for point in run.points)
 
 
-def test_without_patience_all_epochs_come(suite: Callable, table: Callable) -> None:
-    result = run_suite(
-        suite(table("t"), "architecture=mtl", "training.epochs=4"), Observer(), MemoryTracker()
-    )
-    (record,) = result.members[0].outcomes[0].records
-    assert len(record.epochs) == 4
-
-
 def test_what_never_gets_better_stops_after_so_many_epochs(suite: Callable, table: Callable) -> None:
     changes = ("training.epochs=9", "training.learning_rate=1e-12", "training.patience=1", "architecture=mtl")
     result = run_suite(suite(table("t"), *changes), Observer(), MemoryTracker())

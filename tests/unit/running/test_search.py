@@ -54,12 +54,12 @@ def test_a_trial_that_failed_is_not_tried_again(members: tuple) -> None:
     assert len(tried(Search(OVER, sampler="tpe"), members, lambda n: None if n % 2 else 1.0)) == 6
 
 
-def of_table(folder: Path, data: Path, sampler: str = "grid") -> Suite:
+def of_table(folder: Path, data: Path, sampler: str = "grid", epochs: int = 2) -> Suite:
     text = (
         f"search: {{sampler: {sampler}, over: {{training.learning_rate: [1e-12, 5e-3]}}}}\n"
         "seed: [0, 1]\nencoder: tiny\n"
         f"data: {{name: table, path: {data}, columns: {{id: id, part: part, labels: [heart, lung, bone]}}}}\n"
-        f"training: {{epochs: 8, batch_size: 8, device: cpu}}\nstore: {{uri: {folder / 'store'}}}\n"
+        f"training: {{epochs: {epochs}, batch_size: 8, device: cpu}}\nstore: {{uri: {folder / 'store'}}}\n"
     )
     (folder / "c.yml").write_text(text, encoding="utf-8")
     return load_suite(folder / "c.yml")
@@ -69,7 +69,7 @@ def test_the_best_on_validation_is_named_with_the_mean_over_its_seeds(
     tmp_path: Path, table: Callable
 ) -> None:
     tracker = MemoryTracker()
-    result = run_suite(of_table(tmp_path, table("t")), Observer(), tracker)
+    result = run_suite(of_table(tmp_path, table("t"), epochs=8), Observer(), tracker)
     best = max(result.trials, key=lambda trial: trial.value)
     assert "learning_rate=0.005" in best.name
     assert best.runs == 2
