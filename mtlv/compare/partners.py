@@ -8,7 +8,7 @@ from typing import Any
 
 from mtlv.compare.files import csv_text
 from mtlv.compare.table import plain
-from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, effects, points
+from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, effects, numbers, points
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
 UNKNOWN = "–"
@@ -75,17 +75,12 @@ def as_records(partners: Sequence[Partner]) -> list[dict[str, Any]]:
 
 
 def _record(partner: Partner) -> dict[str, Any]:
-    best = partner.best
+    best, known = partner.best, numbers(partner.best)
     return {
         "target": partner.target,
         "baseline": partner.baseline,
         "partner": best.source if best else None,
-        "after": best.after if best else None,
-        "difference": best.mean if best else None,
-        "low": best.low if best else None,
-        "high": best.high if best else None,
-        "p": best.p if best else None,
-        "p_holm": best.p_holm if best else None,
+        **{key: known[key] for key in ("after", "difference", "low", "high", "p", "p_holm")},
         "n": best.n if best else 0,
         "tried": partner.tried,
         "follows": partner.follows,

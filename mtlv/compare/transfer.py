@@ -182,6 +182,21 @@ def from_rows(
     return Transfers(rows_of, columns, baseline, after, wording)
 
 
+def numbers(cell: Effect | None) -> dict[str, Any]:
+    """What is known of a cell; all of it None where it was not measured."""
+    return {
+        "baseline": cell.baseline if cell else None,
+        "after": cell.after if cell else None,
+        "difference": cell.mean if cell else None,
+        "low": cell.low if cell else None,
+        "high": cell.high if cell else None,
+        "n": cell.n if cell else None,
+        "p": cell.p if cell else None,
+        "p_holm": cell.p_holm if cell else None,
+        "verdict": cell.verdict if cell else None,
+    }
+
+
 def effects(transfers: Transfers) -> tuple[Effect, ...]:
     """The cells that have at least one pair, row by row, each judged by the rule of this file."""
     cells = {

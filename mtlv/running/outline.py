@@ -104,14 +104,24 @@ def layers(settings: Settings) -> int:
     return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
 
 
+def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
+    """The plan of a stage, once its groups are known (none where its architecture has none).
+
+    Raises:
+        PlanError: see `Plan.check`.
+    """
+    names = [task.name for task in tasks]
+    plan = ARCHITECTURES[settings.architecture.name].build(names, groups, layers(settings))
+    return with_own_heads(plan, tasks).check(tasks)
+
+
 def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
     """The plan, where it does not wait for groups that are found when the suite runs."""
     if clusters(settings):
         return None
-    architecture, names = ARCHITECTURES[settings.architecture.name], [task.name for task in tasks]
-    groups = _given_groups(settings, names) if architecture.grouped else ()
-    plan = architecture.build(names, groups, layers(settings))
-    return with_own_heads(plan, tasks).check(tasks)
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    groups = _given_groups(settings, [task.name for task in tasks]) if grouped else ()
+    return plan_of(settings, tasks, groups)
 
 
 def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, Plan, Task, with_own_heads
+from mtlv.plan import ARCHITECTURES, Plan, Task
 from mtlv.running.features import View
 from mtlv.running.groups import TaskGroups, task_groups
 from mtlv.running.job import Job
 from mtlv.running.layout import Layout
-from mtlv.running.outline import layers
+from mtlv.running.outline import plan_of
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -138,9 +138,6 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
 
 
 def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
-    architecture = ARCHITECTURES[settings.architecture.name]
-    tasks = bench.tasks(settings)
-    groups = resolve_groups(bench, settings, fold) if architecture.grouped else None
-    names = [task.name for task in tasks]
-    plan = architecture.build(names, groups.groups if groups else (), layers(settings))
-    return with_own_heads(plan, tasks).check(tasks), groups
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    groups = resolve_groups(bench, settings, fold) if grouped else None
+    return plan_of(settings, bench.tasks(settings), groups.groups if groups else ()), groups

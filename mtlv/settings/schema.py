@@ -264,6 +264,10 @@ class Start(Section):
     carry: Literal["encoder", "encoder_and_heads"]
 
 
+OF_A_STAGE = ("tasks", "architecture", "grouping", "training")
+"""Settings that a stage has of its own."""
+
+
 class Stage(Section):
     """One of several trainings, one after another; what it leaves out is as at the top of the config."""
 
@@ -318,9 +322,8 @@ class Settings(Section):
         """The settings of each training, in order: of one stage these themselves."""
         if self.stages is None:
             return (self,)
-        own = ("tasks", "architecture", "grouping", "training")
         return tuple(
-            self.model_copy(update={key: getattr(stage, key) for key in own}) for stage in self.stages
+            self.model_copy(update={key: getattr(stage, key) for key in OF_A_STAGE}) for stage in self.stages
         )
 
     @property

@@ -7,9 +7,8 @@ from typing import Any
 
 from mtlv.settings.checks import contradictions
 from mtlv.settings.draft import Change, Draft, Origin, dotted
-from mtlv.settings.schema import Settings, Stage
+from mtlv.settings.schema import OF_A_STAGE, Settings, Stage
 
-OF_A_STAGE = ("tasks", "architecture", "grouping", "training")
 START = {"match": "auto", "carry": "encoder"}
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from mtlv.compare.blocks import Figure
 from mtlv.compare.helping_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
-from mtlv.compare.sections.transfer_matrix import numbers, tips
-from mtlv.compare.transfer import Effect, Transfers
+from mtlv.compare.sections.transfer_matrix import tips
+from mtlv.compare.transfer import Effect, Transfers, numbers
 from mtlv.compare.transfer_words import RULE
 
 RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the room round it for names

@@ -8,7 +8,7 @@ from typing import Any
 from mtlv.compare.blocks import Figure
 from mtlv.compare.palette import DIVERGING
 from mtlv.compare.sections.parts import task_axis, tip
-from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, points
+from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, numbers, points
 from mtlv.compare.transfer_figure import HATCH, reach
 from mtlv.compare.transfer_words import RULE, pairs_text
 
@@ -58,21 +58,6 @@ def _rows(transfers: Transfers, found: Sequence[Effect]) -> list[dict[str, Any]]
 
 def _row(source: str, target: str, cell: Effect | None, kind: str, shown: str) -> dict[str, Any]:
     return {"source": source, "target": target, "kind": kind, "shown": shown} | numbers(cell)
-
-
-def numbers(cell: Effect | None) -> dict[str, Any]:
-    """What is known of a cell; all of it None where it was not measured."""
-    return {
-        "baseline": cell.baseline if cell else None,
-        "after": cell.after if cell else None,
-        "difference": cell.mean if cell else None,
-        "low": cell.low if cell else None,
-        "high": cell.high if cell else None,
-        "n": cell.n if cell else None,
-        "p": cell.p if cell else None,
-        "p_holm": cell.p_holm if cell else None,
-        "verdict": cell.verdict if cell else None,
-    }
 
 
 def tips(transfers: Transfers) -> list[dict[str, str]]:
