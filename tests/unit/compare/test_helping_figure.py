@@ -9,24 +9,14 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Polygon
 from stilt_tables import BERT, published
 
-from mtlv.compare import canvas
 from mtlv.compare.helping_figure import draw_helping
 from mtlv.compare.helping_layout import COLOURS, bezier, circle, edges
 from mtlv.compare.transfer import LEARNED_WITH, Transfers, effects
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path):
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "DPI", 60)  # a tenth of the time
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
-
-    def run(transfers, title="t"):
-        draw_helping(transfers, tmp_path / "x.png", title=title)
-        return kept[-1]
-
-    return run
+def drawn(figure_of):
+    return figure_of(draw_helping)
 
 
 def laid(transfers):

@@ -8,24 +8,14 @@ from made_transfers import MISSING, a_matrix
 from matplotlib.colors import to_rgb
 from stilt_tables import NAMES, PUBMEDBERT, published
 
-from mtlv.compare import canvas
 from mtlv.compare.transfer import INTERMEDIATE, LEARNED_WITH, Transfers, effects, points
 from mtlv.compare.transfer_figure import APART, HATCHES, draw_transfer, name_lines, reach
 from mtlv.compare.transfer_figure import MISSING as GREY
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path):
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "DPI", 60)  # a tenth of the time
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
-
-    def run(transfers, title="t"):
-        draw_transfer(transfers, tmp_path / "x.png", title=title)
-        return kept[-1]
-
-    return run
+def drawn(figure_of):
+    return figure_of(draw_transfer)
 
 
 def texts(figure):
