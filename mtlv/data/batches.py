@@ -95,9 +95,9 @@ class Documents:
         order = bucketed_order(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order)
 
-    def inference(self, batch_size: int) -> Iterator[Batch]:
-        """Every document once, longest first."""
-        return self._batches(longest_first(self.tokens.lengths[self.index], batch_size))
+    def inference(self, batch_size: int, *, tokens: int | None = None) -> Iterator[Batch]:
+        """Every document once, longest first; at most `tokens` in a batch, see `longest_first`."""
+        return self._batches(longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens))
 
     def _batches(self, order: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
         for positions in order:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
 
 from mtlv.errors import PlanError
+from mtlv.models.below import Below
+from mtlv.models.dropout import use_fast_dropout
 from mtlv.models.features import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
 from mtlv.models.heads import Shape
 from mtlv.models.kinds import KINDS, Kind
+from mtlv.models.layers import lowest, split
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
@@ -32,9 +35,13 @@ class MultiTaskModel(nn.Module):
         dropout: for encoder and heads; None keeps the encoder's own.
         kinds: the kinds of task by name.
         relations: task name -> what its head reads in place of the document's vector.
+        frozen_layers: lowest layers of the encoder that do not learn, nor do its embeddings then, and that
+            drop nothing; 0 freezes nothing.
+        below: where what frozen layers come to is shared with other models, on a processor.
 
     Raises:
         PlanError: the tasks of a head do not read the same.
+        EncoderError: the encoder has fewer layers.
     """
 
     def __init__(
@@ -48,6 +55,8 @@ class MultiTaskModel(nn.Module):
         dropout: float | None = None,
         kinds: Mapping[str, Kind] = KINDS,
         relations: Mapping[str, Reader] = NO_RELATIONS,
+        frozen_layers: int = 0,
+        below: Below | None = None,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
@@ -70,6 +79,19 @@ class MultiTaskModel(nn.Module):
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
             self.heads[_module_name(head.name)] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
+        use_fast_dropout(self)
+        self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: named once only
+        for part in self._frozen:
+            part.requires_grad_(False)
+        self._below = below if frozen_layers else None
+        self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
+
+    def train(self, mode: bool = True) -> Self:
+        """As every module; what is frozen stays in evaluation."""
+        super().train(mode)
+        for part in self._frozen:
+            part.eval()
+        return self
 
     def forward(
         self,
@@ -93,7 +115,7 @@ class MultiTaskModel(nn.Module):
         # RoBERTa and DistilBERT tell two texts apart by the separator alone.
         two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
         given = {"token_type_ids": segments} if two and segments is not None else {}
-        output = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **given)
+        output = self._encoded(input_ids, attention_mask, given)
         wanted = [name for name in self.specs if heads is None or name in heads]
         places = Places(attention_mask, words, mentions)
         there = None if words is None else words >= 0
@@ -102,6 +124,21 @@ class MultiTaskModel(nn.Module):
             reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
         }
         return {name: self.heads[_module_name(name)](vectors[self.readers[name]], there) for name in wanted}
+
+    def _encoded(self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor]) -> Any:
+        """The encoder's output; its frozen layers' share is taken from `below`, where that is given."""
+        if self._below is None or self._halves is None or ids.device.type != "cpu":
+            return self.encoder(input_ids=ids, attention_mask=mask, **given)
+        lower, upper = self._halves
+
+        def compute(*rows: torch.Tensor | None) -> torch.Tensor:
+            names = ("input_ids", "attention_mask", "token_type_ids")
+            wanted = {name: part for name, part in zip(names, rows, strict=True) if part is not None}
+            return lower(**wanted).last_hidden_state
+
+        hidden = self._below.vectors(compute, ids, mask, given.get("token_type_ids"))
+        upper.embeddings.hidden = hidden
+        return upper(input_ids=ids, attention_mask=mask)
 
 
 def _reader(head: HeadSpec, usual: Reader, relations: Mapping[str, Reader]) -> Reader:

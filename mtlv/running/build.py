@@ -10,6 +10,7 @@ from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
+    from mtlv.models.below import Below
     from mtlv.models.features import Reader
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.settings.schema import Heads
@@ -25,6 +26,8 @@ def build_model(
     marked: Mapping[str, int],
     seed: int,
     dropout: float | None = None,
+    frozen_layers: int = 0,
+    below: Below | None = None,
 ) -> MultiTaskModel:
     """A model with new heads.
 
@@ -37,8 +40,11 @@ def build_model(
         marked: for each relation how many entities are marked at most; see `marked_entities`.
         seed: of the heads' first weights.
         dropout: of encoder and heads; None keeps the encoder's own.
+        frozen_layers: lowest layers of the encoder that do not learn.
+        below: where what they come to is shared with other models.
 
     Raises:
+        EncoderError: it has fewer layers.
         PlanError: the tasks of a head do not read the same, or a package is missing.
         KeyError: an unknown word among features or kinds of task.
     """
@@ -54,6 +60,8 @@ def build_model(
         dropout=dropout,
         kinds=kinds_with(tagging_scheme=choices.tagging_scheme, tagging_layer=choices.tagging_layer),
         relations=_relations(choices.relation_features, marked),
+        frozen_layers=frozen_layers,
+        below=below,
     )
 
 

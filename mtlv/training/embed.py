@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from mtlv.data.batches import Documents
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import Encoder, check_length
+from mtlv.training.predict import inference_batches
 
 
 def embed_texts(
-    encoder: Encoder, texts: Sequence[str], *, special_tokens: bool, max_length: int, batch_size: int = 32
+    encoder: Encoder, texts: Sequence[str], *, special_tokens: bool, max_length: int
 ) -> NDArray[np.float32]:
     """Mean of the last layer's token vectors of each text [N, H], in fp32 and without dropout.
 
@@ -23,7 +24,6 @@ def embed_texts(
         texts: N texts.
         special_tokens: whether the vectors of [CLS] and [SEP] count in the mean (the thesis's way).
         max_length: tokens kept of a text.
-        batch_size: texts per batch.
     """
     check_length(encoder, max_length)
     tokenizer = encoder.tokenizer
@@ -33,7 +33,7 @@ def embed_texts(
     device = next(encoder.module.parameters()).device
     encoder.module.eval()
     with torch.inference_mode():
-        for batch in Documents(tokens, {}, np.arange(len(texts))).inference(batch_size):
+        for batch in inference_batches(Documents(tokens, {}, np.arange(len(texts))), device):
             hidden = encoder.module(
                 input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device)
             ).last_hidden_state  # [B, L, H]

@@ -47,10 +47,10 @@ def _computes_bf16(device: torch.device) -> bool:
 
 
 def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """AdamW without decay on biases and norms (vectors), fused where PyTorch has it."""
+    """AdamW of all that learns, without decay on biases and norms (vectors), fused where PyTorch has it."""
     decayed: list[nn.Parameter] = []
     plain: list[nn.Parameter] = []
-    for parameter in model.parameters():
+    for parameter in (each for each in model.parameters() if each.requires_grad):
         (decayed if parameter.ndim > 1 else plain).append(parameter)
     groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=learning_rate, fused=True)

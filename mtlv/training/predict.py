@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,41 +15,48 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan.tagging import OUTSIDE_ID
 from mtlv.training.loop import autocast
 
+MOST = 4096
+"""Documents of a batch."""
+TOKENS = {"cpu": 1024}
+"""Of a batch, by type of device. On a processor more of them leave its cache: batches of 64 documents took up
+to half as long again, of which a part is padding."""
+TOKENS_ELSEWHERE = 32_768
 
-def predict(
-    model: MultiTaskModel, documents: Documents, *, precision: str, batch_size: int = 64
-) -> dict[str, NDArray]:
+
+def inference_batches(documents: Documents, device: torch.device) -> Iterator[Batch]:
+    """Every document once, in batches as large as `device` likes them."""
+    return documents.inference(MOST, tokens=TOKENS.get(device.type, TOKENS_ELSEWHERE))
+
+
+def predict(model: MultiTaskModel, documents: Documents, *, precision: str) -> dict[str, NDArray]:
     """Scores of the model's tasks, in the order of `documents.index`.
 
     Of the tasks that the documents have targets of, or of all where they have none: [n] or [n, C] float32;
     where each word has a score, an array of n arrays [W].
     """
     device = next(model.parameters()).device
-    place = {int(doc): row for row, doc in enumerate(documents.index)}
-    found: dict[str, list[NDArray]] = {}
+    order = np.argsort(documents.index, kind="stable")
+    found: dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]] = {}
     model.eval()
     with torch.inference_mode(), autocast(device, precision):
-        for batch in documents.inference(batch_size):
-            rows = [place[int(i)] for i in batch.index]
+        for batch in inference_batches(documents, device):
+            rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
             for task, scores in _scores(model, batch.to(device)).items():
-                all_rows = found.setdefault(task, [np.empty(0)] * len(documents))
-                for row, score in zip(rows, scores, strict=True):
-                    all_rows[row] = score
-    by_word = {task: model.kinds[name].by_word for name, spec in model.specs.items() for task in spec.tasks}
-    return {task: _together(rows, by_word[task]) for task, rows in found.items()}
+                found.setdefault(task, []).append((rows, scores))
+    return {task: _in_order(parts) for task, parts in found.items()}
 
 
-def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, list[NDArray]]:
-    """Of each task, a score or an array of scores for each of the batch's documents."""
+def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDArray]]:
+    """Of each task the scores of the batch's documents: [B] or [B, C], or B arrays [W]."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
     places = batch.words, batch.mentions
     logits = model(batch.input_ids, batch.attention_mask, batch.segments, *places, heads=here)
-    out = {}
+    out: dict[str, NDArray | list[NDArray]] = {}
     for name in here:
         kind = model.kinds[name]
         for task, scores in zip(model.specs[name].tasks, kind.scores(logits[name]), strict=True):
-            values = list(scores.cpu().numpy())
-            out[task] = _cut(values, batch) if kind.by_word else values
+            values = scores.cpu().numpy()
+            out[task] = _cut(list(values), batch) if kind.by_word else values
     return out
 
 
@@ -59,5 +68,11 @@ def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
     return [row[:count] for row, count in zip(read, (words > NO_WORD).sum(1), strict=True)]
 
 
-def _together(rows: list[NDArray], by_word: bool) -> NDArray:
-    return of_objects(rows) if by_word else np.stack(rows)
+def _in_order(parts: list[tuple[NDArray, NDArray | list[NDArray]]]) -> NDArray:
+    """Scores of batches, each with its documents' places, as one array in the order of the places."""
+    back = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+    first = parts[0][1]
+    if isinstance(first, np.ndarray):
+        return np.concatenate([np.asarray(scores) for _, scores in parts])[back]
+    words = [row for _, scores in parts for row in scores]
+    return of_objects([words[place] for place in back])

@@ -46,6 +46,21 @@ def test_buckets_waste_little_padding() -> None:
     assert sum(16 * lengths[batch].max() for batch in at_random) / lengths.sum() > 1.5
 
 
+def test_batches_for_inference_hold_so_many_tokens_with_their_padding() -> None:
+    lengths = np.random.default_rng(0).integers(3, 128, 500)
+    lengths[7] = 900
+    batches = longest_first(lengths, 30, tokens=600)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+    assert batches[0].tolist() == [7]
+    assert all(len(batch) * lengths[batch].max() <= 600 and len(batch) <= 30 for batch in batches[1:])
+    assert [lengths[batch].max() for batch in batches] == sorted(
+        (lengths[batch].max() for batch in batches), reverse=True
+    )
+    padded = sum(len(batch) * lengths[batch].max() for batch in batches)
+    assert padded / lengths.sum() < 1.05
+    assert longest_first(np.array([], np.int64), 4, tokens=9) == []
+
+
 def test_batches_are_padded_to_their_longest_document() -> None:
     ids, mask = tokens([2, 4, 1]).padded(np.array([0, 2]))
     assert ids.tolist() == [[1, 1], [3, 0]]

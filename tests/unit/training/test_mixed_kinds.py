@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from mtlv.data.batches import Documents
-from mtlv.data.joined import begins, join, join_tokens
+from mtlv.data.joined import begins, join
 from mtlv.data.mixing import ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
-from mtlv.data.tokens import Tokens, tokenise
+from mtlv.data.tokens import Tokens, join_tokens, tokenise
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel

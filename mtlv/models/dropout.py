@@ -1,0 +1,120 @@
+"""Dropout on a processor: masks made from a fast generator, four elements of each 64 random bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+LEVELS = 2**16  # 16 bits an element: rates are exact to 1 / 65,536
+ATTENTION = "mtlv"  # its name in Transformers' registry
+
+
+def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tensor:
+    """What a dropout multiplies by: 0 with probability `rate`, else 1 / (1 - rate).
+
+    PyTorch draws its masks from a generator that costs about as much as a seventh of a training step. Here
+    its own generator (so that `torch.manual_seed` and a kept state govern all) gives one seed, and SFC64 the
+    bits. The mask is the same with any number of threads.
+
+    Args:
+        shape: of the mask.
+        rate: in [0, 1); rounded to a multiple of 1 / 65,536.
+        dtype: of the mask.
+    """
+    count = shape.numel()
+    seed = int(torch.randint(2**63 - 1, ()))
+    bits = np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.uint16)[:count]
+    dropped = min(round(rate * LEVELS), LEVELS - 1)
+    kept = bits >= np.uint16(dropped)
+    mask = np.multiply(kept, np.float32(LEVELS / (LEVELS - dropped)))
+    return torch.from_numpy(mask).view(shape).to(dtype)
+
+
+def drop(values: torch.Tensor, rate: float) -> torch.Tensor:
+    """Values on a processor, each dropped with probability `rate`, the others scaled up."""
+    if rate == 0 or values.numel() == 0:
+        return values
+    return values * keep_mask(values.shape, rate, values.dtype)
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout`, on a processor with masks of `keep_mask`; elsewhere its own kernel."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if not self.training or input.device.type != "cpu":
+            return super().forward(input)
+        return drop(input, self.p)
+
+
+def attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **more: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention as Transformers asks for it; `sdpa` wherever nothing is dropped, or on another device.
+
+    Args:
+        module: the layer's attention.
+        query, key, value: [B, heads, L, H / heads].
+        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may be looked at; None is everywhere.
+        dropout: rate for the attention's probabilities.
+        scaling: of the scores; None is 1 / sqrt(H / heads).
+        more: what `sdpa` takes besides.
+
+    Returns:
+        [B, L, heads, H / heads], and no probabilities.
+    """
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
+    if dropout == 0 or query.device.type != "cpu" or unlike:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
+        )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = torch.matmul(query * scale, key.transpose(-1, -2))  # [B, heads, L, L]
+    if attention_mask is not None:
+        scores = scores + _additive(attention_mask, scores.dtype)
+    shares = drop(scores.softmax(-1), dropout)
+    return torch.matmul(shares, value).transpose(1, 2).contiguous(), None
+
+
+def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """0 where a token may be looked at, else what no score makes up for."""
+    if mask.dtype != torch.bool:
+        return mask
+    one = mask[:, :, :1] if mask.stride(2) == 0 else mask  # the same row for all queries
+    return torch.zeros(one.shape, dtype=dtype).masked_fill_(~one, torch.finfo(dtype).min)
+
+
+def use_fast_dropout(model: nn.Module) -> None:
+    """Put `Dropout` in place of every `nn.Dropout` of a model, and `attention` in place of `sdpa`.
+
+    Nothing else changes: names of weights, rates, and results without dropout stay as they are.
+    """
+    for part in model.modules():
+        for name, child in part.named_children():
+            if type(child) is nn.Dropout:
+                setattr(part, name, Dropout(child.p).train(child.training))
+    for part in model.modules():
+        implementation = getattr(getattr(part, "config", None), "_attn_implementation", None)
+        change = getattr(part, "set_attn_implementation", None)
+        if implementation == "sdpa" and change is not None:
+            _register()
+            change(ATTENTION)
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    AttentionInterface.register(ATTENTION, attention)
+    AttentionMaskInterface.register(ATTENTION, sdpa_mask)

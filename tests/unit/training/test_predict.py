@@ -1,0 +1,42 @@
+"""Scores come back in the order of the documents asked for, however they were cut into batches."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from mtlv.data.batches import Documents
+from mtlv.data.tokens import Tokens
+from mtlv.training.predict import TOKENS, inference_batches, predict
+
+
+class FirstToken(torch.nn.Module):
+    """A model whose score of a document is its first token, in one head of two tasks."""
+
+    specs = {"head": SimpleNamespace(tasks=("a", "b"))}  # noqa: RUF012
+    kinds = {  # noqa: RUF012
+        "head": SimpleNamespace(by_word=False, scores=lambda logits: [logits, torch.stack([logits] * 3, 1)])
+    }
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, ids, *_, heads):
+        return {name: ids[:, 0].float() for name in heads}
+
+
+def test_scores_are_in_the_order_of_the_index(monkeypatch):
+    monkeypatch.setitem(TOKENS, "cpu", 20)  # so that there are several batches
+    lengths = np.random.default_rng(0).integers(1, 9, size=30)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    ids = np.repeat(np.arange(30), lengths).astype(np.int32)
+    index = np.random.default_rng(1).permutation(30)[:17]
+    documents = Documents(Tokens(ids, offsets, 0, 0), {}, index)
+    assert len(list(inference_batches(documents, torch.device("cpu")))) > 3
+    found = predict(FirstToken(), documents, precision="fp32")
+    assert found["a"].tolist() == index.tolist()
+    assert found["b"].shape == (17, 3)
+    assert found["b"][:, 2].tolist() == index.tolist()
