@@ -8,12 +8,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Ragged
 from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold
 from mtlv.data.targets import TARGETS
-from mtlv.data.tokens import NO_WORD, Tokens
-from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError
 
 
@@ -92,47 +89,3 @@ def _without(
     known = {texts[row] for row in others}
     kept = np.array([row for row in rows if texts[row] not in known], np.int64)
     return kept, len(rows) - len(kept)
-
-
-def join_tokens(parts: Sequence[Tokens]) -> Tokens:
-    """Tokens of the joined corpus from those of each corpus."""
-    return Tokens(
-        np.concatenate([part.ids for part in parts]),
-        _offsets([part.offsets for part in parts]),
-        parts[0].pad,
-        sum(part.truncated for part in parts),
-        _segments(parts),
-        _ragged([part.words for part in parts], list(map(len, parts))),
-        _ragged([part.mentions for part in parts], list(map(len, parts))),
-        _cuts(parts),
-    )
-
-
-def _cuts(parts: Sequence[Tokens]) -> Cuts | None:
-    if all(part.cuts is None for part in parts):
-        return None
-    given = [part.cuts or Cuts.none(len(part)) for part in parts]
-    return Cuts(tuple(windows for cuts in given for windows in cuts.windows))
-
-
-def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    ends = accumulate(int(part[-1]) for part in parts)
-    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
-
-
-def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
-    if all(part.segments is None for part in parts):
-        return None
-    return np.concatenate(
-        [np.zeros(len(part.ids), np.int8) if part.segments is None else part.segments for part in parts]
-    )
-
-
-def _ragged(parts: Sequence[Ragged | None], documents: Sequence[int]) -> Ragged | None:
-    """Documents of a part that has none have no numbers."""
-    if all(part is None for part in parts):
-        return None
-    given = [part or Ragged.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)]
-    return Ragged(
-        np.concatenate([part.flat for part in given]), _offsets([part.offsets for part in given]), NO_WORD
-    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from mtlv.errors import DataError, nearest, shorten
 
@@ -141,7 +141,11 @@ def read_text(path: Path) -> str:
     try:
         return decode(path.read_bytes(), path.name)
     except OSError as error:
-        raise DataError(f"`{path}` cannot be read", got=error.strerror) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"`{path}` cannot be read", got=error.strerror)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -172,8 +176,8 @@ def _delimited(path: Path, delimiter: str) -> Table:
     except StopIteration:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
     need_header(path, header)
-    rows = list(lines)
-    broken = [(line, len(cells)) for line, cells in rows if len(cells) != len(header)]
+    broken: list[tuple[int, int]] = []
+    rows = tuple(_rows(lines, header, broken))
     if broken:
         line, fields = broken[0]
         raise DataError(
@@ -183,9 +187,18 @@ def _delimited(path: Path, delimiter: str) -> Table:
             then="put quotes round values that hold the separator, a quote or a line break"
             + also("line", [line for line, _ in broken[1:]]),
         )
-    return Table(
-        path, tuple(header), tuple((line, dict(zip(header, cells, strict=True))) for line, cells in rows)
-    )
+    return Table(path, tuple(header), rows)
+
+
+def _rows(
+    lines: Iterator[tuple[int, list[str]]], header: Sequence[str], broken: list[tuple[int, int]]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Records as rows; those of another length go to `broken`, as (line, fields)."""
+    for line, cells in lines:
+        if len(cells) == len(header):
+            yield line, dict(zip(header, cells, strict=True))
+        else:
+            broken.append((line, len(cells)))
 
 
 def also(unit: str, lines: Sequence[int]) -> str:
@@ -196,8 +209,26 @@ def also(unit: str, lines: Sequence[int]) -> str:
 
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(line on which the record starts, its fields), without blank lines."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    """(line on which the record starts, its fields), without blank lines; the file is never held whole."""
+    with _lines(path, newline="") as file:
+        yield from _parsed(file, delimiter, path)
+
+
+@contextmanager
+def _lines(path: Path, newline: str) -> Iterator[TextIO]:
+    """A UTF-8 file, line by line; what is wrong with its bytes is said as `read_text` says it."""
+    try:
+        with path.open(encoding="utf-8-sig", newline=newline) as file:
+            yield file
+    except UnicodeDecodeError:
+        read_text(path)
+        raise
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _parsed(file: TextIO, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -217,19 +248,25 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _jsonl(path: Path) -> Table:
     rows = []
     columns: dict[str, None] = {}
-    for line, text in enumerate(read_text(path).split("\n"), start=1):
-        if not text.strip():
-            continue
-        try:
-            row = read_json(text)
-        except ValueError as error:
-            raise DataError(f"`{path.name}` has broken JSON at line {line}", got=str(error)) from error
-        if not isinstance(row, dict):
-            raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
-        columns.update(dict.fromkeys(row))
-        rows.append((line, row))
+    with _lines(path, newline="\n") as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row = _json_row(path, line, text.removesuffix("\n"))
+            columns.update(dict.fromkeys(row))
+            rows.append((line, row))
     need_header(path, tuple(columns))
     return Table(path, tuple(columns), tuple(rows))
+
+
+def _json_row(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        row = read_json(text)
+    except ValueError as error:
+        raise DataError(f"`{path.name}` has broken JSON at line {line}", got=str(error)) from error
+    if not isinstance(row, dict):
+        raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
+    return row
 
 
 def _parquet(path: Path) -> Table:

@@ -34,7 +34,22 @@ def bucketed_order(
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def longest_first(lengths: NDArray[np.int64], batch_size: int) -> list[NDArray[np.int64]]:
-    """Batches for inference: sorted by length, longest first, so that too little memory shows at once."""
+def longest_first(
+    lengths: NDArray[np.int64], batch_size: int, *, tokens: int | None = None
+) -> list[NDArray[np.int64]]:
+    """Batches for inference: sorted by length, longest first, so that too little memory shows at once.
+
+    Args:
+        lengths: [N] tokens per document.
+        batch_size: documents per batch at most.
+        tokens: of a batch at most, its padding among them, so that short documents come in larger batches; a
+            document that is longer is a batch of its own. None is any number.
+    """
     order = np.argsort(-lengths, kind="stable")
-    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    batches, at = [], 0
+    while at < len(order):
+        longest = max(int(lengths[order[at]]), 1)
+        size = batch_size if tokens is None else min(batch_size, max(tokens // longest, 1))
+        batches.append(order[at : at + size])
+        at += size
+    return batches

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate, chain
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,15 @@ from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
+T = TypeVar("T")
+
 CUT_OFF, NO_WORD = -1, -2
 """In place of a word's first token: it stands behind the maximum length; there is no such word.
 
 The same for a mention's tokens.
 """
+CHUNK = 4096
+"""Documents that are given to the tokenizer at a time: its lists take some 50 times the room of the ids."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +128,32 @@ def tokenise(
     Raises:
         DataError: entities are marked in documents that are given as words.
     """
-    by_word = bool(texts) and not isinstance(texts[0], str)
-    if by_word and mentions is not None:
+    if mentions is not None and _by_word(texts):
         raise DataError("entities are marked in texts, and these documents are given as words")
+    how = {"max_length": max_length, "pad": pad}
+    chunks = [slice(at, at + CHUNK) for at in range(0, max(len(texts), 1), CHUNK)]
+    parts = [_tokenise(texts[c], tokenizer, _rows(seconds, c), _rows(mentions, c), **how) for c in chunks]
+    return parts[0] if len(parts) == 1 else join_tokens(parts)
+
+
+def _by_word(texts: Sequence) -> bool:
+    return bool(texts) and not isinstance(texts[0], str)
+
+
+def _rows(values: Sequence[T] | None, rows: slice) -> Sequence[T] | None:
+    return None if values is None else values[rows]
+
+
+def _tokenise(
+    texts: Sequence,
+    tokenizer: Callable[..., Any],
+    seconds: Sequence[str] | None,
+    mentions: Sequence[Sequence[Span]] | None,
+    *,
+    max_length: int,
+    pad: int,
+) -> Tokens:
+    by_word = _by_word(texts)
     given = [list(texts)] if seconds is None else [list(texts), list(seconds)]
     encoded = tokenizer(
         *given,
@@ -150,7 +178,7 @@ def tokenise(
 
 
 def _flat(rows: Sequence[Sequence[int]], kind: type) -> NDArray:
-    return np.fromiter((i for row in rows for i in row), dtype=kind, count=sum(map(len, rows)))
+    return np.fromiter(chain.from_iterable(rows), dtype=kind, count=sum(map(len, rows)))
 
 
 def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> Ragged:
@@ -181,3 +209,47 @@ def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> Ragged:
             places += [int(held[0]), int(held[-1]) + 1] if len(held) else [CUT_OFF, CUT_OFF]
         found.append(places)
     return Ragged.of(found, fill=NO_WORD)
+
+
+def join_tokens(parts: Sequence[Tokens]) -> Tokens:
+    """Tokens of several corpora, or of parts of one, as those of one corpus."""
+    return Tokens(
+        np.concatenate([part.ids for part in parts]),
+        _offsets([part.offsets for part in parts]),
+        parts[0].pad,
+        sum(part.truncated for part in parts),
+        _segments(parts),
+        _ragged([part.words for part in parts], list(map(len, parts))),
+        _ragged([part.mentions for part in parts], list(map(len, parts))),
+        _cuts(parts),
+    )
+
+
+def _cuts(parts: Sequence[Tokens]) -> Cuts | None:
+    if all(part.cuts is None for part in parts):
+        return None
+    given = [part.cuts or Cuts.none(len(part)) for part in parts]
+    return Cuts(tuple(windows for cuts in given for windows in cuts.windows))
+
+
+def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    ends = accumulate(int(part[-1]) for part in parts)
+    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
+
+
+def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
+    if all(part.segments is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(len(part.ids), np.int8) if part.segments is None else part.segments for part in parts]
+    )
+
+
+def _ragged(parts: Sequence[Ragged | None], documents: Sequence[int]) -> Ragged | None:
+    """Documents of a part that has none have no numbers."""
+    if all(part is None for part in parts):
+        return None
+    given = [part or Ragged.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)]
+    return Ragged(
+        np.concatenate([part.flat for part in given]), _offsets([part.offsets for part in given]), NO_WORD
+    )

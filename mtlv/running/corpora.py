@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.data import catalog, report
-from mtlv.data.fetch import Progress, fetch
+from mtlv.data import catalog
 from mtlv.data.joined import join, join_folds
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
 from mtlv.data.splits import Fold, make_folds
@@ -18,6 +17,8 @@ from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
 if TYPE_CHECKING:
+    from mtlv.data.fetch import Progress
+    from mtlv.data.report import Lengths
     from mtlv.settings.schema import Data
 
 
@@ -110,12 +111,12 @@ def fetch_lines(
     card = catalog.card(name)
     if card.generated:
         raise DataError(f"corpus `{name}` is generated", then="nothing needs to be fetched: just run it")
+    from mtlv.data.fetch import fetch  # brings TLS
+
     return tuple(fetch(card, folder or catalog.location(name), progress=progress))
 
 
-def check_corpus(
-    data: Data, *, lengths: Callable[[Corpus], report.Lengths | None] | None = None
-) -> CorpusCheck:
+def check_corpus(data: Data, *, lengths: Callable[[Corpus], Lengths | None] | None = None) -> CorpusCheck:
     """Read and divide a corpus and say what is in it.
 
     Args:
@@ -126,6 +127,8 @@ def check_corpus(
         DataError: the corpus cannot be read. That it cannot be divided is in the answer, because the counts
             say why.
     """
+    from mtlv.data import report
+
     corpus = read_corpus(data)
     problem: DataError | None = None
     folds: tuple[Fold, ...] = ()

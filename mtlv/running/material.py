@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mtlv.data.batches import Documents
     from mtlv.data.columns import Column
     from mtlv.data.tokens import Tokens
+    from mtlv.models.below import Below
     from mtlv.models.encoder import Encoder
 
 Outputs = Mapping[str, NDArray]
@@ -34,12 +35,14 @@ class Material:
         tokens: of the N documents.
         encoder: as it was published.
         targets: how each kind's targets become what is learned, and outputs become scores.
+        below: what the encoder's frozen layers make of documents, where there are some.
     """
 
     corpus: Corpus
     tokens: Tokens
     encoder: Encoder
     targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
+    below: Below | None = field(default=None, repr=False)
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @property

@@ -14,6 +14,7 @@ from mtlv.errors import DataError, MtlvError
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
+from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.material import Material
 from mtlv.running.store import Store
 from mtlv.seeding import content_key
@@ -22,19 +23,26 @@ from mtlv.settings.schema import Data
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.data.tokens import Tokens
+    from mtlv.models.below import Below
     from mtlv.models.encoder import Encoder
     from mtlv.settings.schema import Settings
 
 T = TypeVar("T")
 
+ROOM = 2**30  # bytes for what frozen layers make of documents: 10,000 of 70 tokens at H = 384
 SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
 
 
 class Workbench:
-    """Caches of one process. Everything it hands out is shared and must not be changed."""
+    """Caches of one process. Everything it hands out is shared and must not be changed.
+
+    Args:
+        store: where splits and tokens are kept; without one they are made again by each process.
+    """
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store
+        self.kept_tokens = None if store is None else KeptTokens(store.tokens)
         self._kept: dict[tuple, object] = {}
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
@@ -61,6 +69,13 @@ class Workbench:
     def folds(self, data: Data) -> tuple[Fold, ...]:
         """Its splits: made once, kept in the store, the same for every member of a suite."""
         return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
+
+    def folds_digest(self, data: Data) -> str:
+        """Of the ids in each part of each fold."""
+        from mtlv.data.splits import folds_digest
+
+        key = ("folds digest", data.model_dump_json())
+        return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
     def _folds(self, data: Data) -> tuple[Fold, ...]:
         from mtlv.data.splits import load_folds, save_folds
@@ -97,8 +112,9 @@ class Workbench:
         from mtlv.models.aliases import TINY
         from mtlv.models.encoder import load_encoder
 
-        texts = self.corpus(data).all_texts if name == TINY else ()
-        key = ("encoder", name, revision, content_key(texts))
+        corpus = self.corpus(data) if name == TINY else None
+        texts = () if corpus is None else corpus.all_texts
+        key = ("encoder", name, revision, corpus and corpus.digest)
         return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
 
     def tokens(self, encoder: Encoder, data: Data) -> Tokens:
@@ -106,13 +122,22 @@ class Workbench:
         corpus = self.corpus(data)
         how = _how(data)
         key = ("tokens", encoder.digest, corpus.digest, repr(how))
-        return self.once(key, lambda: tokens_of(encoder, corpus, **how))
+        return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.kept_tokens))
 
     def material(self, settings: Settings) -> Material:
         """All that a unit of this member reads."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
-        return Material(self.corpus(settings.data), self.tokens(encoder, settings.data), encoder, targets)
+        below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
+        corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
+        return Material(corpus, tokens, encoder, targets, below)
+
+    def _below(self, encoder: Encoder, settings: Settings) -> Below:
+        """What frozen layers make of documents: the same in every unit and stage, for they never learn."""
+        from mtlv.models.below import Below
+
+        key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
+        return self.once(key, lambda: Below(ROOM))
 
 
 def _how(data: Data) -> dict[str, Any]:
@@ -130,6 +155,7 @@ def tokens_of(
     window: int | None = None,
     window_overlap: int | None = None,
     of_source: Mapping[str, int] = MappingProxyType({}),
+    kept: KeptTokens | None = None,
 ) -> Tokens:
     """Token ids of a corpus, of each source by itself where it is joined of several.
 
@@ -141,24 +167,44 @@ def tokens_of(
         window: words of a window, where all tasks are of words; None cuts nothing.
         window_overlap: words that neighbours share; None is a third of a window.
         of_source: the maximum length of each source that has its own, by name.
+        kept: where tokens are on disk; None tokenises here and now.
     """
-    from mtlv.data.joined import join_tokens
-    from mtlv.data.relations import INPUTS, show_all
-    from mtlv.data.tokens import tokenise
+    from mtlv.data.tokens import join_tokens
     from mtlv.models.encoder import check_length
 
     if corpus.members:
         how = (mentions, window, window_overlap)
         lengths = [of_source.get(member.name, max_length) for member in corpus.members]
         members = zip(corpus.members, lengths, strict=True)
-        return join_tokens([tokens_of(encoder, member, length, *how) for member, length in members])
+        return join_tokens(
+            [tokens_of(encoder, member, length, *how, kept=kept) for member, length in members]
+        )
     check_length(encoder, max_length)
+    cuts = None if window is None else _cuts(corpus, window, window_overlap)
+    how_read = {
+        "max_length": max_length,
+        "mentions": mentions,
+        "window": None if cuts is None else [window, window_overlap],
+    }
+
+    def make() -> Tokens:
+        return _tokenised(encoder, corpus, max_length, mentions, cuts)
+
+    tokens = make() if kept is None else kept.once(corpus, encoder.tokenizer, how_read, make)
+    if not len(tokens):
+        raise DataError(f"corpus `{corpus.name}` has no tokens")
+    return replace(tokens, cuts=cuts)
+
+
+def _tokenised(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: Cuts | None) -> Tokens:
+    from mtlv.data.relations import INPUTS, show_all
+    from mtlv.data.tokens import tokenise
+
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:
         texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
-    cuts = None if window is None else _cuts(corpus, window, window_overlap)
-    tokens = tokenise(
+    return tokenise(
         (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
         encoder.tokenizer,
         max_length=max_length,
@@ -166,9 +212,6 @@ def tokens_of(
         seconds=corpus.seconds,
         mentions=places,
     )
-    if not len(tokens):
-        raise DataError(f"corpus `{corpus.name}` has no tokens")
-    return replace(tokens, cuts=cuts)
 
 
 def _cuts(corpus: Corpus, size: int, overlap: int | None) -> Cuts | None:

@@ -9,6 +9,7 @@ import importlib
 import os
 import pkgutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +20,7 @@ from mtlv.errors import DataError, nearest
 from mtlv.plan.task import Task
 
 
+@cache  # a suite asks thousands of times
 def names() -> tuple[str, ...]:
     """Names of all corpora, sorted."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))

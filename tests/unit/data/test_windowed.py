@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtlv.data.columns import of_objects
-from mtlv.data.joined import join_tokens
 from mtlv.data.targets import SpanTargets, spans_column
-from mtlv.data.tokens import Tokens, tokenise
+from mtlv.data.tokens import Tokens, join_tokens, tokenise
 from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder

@@ -1,0 +1,114 @@
+"""Tokens of a corpus in one file: written whole or not at all, read by mapping it into memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.columns import Ragged
+from mtlv.data.tokens import Tokens
+
+MAGIC = b"mtlv tokens 1\n"
+ALIGNED = 64  # bytes
+AT_A_TIME = 2**24  # bytes
+
+
+def write_tokens(path: Path, tokens: Tokens) -> None:
+    """Write tokens without their cuts, which are made of the documents alone.
+
+    Raises:
+        OSError: they cannot be written; nothing is left behind.
+    """
+    arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(tokens).items()}
+    header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays)}
+    header["arrays"] = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
+    header["fill"] = {name: part.fill for name, part in _ragged(tokens).items()}
+    text = json.dumps(header).encode()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(handle, "wb") as file:
+            file.write(MAGIC + len(text).to_bytes(8, "big") + text)
+            for array in arrays.values():
+                file.write(bytes(-file.tell() % ALIGNED))
+                array.tofile(file)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_tokens(path: Path) -> Tokens | None:
+    """What `write_tokens` wrote, its arrays read-only and on disk; None where the file is not whole."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return None
+            header = json.loads(file.read(int.from_bytes(file.read(8), "big")))
+            start = file.tell()
+        arrays = _mapped(path, header["arrays"], start)
+        if _crc(arrays) != header["crc"]:
+            return None
+        return _tokens(header, arrays)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
+        return None
+
+
+def _ragged(tokens: Tokens) -> dict[str, Ragged]:
+    given = {"words": tokens.words, "mentions": tokens.mentions}
+    return {name: part for name, part in given.items() if part is not None}
+
+
+def _arrays(tokens: Tokens) -> dict[str, NDArray]:
+    found: dict[str, NDArray] = {"ids": tokens.ids, "offsets": tokens.offsets}
+    if tokens.segments is not None:
+        found["segments"] = tokens.segments
+    for name, part in _ragged(tokens).items():
+        found |= {name: part.flat, f"{name}_offsets": part.offsets}
+    return found
+
+
+def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
+    ragged = {
+        name: Ragged(arrays[name], arrays[f"{name}_offsets"], int(fill))
+        for name, fill in header["fill"].items()
+    }
+    return Tokens(
+        arrays["ids"],
+        arrays["offsets"],
+        int(header["pad"]),
+        int(header["truncated"]),
+        arrays.get("segments"),
+        ragged.get("words"),
+        ragged.get("mentions"),
+    )
+
+
+def _mapped(path: Path, kinds: Mapping[str, tuple[str, int]], at: int) -> dict[str, NDArray]:
+    """Each array where it stands in the file."""
+    found: dict[str, NDArray] = {}
+    for name, (kind, length) in kinds.items():
+        dtype = np.dtype(kind)
+        at += -at % ALIGNED
+        # An empty array cannot be mapped.
+        mapped = np.memmap(path, dtype, "r", at, (length,)) if length else np.zeros(0, dtype)
+        found[name] = mapped
+        at += length * dtype.itemsize
+    return found
+
+
+def _crc(arrays: Mapping[str, NDArray]) -> int:
+    found = 0
+    for array in arrays.values():
+        data = memoryview(array).cast("B") if len(array) else b""
+        for start in range(0, len(data), AT_A_TIME):
+            found = zlib.crc32(data[start : start + AT_A_TIME], found)
+    return found

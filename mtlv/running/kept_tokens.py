@@ -1,0 +1,77 @@
+"""Tokens of corpora kept in the store, so that a second run does not tokenise again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.seeding import content_key
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.tokens import Tokens
+
+ENDING = ".tokens"
+PATIENCE = 3600  # seconds in which a file that is being written is surely done
+
+
+class KeptTokens:
+    """A folder with a file for each corpus, tokenizer and way of reading.
+
+    Args:
+        folder: made when the first file is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.used: set[Path] = set()
+
+    def once(
+        self, corpus: Corpus, tokenizer: Any, how: Mapping[str, object], make: Callable[[], Tokens]
+    ) -> Tokens:
+        """The corpus's tokens from their file, or from `make`, which then is kept.
+
+        They are on disk and read-only. A file that is torn is made again; where none can be written, the
+        tokens are in memory.
+
+        Args:
+            corpus: that is tokenised.
+            tokenizer: that does it.
+            how: what besides the two says which tokens come out.
+            make: tokenises.
+        """
+        from mtlv.data.token_file import read_tokens, write_tokens
+
+        path = self.folder / f"{_key(corpus, tokenizer, how)}{ENDING}"
+        self.used.add(path)
+        found = read_tokens(path)
+        if found is not None:
+            return found
+        made = make()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_tokens(path, made)
+        except OSError:  # a full disk, or one that may not be written: it only costs time
+            return made
+        return read_tokens(path) or made
+
+    def half_written(self) -> Iterator[Path]:
+        """Files of processes that ended while they wrote them."""
+        for path in sorted(self.folder.glob(f".*{ENDING}-*")):
+            if time.time() - path.stat().st_mtime > PATIENCE:
+                yield path
+
+    def unused(self) -> Iterator[Path]:
+        """Files that nobody asked this object for."""
+        yield from sorted(set(self.folder.glob(f"*{ENDING}")) - self.used)
+
+
+def _key(corpus: Corpus, tokenizer: Any, how: Mapping[str, object]) -> str:
+    import tokenizers
+
+    from mtlv.models.bare import tokenizer_digest
+
+    reader = [tokenizer_digest(tokenizer), tokenizer.truncation_side, tokenizers.__version__]
+    return content_key([corpus.digest, reader, dict(how)])
