@@ -1,0 +1,161 @@
+"""Layers of an encoder: how many it has, those that do not learn, and those that are computed twice."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mtlv.errors import EncoderError
+from mtlv.models.aliases import HUB, PACKAGED, TINY
+
+TINY_LAYERS = 2
+COUNTS = ("num_hidden_layers", "n_layers", "n_layer")  # what configs call it
+
+
+def known_layers(name: str) -> int | None:
+    """Layers of encoder `name`, from what is on this machine; None where that does not say."""
+    if name == TINY:
+        return TINY_LAYERS
+    path = _config(name)
+    try:
+        config = json.loads(path.read_text(encoding="utf-8-sig")) if path is not None else {}
+    except (OSError, ValueError, RecursionError):  # told when the encoder is loaded
+        return None
+    found = [config[key] for key in COUNTS if isinstance(config.get(key), int)] if config else []
+    return found[0] if found else None
+
+
+def _config(name: str) -> Path | None:
+    if name in PACKAGED:
+        spec = importlib.util.find_spec(PACKAGED[name].package)
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parent / "model" / "config.json"
+    path = Path(os.path.expanduser(name))
+    if path.is_dir():
+        return path / "config.json"
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = try_to_load_from_cache(HUB.get(name, name), "config.json")
+    except HFValidationError:  # a name that no hub can have
+        return None
+    return Path(cached) if isinstance(cached, str) else None
+
+
+def check_frozen(wanted: int, layers: int | None, name: str) -> None:
+    """Refuse to freeze more layers than there are.
+
+    Args:
+        wanted: the setting `encoder.frozen_layers`.
+        layers: that the encoder has; None where that is not known yet.
+        name: of the encoder.
+
+    Raises:
+        EncoderError: there are fewer.
+    """
+    if layers is not None and wanted > layers:
+        raise EncoderError(
+            f"`encoder.frozen_layers` is more than encoder `{name}` has layers",
+            got=wanted,
+            allowed=f"0 to {layers}",
+        )
+
+
+def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
+    """The embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
+
+    Raises:
+        EncoderError: it has fewer layers, or keeps them in a way of its own.
+    """
+    from torch import nn
+
+    config = encoder.config
+    layers = int(config.num_hidden_layers)
+    name = str(getattr(config, "model_type", "?"))
+    check_frozen(count, layers, name)
+    found = [part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == layers]
+    below = [part for key, part in encoder.named_children() if key.startswith("embeddings")]
+    if not found or not below:
+        raise EncoderError(
+            "`encoder.frozen_layers`: the layers of this encoder cannot be told apart",
+            got=name,
+            allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
+        )
+    return (*below, *found[0][:count])
+
+
+def compute_twice(encoder: Any) -> None:
+    """Keep no values inside the layers for the gradient, but compute them again (Chen et al. 2016).
+
+    Gradients stay the same bit for bit, also with dropout; a step takes about a third longer there.
+
+    Raises:
+        EncoderError: the encoder cannot.
+    """
+    # Its name before and after Transformers 5.23.
+    enable = getattr(encoder, "activation_checkpointing_enable", None)
+    try:
+        (enable or encoder.gradient_checkpointing_enable)()
+    except ValueError as error:
+        raise EncoderError(
+            "`training.gradient_checkpointing`: this encoder cannot compute its layers twice",
+            got=str(encoder.config.model_type),
+            then="set it to false",
+        ) from error
+    encoder.disable_input_require_grads()  # wanted by another way of doing it; here it is work for nothing
+
+
+def split(encoder: Any, count: int) -> tuple[Any, Any]:
+    """The part of a base model up to its `count` lowest layers, and the part above them.
+
+    Both are views: their modules are the encoder's own. The upper one reads vectors [B, L, H] that are set as
+    `embeddings.hidden`.
+    """
+    lower, upper = _with_layers(encoder, slice(count)), _with_layers(encoder, slice(count, None))
+    if getattr(lower, "pooler", None) is not None:
+        lower._modules["pooler"] = None
+    upper._modules["embeddings"] = _given()
+    upper._modules.pop("embeddings_project", None)
+    return lower, upper
+
+
+def _given() -> Any:
+    from torch import nn
+
+    class Given(nn.Module):
+        """In place of embeddings: vectors that are there already."""
+
+        hidden: Any = None
+
+        def forward(self, *_: Any, **__: Any) -> Any:
+            return self.hidden
+
+    return Given()
+
+
+def _with_layers(encoder: Any, kept: slice) -> Any:
+    """A view of an encoder with some of its layers."""
+    from torch import nn
+
+    count = int(encoder.config.num_hidden_layers)
+    lists = [
+        key for key, part in encoder.named_modules() if isinstance(part, nn.ModuleList) and len(part) == count
+    ]
+    *path, last = lists[0].split(".")
+    top = at = _view(encoder)
+    for key in path:
+        at._modules[key] = _view(at._modules[key])
+        at = at._modules[key]
+    at._modules[last] = nn.ModuleList(list(at._modules[last])[kept])
+    return top
+
+
+def _view(module: Any) -> Any:
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    return twin
