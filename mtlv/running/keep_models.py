@@ -70,11 +70,11 @@ class ModelKeeper:
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
-        weights = [self.store.weights(job.unit.key) for job in child.jobs]
-        there = [path for path in weights if path is not None]
+        weights = [self.store.weights_of(record) for record in found.records]
+        there = [paths for paths in weights if paths is not None]
         if len(there) < len(weights):
-            folders = [str(self.store.units / job.unit.key) for job in child.jobs]
-            lost = [folder for folder, path in zip(folders, weights, strict=True) if path is None]
+            folders = [str(self.store.units / record.key) for record in found.records]
+            lost = [folder for folder, paths in zip(folders, weights, strict=True) if paths is None]
             self._tell(
                 f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "
                 f"to train again delete {', '.join(lost)}"
@@ -83,8 +83,9 @@ class ModelKeeper:
         encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         files = encoder_files(self.store, self.bench, encoder)
         tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
-        description = describe(child, found, tasks, files.tokenizer, resolved)
-        model = lay_out(description, child, files, there)
+        networks = {task: path for paths in there for task, path in paths.items()}
+        description = describe(child, found, tasks, files.tokenizer, resolved, networks)
+        model = lay_out(description, child, files, networks.values())
         model = replace(model, description=_words(description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
 
@@ -113,7 +114,7 @@ class ModelKeeper:
 
 def _words(description: Description, why: str) -> str:
     """What a model's page says."""
-    count = len(description.networks)
+    count = len(description.files)
     networks = "one network" if count == 1 else f"{count} networks as one model"
     reads = dict.fromkeys((TEXT, *(name for each in description.tasks.values() for name in each.form.reads)))
     takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,11 +20,11 @@ from mtlv.running.description import DESCRIPTION, Description
 from mtlv.running.frame import column_types
 from mtlv.running.served import ENCODER, PLAN
 from mtlv.running.served_task import ServedTask
+from mtlv.running.store import WEIGHTS
 from mtlv.tracking import TrackedModel
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
-    from mtlv.running.job import Job
     from mtlv.running.outcome import Outcome
     from mtlv.running.resolve import Child, Resolved
     from mtlv.running.store import Store
@@ -82,16 +82,29 @@ def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
 
 
 def describe(
-    child: Child, found: Outcome, tasks: Mapping[str, ServedTask], tokenizer: str, resolved: Resolved
+    child: Child,
+    found: Outcome,
+    tasks: Mapping[str, ServedTask],
+    tokenizer: str,
+    resolved: Resolved,
+    weights: Mapping[str, Path],
 ) -> Description:
-    """What the networks of a child were trained and judged with."""
+    """What the networks of a child were trained and judged with; `weights`: the file of each task's."""
     settings = resolved.member.settings
+    networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
+    files = {task: _network_file(path) for task, path in weights.items()}
     return Description(
         origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
         tasks=tasks,
         thresholds={name: found.thresholds.values[name] for name in tasks if name in found.thresholds.values},
         scope=found.thresholds.scope,
-        networks={job.unit.model.name: _network_file(job) for job in child.jobs},
+        networks=networks,
+        own={
+            task: files[task]
+            for model in child.plan.models
+            for task in model.tasks
+            if files[task] != networks[model.name]
+        },
         encoder=settings.encoder.name,
         tokenizer=tokenizer,
         features=settings.encoder.features,
@@ -102,19 +115,18 @@ def describe(
 
 
 def lay_out(
-    description: Description, child: Child, encoder: EncoderFiles, weights: Sequence[Path]
+    description: Description, child: Child, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
     """The folder of a child's plan.
 
     Args:
         description: see `describe`.
-        child: whose jobs' weights these are.
+        child: whose weights these are.
         encoder: see `encoder_files`.
-        weights: file of each job's weights, in the order of the jobs.
+        weights: files of its networks' weights.
     """
     files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
-    for job, path in zip(child.jobs, weights, strict=True):
-        files[f"{CONTENT}/{_network_file(job)}"] = path
+    files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
     texts = {
         CODE_FILE: CODE,
         "requirements.txt": requirements(),
@@ -125,5 +137,6 @@ def lay_out(
     return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": ""})
 
 
-def _network_file(job: Job) -> str:
-    return f"{NETWORKS}/{job.unit.key}.safetensors"
+def _network_file(path: Path) -> str:
+    """The place of weights of a unit in the store: its key tells the units' files apart."""
+    return f"{NETWORKS}/{path.parent.name}{path.name.removeprefix(Path(WEIGHTS).stem)}"

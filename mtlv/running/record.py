@@ -134,12 +134,20 @@ def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
     out = []
     for epoch in record.epochs:
         out += unit_epoch(epoch, record.validation_at(epoch.epoch), names)
-    last = record.epochs[-1]
-    out += [
-        Metric(f"train.heads.chosen_epoch/{names.heads[head]}", record.chosen_epoch, 0, last.timestamp_ms)
-        for head in last.heads
-    ]
-    return out
+    return [*out, *_chosen_epochs(record, names)]
+
+
+def _chosen_epochs(record: UnitRecord, names: Names) -> Iterator[Metric]:
+    """Of each head, or of its tasks where they do not share one."""
+    end = (0, record.epochs[-1].timestamp_ms)
+    for head in record.epochs[-1].heads:
+        chosen = {task: record.chosen_epochs[task] for task in names.members[head]}
+        if len(set(chosen.values())) == 1:
+            key = f"train.heads.chosen_epoch/{names.heads[head]}"
+            yield Metric(key, next(iter(chosen.values())), *end)
+        else:
+            for task, epoch in chosen.items():
+                yield Metric(f"train.tasks.chosen_epoch/{names.tasks[task]}", epoch, *end)
 
 
 def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:

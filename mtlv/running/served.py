@@ -32,6 +32,14 @@ PLAN, ENCODER = "plan.json", "encoder"
 
 
 @dataclass(frozen=True)
+class Network:
+    """A model with the tasks that it is asked for; others of its heads have networks of their own."""
+
+    model: MultiTaskModel
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Prediction:
     """What a plan says of N rows.
 
@@ -55,13 +63,11 @@ class ServedPlan:
 
     Args:
         description: see `Description`.
-        networks: one per model of the plan, on one device.
+        networks: one per model of the plan, or several of different epochs; on one device.
         encoder: with the tokenizer; its weights are of no use.
     """
 
-    def __init__(
-        self, description: Description, networks: Sequence[MultiTaskModel], encoder: Encoder
-    ) -> None:
+    def __init__(self, description: Description, networks: Sequence[Network], encoder: Encoder) -> None:
         self.description = description
         self._encoder = encoder
         self._networks = tuple(networks)
@@ -93,9 +99,13 @@ class ServedPlan:
                 then="install the version of transformers in its requirements.txt",
             )
         _need_positions(folder, description, bare)
-        networks = [_network(bare, model, description, folder) for model in plan.models]
+        networks = [
+            Network(_network(bare, model, description, folder, file).to(place), tasks)
+            for model in plan.models
+            for file, tasks in _files(model, description).items()
+        ]
         encoder = Encoder(description.encoder, bare, tokenizer, description.tokenizer)
-        return cls(description, [network.to(place) for network in networks], encoder)
+        return cls(description, networks, encoder)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -155,8 +165,7 @@ class ServedPlan:
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
         wanted = {task.name for task in tasks}
-        heads = [[h for h in net.specs.values() if wanted & set(h.tasks)] for net in self._networks]
-        own = [[name for head in each for name in head.tasks] for each in heads]  # whole heads answer
+        own = [_asked(network, wanted) for network in self._networks]
         corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
         tokens = tokens_of(
             self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
@@ -165,7 +174,8 @@ class ServedPlan:
         found: dict[str, NDArray] = {}
         for network, names in zip(self._networks, own, strict=True):
             parts = material.parts(names, np.arange(len(corpus)))
-            found |= material.outputs(network, parts, precision=self._precision)
+            said = material.outputs(network.model, parts, precision=self._precision)
+            found |= {name: values for name, values in said.items() if name in network.tasks}
         return found
 
     @property
@@ -173,7 +183,7 @@ class ServedPlan:
         """As tested; fp32 where this device does not compute bf16."""
         from mtlv.training.optim import resolve_precision
 
-        device = next(self._networks[0].parameters()).device
+        device = next(self._networks[0].model.parameters()).device
         known = self.description.precision
         return known if known == "fp32" else resolve_precision("auto", device)
 
@@ -203,13 +213,29 @@ def _read_plan(path: Path, description: Description) -> Plan:
     return plan
 
 
-def _network(bare: Any, model: ModelSpec, description: Description, folder: Path) -> MultiTaskModel:
+def _files(model: ModelSpec, description: Description) -> dict[str, tuple[str, ...]]:
+    """The files of a model's networks, with the tasks that each answers."""
+    usual, found = description.networks[model.name], dict[str, tuple[str, ...]]()
+    for task in model.tasks:
+        file = description.own.get(task, usual)
+        found[file] = (*found.get(file, ()), task)
+    return found
+
+
+def _asked(network: Network, wanted: Collection[str]) -> list[str]:
+    """All tasks of the heads that answer what is wanted of a network; heads answer whole."""
+    here = set(network.tasks) & set(wanted)
+    return [name for head in network.model.specs.values() if here & set(head.tasks) for name in head.tasks]
+
+
+def _network(
+    bare: Any, model: ModelSpec, description: Description, folder: Path, file: str
+) -> MultiTaskModel:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     tasks = {name: each.task for name, each in description.tasks.items()}
     marked = {name: each.form.mentions for name, each in description.tasks.items()}
-    path = folder / description.networks[model.name]
     try:
         network = build_model(
             bare,
@@ -225,9 +251,9 @@ def _network(bare: Any, model: ModelSpec, description: Description, folder: Path
     except ValueError as error:  # what Pydantic refuses
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
     try:
-        network.load_state_dict(load_file(path))  # strict: every weight, and no other
+        network.load_state_dict(load_file(folder / file))  # strict: every weight, and no other
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise broken(path, error) from error
+        raise broken(folder / file, error) from error
     network.eval()
     return network
 

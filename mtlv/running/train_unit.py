@@ -14,13 +14,13 @@ from mtlv.running.job import Job
 from mtlv.running.material import Material
 from mtlv.running.saver import Saver
 from mtlv.running.store import UnitRecord
-from mtlv.running.watch import Listeners, Watch
+from mtlv.running.watch import Chosen, Listeners, Watch
 
 if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
-    from mtlv.plan import Task
+    from mtlv.plan import Scores, Task
     from mtlv.training.state import Trained
 
 
@@ -30,8 +30,8 @@ def train_unit(
     listeners: Listeners,
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None = None,
-) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
-    """Train, validate and test one unit; returns its record and the weights that were kept.
+) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
+    """Train, validate and test one unit; returns its record and the weights that were kept, by epoch.
 
     Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
     but the times then equals what comes without an interruption, bit for bit.
@@ -72,23 +72,40 @@ def train_unit(
         watch = Watch(job, model, material, listeners)
         saver = Saver(job, trained, watch, checkpoints)
         _train(job, training, objective, saver, material)
-    chosen = watch.restore()
-    test = material.parts(unit.model.tasks, job.fold.test)
-    outputs = material.outputs(model, test, precision=str(unit.train["precision"]))
+    chosen = watch.chosen()
     record = UnitRecord(
         key=unit.key,
         epochs=tuple(watch.records),
-        chosen_epoch=chosen,
+        chosen_epoch=chosen.epoch,
+        chosen_epochs=dict(chosen.epochs),
         train_seconds=sum(epoch.seconds for epoch in watch.records),
         total_seconds=saver.seconds,
-        parameters=sum(p.numel() for p in model.parameters()),
+        parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         peak_memory_mb=_peak_memory_mb(device),
         device=_device_name(device),
-        validation=watch.scores(chosen),
-        test=material.scores(unit.key, "test", job.fold.test, test, outputs),
+        validation=watch.scores_of(chosen.epochs),
+        test=_test(job, model, material, chosen),
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
-    return record, {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+    return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+
+
+def _test(job: Job, model: Any, material: Material, chosen: Chosen) -> Scores:
+    """Scores of the test part, each task's by the weights of its own epoch."""
+    unit, outputs = job.unit, dict[str, Any]()
+    for epoch in dict.fromkeys(chosen.epochs.values()):
+        wanted = {name for name, its in chosen.epochs.items() if its == epoch}
+        heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]  # they answer whole
+        parts = material.parts([name for head in heads for name in head.tasks], job.fold.test)
+        model.load_state_dict(chosen.weights[epoch])
+        found = material.outputs(model, parts, precision=str(unit.train["precision"]))
+        outputs |= {name: found[name] for name in wanted}
+    parts = material.parts(unit.model.tasks, job.fold.test)
+    return material.scores(unit.key, "test", job.fold.test, parts, outputs)
+
+
+def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
 
 
 def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
@@ -146,7 +163,9 @@ def _training(job: Job, material: Material) -> Mixture:
 
 
 def _build(job: Job, material: Material) -> Any:
-    return build_model(
+    from mtlv.models.layers import compute_twice
+
+    model = build_model(
         material.encoder.module,
         job.unit.model.heads,
         tasks=material.tasks,
@@ -155,7 +174,12 @@ def _build(job: Job, material: Material) -> Any:
         marked=marked_entities(material.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
+        frozen_layers=job.settings.encoder.frozen_layers,
+        below=material.below,
     )
+    if job.settings.training.gradient_checkpointing:
+        compute_twice(model.encoder)
+    return model
 
 
 def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -> tuple[Trained, Any]:

@@ -38,7 +38,11 @@ def job_and_material(
     write_table, write_suite = writers
     folder = tmp_path_factory.mktemp("mixed")
     settings = write_suite(
-        folder, write_table(folder, "t"), "training.select=best", "store.checkpoint_steps=1"
+        folder,
+        write_table(folder, "t"),
+        "training.select=best",
+        "training.select_per=task",
+        "store.checkpoint_steps=1",
     )
     settings = settings.members[0].settings
     corpus = join(one_corpus_per_kind)
@@ -103,7 +107,9 @@ def test_it_goes_on_after_an_interruption_bit_for_bit(
             train(job_and_material, tmp_path)
     record, weights = train(job_and_material, tmp_path)
     assert same(record, trained[0])
-    assert all(np.array_equal(weights[name], trained[1][name]) for name in weights)
+    assert weights.keys() == trained[1].keys()
+    for epoch, state in weights.items():
+        assert all(np.array_equal(state[name], trained[1][epoch][name]) for name in state)
 
 
 def test_the_store_gives_it_back(trained: Trained, tmp_path: Path) -> None:

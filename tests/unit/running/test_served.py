@@ -16,6 +16,7 @@ from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.plan import Task
 from mtlv.running import Observer, SuiteResult, run_suite
 from mtlv.running.answers_of_kind import Told
+from mtlv.running.description import FORMAT
 from mtlv.running.frame import as_columns, column_types
 from mtlv.running.keep_models import NO_WEIGHTS, validation_score
 from mtlv.running.served import Prediction, ServedPlan
@@ -216,7 +217,7 @@ def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -
 
 def _newer(folder: Path) -> None:
     path = folder / "served.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": FORMAT + 1}))
 
 
 def _lost_network(folder: Path) -> None:
@@ -411,7 +412,7 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
     [
         (
             _newer,
-            r"a format that this mtlv does not know \(got 3\); allowed: up to 2; use the version",
+            r"a format that this mtlv does not know \(got 4\); allowed: up to 3; use the version",
         ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),
@@ -445,7 +446,7 @@ def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Traine
     path = folder / "served.json"
     content = json.loads(path.read_text())
     (length,) = {task["max_length"] for task in content["tasks"].values()}
-    del content["heads"]
+    del content["heads"], content["own"]
     tasks = {name: task["kind"] for name, task in content["tasks"].items()}
     path.write_text(json.dumps(content | {"format": 1, "tasks": tasks, "max_length": length}))
     told = ServedPlan.load(folder, device="cpu").predict(texts)
@@ -456,6 +457,18 @@ def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Traine
     path.write_text(json.dumps(content | {"format": 1, "tasks": list(tasks), "max_length": length}))
     with pytest.raises(TrackingError, match=r"served.json cannot be read .got a value of the wrong type"):
         ServedPlan.load(folder, device="cpu")
+
+
+def test_a_model_without_epochs_of_tasks_is_read_as_before(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmtl"))
+    texts = list(trained.texts.values())[:5]
+    today = ServedPlan.load(folder, device="cpu").predict(texts)
+    path = folder / "served.json"
+    content = json.loads(path.read_text())
+    assert content.pop("own") == {}
+    path.write_text(json.dumps(content | {"format": 2}))
+    told = ServedPlan.load(folder, device="cpu").predict(texts)
+    assert all(np.array_equal(told[task].outputs, today[task].outputs) for task in today.tasks)
 
 
 # ---- Columns ---------------------------------------------------------------------------------------------

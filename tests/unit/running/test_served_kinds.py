@@ -237,7 +237,7 @@ def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, sai
 
 def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:
     content = json.loads(kept.model.texts["served/served.json"])
-    assert content["format"] == 2
+    assert content["format"] == 3
     assert content["tasks"]["drugs"] == {
         "kind": "multiclass",
         "source": "drugs",

@@ -22,19 +22,19 @@ from mtlv.running.saver import Saver
 from mtlv.running.store import EpochRecord, UnitRecord
 from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
-from mtlv.running.workbench import Workbench
+from mtlv.running.workbench import ROOM, Workbench
 from mtlv.training.state import Progress
 
 EPOCHS = 3
 MATTER = ("training.epochs=3", "encoder.dropout=0.2", "store.checkpoint_steps=1", "training.batch_size=8")
 VARIANTS = [
-    ("architecture=mtl",),
+    ("architecture=mtl", "training.select=best", "training.select_per=task"),
     ("architecture=gmhl", "training.select=best", "training.head_loss=loss_proportional"),
     ("architecture=mtl", "training.accumulation=2", "training.schedule=constant", "training.warmup=0"),
 ]
 
 
-Result = tuple[UnitRecord, dict[str, torch.Tensor]]
+Result = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
 
 
 class Killed(Exception):
@@ -100,6 +100,7 @@ def assert_same(one: Result, other: Result) -> None:
     (record, weights), (expected, expected_weights) = one, other
     assert timeless(record.epochs) == timeless(expected.epochs)
     assert record.chosen_epoch == expected.chosen_epoch
+    assert record.chosen_epochs == expected.chosen_epochs
     for outputs, others in zip(record.curve, expected.curve, strict=True):
         assert outputs.keys() == others.keys()
         assert all(np.array_equal(outputs[name], others[name]) for name in others)
@@ -107,7 +108,8 @@ def assert_same(one: Result, other: Result) -> None:
         for name, task in getattr(expected, part).tasks.items():
             np.testing.assert_array_equal(getattr(record, part).tasks[name].outputs, task.outputs)
     assert weights.keys() == expected_weights.keys()
-    assert all(torch.equal(weights[name], expected_weights[name]) for name in weights)
+    for epoch, state in weights.items():
+        assert all(torch.equal(state[name], expected_weights[epoch][name]) for name in state)
 
 
 def test_an_interrupted_unit_ends_as_an_undisturbed_one(
@@ -203,3 +205,29 @@ def test_auto_batch_adds_up_the_gradients_of_pieces(
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
     for name, weight in weights.items():
         torch.testing.assert_close(in_pieces[name], weight, rtol=2e-3, atol=2e-4)
+
+
+def test_layers_computed_twice_change_no_bit(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    twice = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "training.gradient_checkpointing=true"))
+    assert twice.job.unit.key == plain.job.unit.key
+    assert_same(twice.train(tmp_path / "twice"), plain.train(tmp_path / "plain"))
+
+
+def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    frozen = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "encoder.frozen_layers=1"))
+    assert frozen.job.unit.key != plain.job.unit.key
+    record, kept = frozen.train(tmp_path)
+    weights = kept[record.chosen_epoch]
+    for name, weight in frozen.material.encoder.module.state_dict().items():
+        if "pooler" not in name:
+            still = torch.equal(weights[f"encoder.{name}"], weight)
+            assert still == ("embeddings" in name or "layer.0." in name), name
+    assert 0 < record.parameters < sum(weight.numel() for weight in weights.values())
+    assert frozen.material.below is not None
+    assert frozen.material.below.left < ROOM
+    assert_same(frozen.train(tmp_path / "again"), (record, kept))  # now all of it from memory
+    alone = replace(frozen, material=replace(frozen.material, below=None)).train(tmp_path / "alone")[0]
+    for one, other in zip(record.epochs, alone.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
