@@ -18,6 +18,7 @@ from rich.text import Text
 from mtlv.errors import shorten
 
 BAR = 12  # cells
+SHOWN = 8  # units at work, a line each
 
 
 def safe(text: str) -> str:
@@ -42,10 +43,10 @@ class Progress:
     Args:
         units: units in all.
         documents: work in all.
-        index: the unit at work, from 1.
+        index: the unit that began last, from 1.
         done: work done so far, found work included.
         trained: work done by training, which alone tells the speed.
-        seconds: time that `trained` took.
+        seconds: time in which something was trained, of units at once counted once.
     """
 
     units: int = 0
@@ -56,7 +57,7 @@ class Progress:
     seconds: float = 0.0
 
     def left(self, running: float) -> float | None:
-        """Seconds left, with `running` seconds in the present unit; None until something was trained."""
+        """Seconds left, with `running` seconds of the present work; None until something was trained."""
         spent = self.seconds + running
         if not self.trained or spent <= 0:
             return None
@@ -65,12 +66,13 @@ class Progress:
 
 @dataclass
 class _Unit:
-    """The unit at work."""
+    """A unit at work."""
 
-    name: str = ""
-    epochs: int = 0
-    documents: int = 0
-    started: float = 0.0
+    name: str
+    index: int
+    epochs: int
+    documents: int
+    started: float
     done: int = 0
     epoch: int = 0
     figures: tuple[str, ...] = ()
@@ -89,7 +91,8 @@ class Display:
         self.console = console
         self.progress = Progress()
         self._clock = clock
-        self._unit = _Unit()
+        self._units: dict[str, _Unit] = {}  # at work, by name
+        self._since = 0.0  # when something began to be at work
         self._live = (
             Live(_Picture(self), console=console, refresh_per_second=4, transient=True)
             if console.is_terminal
@@ -111,13 +114,14 @@ class Display:
         self.progress = Progress(units, documents)
 
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
+        self._forget(name)
+        if not self._units:
+            self._since = self._clock()
         self.progress.index = index
-        self._unit = _Unit(safe(name), epochs, documents, self._clock())
+        self._units[name] = _Unit(safe(name), index, epochs, documents, self._clock())
 
-    def batch(self, documents: int) -> None:
-        self.progress.done += documents
-        self.progress.trained += documents
-        self._unit.done += documents
+    def batch(self, name: str, documents: int) -> None:
+        self._count_in(self._units[name], documents)
 
     def epoch(
         self,
@@ -128,7 +132,7 @@ class Display:
         validation: Mapping[str, float],
         documents_per_second: float,
     ) -> None:
-        unit = self._unit
+        unit = self._units[name]
         unit.epoch, unit.speed = epoch, documents_per_second
         unit.figures = (
             f"loss {loss:.4f}",
@@ -138,25 +142,41 @@ class Display:
             left = self._left()
             parts = [f"epoch {epoch}/{epochs}", *unit.figures, f"{documents_per_second:.0f} documents/s"]
             parts += [f"{left} left"] if left else []
-            self._line(f"{self._count()} {safe(name)}: {', '.join(parts)}")
+            self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
 
     def unit_ended(self, name: str, cached: bool, documents: int) -> None:
-        progress, unit = self.progress, self._unit
+        progress, unit = self.progress, self._units.get(name)
         if cached:
-            if not unit.name:  # found before it was started
-                progress.index += 1
-            progress.done += documents - unit.done
-            self._line(f"{self._count()} {safe(name)}: taken from the store", style="dim")
-        else:
-            seconds = self._clock() - unit.started
+            self._forget(name)
+            progress.index = unit.index if unit else progress.index + 1
+            progress.done += documents
+            self._line(f"{self._count(progress.index)} {safe(name)}: taken from the store", style="dim")
+        elif unit is not None:
             # Batches may have been counted with or without what an uneven last batch leaves over.
-            progress.done += documents - unit.done
-            progress.trained += documents - unit.done
-            progress.seconds += seconds
+            self._count_in(unit, documents - unit.done)
+            self._end(name)
             if self._live:
-                parts = [*unit.figures, duration(seconds)]
-                self._line(f"{self._count()} {safe(name)}: {', '.join(parts)}")
-        self._unit = _Unit(started=self._clock())
+                parts = [*unit.figures, duration(self._clock() - unit.started)]
+                self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
+
+    def unit_failed(self, name: str) -> None:
+        self._end(name)
+
+    def _forget(self, name: str) -> None:
+        """What was counted of a unit does not count: it begins anew, or another process had it."""
+        if name in self._units:
+            self._count_in(self._units[name], -self._units[name].done)
+            self._end(name)
+
+    def _count_in(self, unit: _Unit, documents: int) -> None:
+        self.progress.done += documents
+        self.progress.trained += documents
+        unit.done += documents
+
+    def _end(self, name: str) -> None:
+        """A unit is at work no more; the time counts once none is."""
+        if self._units.pop(name, None) is not None and not self._units:
+            self.progress.seconds += self._clock() - self._since
 
     def note(self, text: str) -> None:
         self._line(f"note: {safe(text)}")
@@ -168,51 +188,78 @@ class Display:
         """One line; a terminal folds it, a file keeps it whole."""
         self.console.print(Text(text, style=style), soft_wrap=not self.console.is_terminal)
 
-    def _count(self) -> str:
+    def _count(self, index: int) -> str:
         width = len(str(self.progress.units))
-        return f"[{self.progress.index:>{width}}/{self.progress.units}]"
+        return f"[{index:>{width}}/{self.progress.units}]"
 
     def _left(self) -> str:
-        running = self._clock() - self._unit.started if self._unit.name else 0.0
+        running = self._clock() - self._since if self._units else 0.0
         left = self.progress.left(running)
         return "" if left is None else duration(left)
 
 
 @dataclass
 class _Picture:
-    """The live lines at the bottom of a terminal: the unit, then bar, epoch, figures, speed and time left."""
+    """The live lines at the bottom of a terminal: of one unit at work its name, then bar, time left, epoch,
+    figures and speed; of several a line each, then bar, time left and their speed together."""
 
     display: Display = field(repr=False)
 
     def __rich__(self) -> Group:
-        progress, unit = self.display.progress, self.display._unit
+        progress, units = self.display.progress, list(self.display._units.values())
         if not progress.units:
             return Group(Text("preparing ...", style="bright_black"))
-        share = progress.done / progress.documents if progress.documents else 0.0
-        head = Text(no_wrap=True, overflow="ellipsis")
-        head.append(f"unit {max(progress.index, 1)} of {progress.units}", style="bold")
-        head.append(f"  {unit.name or 'between units'}")
-        return Group(head, self._facts(share))
+        facts = self._overall(progress)
+        if len(units) < 2:
+            found = units[0] if units else None
+            head = f"unit {max(progress.index, 1)} of {progress.units}"
+            name = found.name if found else "between units"
+            return Group(_line_of((head, "bold"), f"  {name}"), facts.append(_joined(_facts(found))))
+        shown = [self._line_of_one(unit) for unit in units[:SHOWN]]
+        more = [_line_of(f"and {len(units) - SHOWN} more")] if len(units) > SHOWN else []
+        speeds = [unit.speed for unit in units if unit.speed is not None]
+        speed = [f"{sum(speeds):.0f} documents/s"] if len(speeds) == len(units) else []
+        return Group(*shown, *more, facts.append(_joined([f"{len(units)} units at once", *speed])))
 
-    def _bar(self, share: float) -> Text:
+    def _line_of_one(self, unit: _Unit) -> Text:
+        head = f"unit {unit.index} of {self.display.progress.units}"
+        return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts(unit)))
+
+    def _overall(self, progress: Progress) -> Text:
+        """Bar, share and time left."""
+        share = progress.done / progress.documents if progress.documents else 0.0
+        left = self.display._left()
+        return _line_of(
+            *self._bar(share), f"  {share:.0%}", f"  {left} left" if left else "  time left unknown"
+        )
+
+    def _bar(self, share: float) -> tuple[tuple[str, str], tuple[str, str]]:
         """`BAR` cells, the done ones bright."""
         full, rest = ("━", "─") if self.display.console.encoding.lower().startswith("utf") else ("#", "-")
         done = round(min(share, 1.0) * BAR)
-        return Text.assemble((full * done, "cyan"), (rest * (BAR - done), "bright_black"))
+        return (full * done, "cyan"), (rest * (BAR - done), "bright_black")
 
-    def _facts(self, share: float) -> Text:
-        unit = self.display._unit
-        facts = [f"{share:.0%}"]
-        left = self.display._left()
-        facts.append(f"{left} left" if left else "time left unknown")
-        if unit.name:
-            facts.append(f"epoch {min(unit.epoch + 1, unit.epochs)}/{unit.epochs}")
-        facts += unit.figures[:1]
-        if unit.speed is not None:
-            facts.append(f"{unit.speed:.0f} documents/s")
-        line = self._bar(share).append("  " + "  ".join([*facts, *unit.figures[1:]]))
-        line.no_wrap, line.overflow = True, "ellipsis"
-        return line
+
+def _facts(unit: _Unit | None) -> list[str]:
+    """Epoch, loss, speed and what validation came to."""
+    if unit is None:
+        return []
+    speed = [f"{unit.speed:.0f} documents/s"] if unit.speed is not None else []
+    return [
+        f"epoch {min(unit.epoch + 1, unit.epochs)}/{unit.epochs}",
+        *unit.figures[:1],
+        *speed,
+        *unit.figures[1:],
+    ]
+
+
+def _joined(facts: Iterable[str]) -> str:
+    return "".join(f"  {fact}" for fact in facts)
+
+
+def _line_of(*parts: str | tuple[str, str]) -> Text:
+    """One line, cut where the terminal ends."""
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
 class Download:

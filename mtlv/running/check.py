@@ -15,6 +15,7 @@ from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
+from mtlv.models.layers import check_frozen, known_layers
 from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.running.corpora import options_of
@@ -160,6 +161,12 @@ def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
             )
 
 
+def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.encoder.frozen_layers:
+        name = settings.encoder.name
+        check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
+
+
 def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.tracking.uri is not None:
         check_kind(settings.tracking.uri)
@@ -210,6 +217,7 @@ def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
 
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
+    _prove_frozen,
     _prove_tracking,
     _prove_layer,
 )
@@ -232,6 +240,9 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
             "with linear heads GMHL is MTL with reweighted labels (its gradients are equal to it); "
             "set `architecture.head_layers: 2` to give groups capacity of their own"
         )
+    training = settings.training
+    if training.select_per == "task" and training.select == "last" and training.patience is None:
+        out.append("`training.select_per: task` chooses nothing: set `training.select: best` or `patience`")
     if any(catalog.card(each.name).generated for each in settings.data.each):
         out.append("the corpus is generated; its figures say nothing about real reports")
     if settings.tracking.models != "none" and not settings.store.keep_weights:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mtlv.locks import held
 from mtlv.running.checkpoints import ENDING
+from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.store import Store
 
 
@@ -27,14 +28,19 @@ class Leftover:
     bytes: int
 
 
-def leftovers(store: Store, needed: Collection[str] | None = None) -> list[Leftover]:
+def leftovers(
+    store: Store, needed: Collection[str] | None = None, tokens: KeptTokens | None = None
+) -> list[Leftover]:
     """Everything that can go, units that a process works on left out.
 
     Args:
         store: where.
         needed: keys of units to keep; None keeps all.
+        tokens: which was asked for all tokens to keep; None keeps all.
     """
     found = [*_half_written(store), *_old_checkpoints(store)]
+    if tokens is not None:
+        found += [(path, "tokens that none of the configs asks for") for path in tokens.unused()]
     if needed is not None:
         found += _unneeded(store, needed)
     return [Leftover(path, why, _size(path)) for path, why in dict(found).items()]
@@ -53,6 +59,8 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
     for path in sorted(store.units.glob(".*-*")):
         if _free(store, path.name.lstrip(".").split("-")[0]):
             yield path, "half a unit: its process ended while it was written"
+    for path in KeptTokens(store.tokens).half_written():
+        yield path, "half a file of tokens: its process ended while it was written"
 
 
 def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:

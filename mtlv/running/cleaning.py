@@ -31,7 +31,9 @@ def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[
     if not (folder / "units").is_dir():
         raise TrackingError(f"there is no store in `{folder}`", then="name its folder: `--store FOLDER`")
     store = Store(folder)
-    found = leftovers(store, _keys(store, suites) if suites else None)
+    bench = Workbench(store)
+    needed = _keys(bench, suites) if suites else None
+    found = leftovers(store, needed, bench.kept_tokens if suites else None)
     if not found:
         return [f"{folder}: nothing to clean"]
     lines = [f"{_size(each.bytes):>9}  {each.path}: {each.why}" for each in found]
@@ -42,8 +44,7 @@ def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[
     return [*lines, f"{total} would be deleted: add `--yes`"]
 
 
-def _keys(store: Store, suites: Sequence[Suite]) -> set[str]:
-    bench = Workbench(store)
+def _keys(bench: Workbench, suites: Sequence[Suite]) -> set[str]:
     members = [member for suite in suites for member in suite.members]
     return {job.unit.key for each in resolve_all(bench, members) for job in each.jobs}
 

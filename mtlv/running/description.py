@@ -14,7 +14,7 @@ from mtlv.running.served_task import ServedTask
 
 MOST_BYTES = 20_000_000  # of a JSON file
 DESCRIPTION = "served.json"
-FORMAT = 2
+FORMAT = 3
 """Raise it when an older mtlv could no longer read the folder."""
 
 
@@ -28,6 +28,7 @@ class Description:
         thresholds: the least probability that predicts a yes/no task, fitted on validation.
         scope: how they were fitted; see `mtlv.evaluation.thresholds`.
         networks: file of each model of the plan, by the model's name.
+        own: by task, the file that answers it where that is another than its model's.
         encoder: its name.
         tokenizer: digest of how texts become ids.
         features: the setting `encoder.features`.
@@ -42,6 +43,7 @@ class Description:
     thresholds: Mapping[str, float]
     scope: str
     networks: Mapping[str, str]
+    own: Mapping[str, str]
     encoder: str
     tokenizer: str
     features: str
@@ -54,6 +56,11 @@ class Description:
     def thresholded(self) -> list[str]:
         """Tasks that need a threshold."""
         return [name for name, each in self.tasks.items() if ANSWERS[each.task.kind].thresholded]
+
+    @property
+    def files(self) -> list[str]:
+        """Of all networks, each once."""
+        return list(dict.fromkeys((*self.networks.values(), *self.own.values())))
 
     def as_json(self) -> str:
         content = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -94,25 +101,35 @@ def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(content["tasks"], dict):
         raise ValueError("a value of the wrong type")
     tasks = {name: {"kind": kind, "max_length": length} for name, kind in content["tasks"].items()}
-    return {**kept, "tasks": tasks, "heads": HEADS_OF_0_1}
+    return _of_one_epoch({**kept, "tasks": tasks, "heads": HEADS_OF_0_1})
+
+
+def _of_one_epoch(content: dict[str, Any]) -> dict[str, Any]:
+    """Before tasks could have a best epoch each."""
+    return {**content, "own": {}}
 
 
 HEADS_OF_0_1 = {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": "document"}
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _of_yes_no_texts, 2: dict}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _of_yes_no_texts,
+    2: _of_one_epoch,
+    3: dict,
+}
 """Format -> how its content becomes today's."""
 
 
 def _check(found: Mapping[str, Any]) -> None:
     """Raises ValueError where a value is of another type than `Description` says."""
     texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
-    mappings = [found[key] for key in ("tasks", "networks", "thresholds", "heads")]
+    mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
-    if not all(isinstance(name, str) for name in found["networks"].values()):
+    files = [*found["networks"].values(), *found["own"].values()]
+    if not all(isinstance(name, str) for name in files):
         raise ValueError("`networks` with a value that is no text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in found["networks"].values()):
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
         raise ValueError("`networks` with a file outside the folder")
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtlv.data.joined import begins
-from mtlv.data.splits import folds_digest
 from mtlv.errors import PlanError
 from mtlv.plan import ModelSpec, Plan, Unit
 from mtlv.running.job import Job
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import Stage
 
 # Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
-ARITHMETIC = 1
+ARITHMETIC = 2
 
-NOT_WEIGHTS = ("device", "precision", "auto_batch")
+NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing")
 """Training settings that are not part of a unit's key as written: precision enters as resolved."""
 
 PARTS = ("train", "validation", "test")
@@ -105,7 +104,7 @@ class Layout:
         data = self.member.settings.data
         corpus = self.bench.corpus(data)
         if not corpus.members:
-            return content_key([corpus.digest, folds_digest(corpus, self.bench.folds(data))])
+            return content_key([corpus.digest, self.bench.folds_digest(data)])
         wanted = [number for number, own in enumerate(_sources(corpus, model)) if own]
         key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *wanted)
         return self.bench.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
@@ -185,6 +184,7 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
         "precision": precision,
         "features": settings.encoder.features,
         "dropout": settings.encoder.dropout,
+        "frozen_layers": settings.encoder.frozen_layers,
         "heads": settings.heads.model_dump(mode="json"),
         "sources": sources,
         "mentions": settings.data.mentions,

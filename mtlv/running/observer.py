@@ -14,8 +14,8 @@ class Observer:
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         """Unit `index` (from 1) begins."""
 
-    def batch(self, documents: int) -> None:
-        """A batch was trained on."""
+    def batch(self, name: str, documents: int) -> None:
+        """A unit was trained on a batch."""
 
     def epoch(
         self,
@@ -30,6 +30,9 @@ class Observer:
 
     def unit_ended(self, name: str, cached: bool, documents: int) -> None:
         """A unit is done, or was found in the store."""
+
+    def unit_failed(self, name: str) -> None:
+        """A unit that began is at work no more: it failed, or its process was lost."""
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
@@ -52,9 +55,9 @@ class Together(Observer):
         for observer in self.observers:
             observer.unit_started(name, index, epochs, documents)
 
-    def batch(self, documents: int) -> None:
+    def batch(self, name: str, documents: int) -> None:
         for observer in self.observers:
-            observer.batch(documents)
+            observer.batch(name, documents)
 
     def epoch(
         self,
@@ -71,6 +74,10 @@ class Together(Observer):
     def unit_ended(self, name: str, cached: bool, documents: int) -> None:
         for observer in self.observers:
             observer.unit_ended(name, cached, documents)
+
+    def unit_failed(self, name: str) -> None:
+        for observer in self.observers:
+            observer.unit_failed(name)
 
     def note(self, text: str) -> None:
         for observer in self.observers:

@@ -113,7 +113,7 @@ class Progress(Observer):
         unit.state, unit.epochs, unit.epoch, unit.since = "running", epochs, 0, time.time()
         self._change()
 
-    def batch(self, documents: int) -> None:  # noqa: ARG002
+    def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
         if self._changed:  # what came too soon after another change to be written
             self._change()
 
@@ -133,6 +133,11 @@ class Progress(Observer):
     def unit_ended(self, name: str, cached: bool, documents: int) -> None:  # noqa: ARG002
         unit = self._units[name]
         unit.state, unit.cached, unit.until = "done", cached, time.time()
+        self._change()
+
+    def unit_failed(self, name: str) -> None:
+        unit = self._units[name]
+        unit.state, unit.until = "failed", time.time()
         self._change()
 
     def _change(self) -> None:

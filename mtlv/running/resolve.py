@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtlv.data.splits import folds_digest
 from mtlv.errors import MtlvError
 from mtlv.plan import ARCHITECTURES, Plan, Task
 from mtlv.running.features import View
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
 NOT_IDENTITY: dict[str, Any] = {
     "tracking": True,
     "store": True,
+    "execution": True,
     "data": {"path"},
-    "training": {"device", "auto_batch"},
+    "training": {"device", "auto_batch", "gradient_checkpointing"},
 }
 """Settings that say where things are: the same member elsewhere is the same member."""
 
@@ -121,7 +121,7 @@ def resolve(bench: Workbench, member: Member) -> Resolved:
     """
     settings = member.settings
     corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
-    data = content_key([corpus.digest, folds_digest(corpus, folds)])
+    data = content_key([corpus.digest, bench.folds_digest(settings.data)])
     start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
     bench.material(settings)
     children = []

@@ -48,7 +48,9 @@ class UnitRecord:
     Args:
         key: the unit's content key.
         epochs: what training came to, epoch by epoch.
-        chosen_epoch: the epoch whose weights were kept and tested.
+        chosen_epoch: the epoch whose weights were kept, best for the model as a whole; later stages start
+            from it.
+        chosen_epochs: by task, the epoch whose weights were kept and tested for it.
         validation: scores of the validation part by the kept weights.
         test: scores of the test part by the kept weights.
         curve: validation outputs by task, epoch by epoch.
@@ -62,6 +64,7 @@ class UnitRecord:
     key: str
     epochs: tuple[EpochRecord, ...]
     chosen_epoch: int
+    chosen_epochs: Mapping[str, int]
     train_seconds: float
     total_seconds: float
     parameters: int
@@ -85,7 +88,7 @@ class UnitRecord:
 
 
 class Store:
-    """A folder of finished units and of splits.
+    """A folder of finished units, of splits and of tokens.
 
     Raises:
         TrackingError: the folder cannot be made or written.
@@ -95,6 +98,7 @@ class Store:
         self.root = root
         self.units = root / "units"
         self.splits = root / "splits"
+        self.tokens = root / "tokens"
         self.ledger = Ledger(root / "ledger")
         self.attempts = Attempts(root / "attempts")
         try:
@@ -128,9 +132,16 @@ class Store:
         self.ledger.forget(key)
 
     def weights(self, key: str) -> Path | None:
-        """File of the finished unit's weights, if they were kept."""
+        """File of the finished unit's weights, if they were kept: those that a later stage starts from."""
         path = self.units / key / WEIGHTS
         return path if path.is_file() else None
+
+    def weights_of(self, record: UnitRecord) -> dict[str, Path] | None:
+        """The file that answers each task of a finished unit, if its weights were kept."""
+        if self.weights(record.key) is None:
+            return None
+        folder = self.units / record.key
+        return {task: folder / _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
 
     def load(self, key: str) -> UnitRecord:
         """The finished unit `key`, without its weights.
@@ -156,8 +167,12 @@ class Store:
                 then="delete that folder, and it is trained again",
             ) from error
 
-    def save(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None) -> None:
+    def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
         """Keep a finished unit; it appears whole or not at all.
+
+        Args:
+            record: what it came to.
+            weights: of the chosen epochs, by epoch; None keeps none.
 
         Raises:
             TrackingError: it cannot be written.
@@ -168,16 +183,19 @@ class Store:
         try:
             self._write(record, weights, folder)
         except (OSError, SafetensorError) as error:
-            size = tensor_bytes([weights or {}, *record.curve]) + 100_000
+            size = tensor_bytes([*(weights or {}).values(), *record.curve]) + 100_000
             raise cannot_write("a finished unit", size, self.units, error) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)  # gone already where all went well
 
-    def _write(self, record: UnitRecord, weights: Mapping[str, torch.Tensor] | None, folder: Path) -> None:
+    def _write(
+        self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None, folder: Path
+    ) -> None:
         if weights is not None:
             from safetensors.torch import save_file
 
-            save_file(dict(weights), folder / WEIGHTS)
+            for epoch, state in weights.items():
+                save_file(dict(state), folder / _file(epoch, record))
         write_scores(record.validation, folder / "validation.parquet")
         write_scores(record.test, folder / "test.parquet")
         write_curve(record.curve, folder / CURVE)
@@ -195,3 +213,8 @@ class Store:
             shutil.rmtree(self.units / record.key, ignore_errors=True)  # of an earlier release
             os.replace(folder, self.units / record.key)
             flush(self.units)
+
+
+def _file(epoch: int, record: UnitRecord) -> str:
+    """Name of the file of an epoch's weights."""
+    return WEIGHTS if epoch == record.chosen_epoch else f"model-epoch-{epoch}.safetensors"

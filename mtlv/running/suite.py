@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,8 @@ from mtlv.running.check import check_suite
 from mtlv.running.courier import Courier
 from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.describe_run import describe_experiment
-from mtlv.running.executor import LocalExecutor, each_once
+from mtlv.running.engine import executor_of
+from mtlv.running.executor import Executor, each_once
 from mtlv.running.existing import IfExists, as_asked
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
@@ -100,9 +101,10 @@ def _run(
         together = Together(progress, observer)
         models = ModelKeeper(tracker, bench, store, together)
         jobs = each_once(job for member in resolved for job in member.jobs)
-        session = Session(tracker, LocalExecutor(bench, store, together, jobs), together, models)
-        session.observer.suite_started(len(jobs), sum(job.documents for job in jobs))
-        results, failed = _run_members(session, bench, resolved, suite.search)
+        together.suite_started(len(jobs), sum(job.documents for job in jobs))
+        with executor_of(bench, store, together, suite, resolved) as executor:
+            session = Session(tracker, executor, together, models)
+            results, failed = _run_members(session, bench, resolved, suite.search)
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         _write_comparison(session, results, trials)
     where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
@@ -125,9 +127,11 @@ def _run_members(
         in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
     )
     results, failed = [], []
+    left = dict(enumerate(resolved))
     number = next(turns, None)
     while number is not None:
-        member, value = resolved[number], None
+        _expect(session.executor, left.values() if search is None else [resolved[number]])
+        member, value = left.pop(number), None
         corpus = bench.corpus(member.member.settings.data)
         try:
             results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
@@ -137,6 +141,10 @@ def _run_members(
             session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
         number = _next(turns, value)
     return tuple(results), tuple(failed)
+
+
+def _expect(executor: Executor, members: Iterable[Resolved]) -> None:
+    executor.expect(each_once(job for member in members for job in member.jobs))
 
 
 def _next(turns: Turns, value: float | None) -> int | None:

@@ -17,6 +17,7 @@ from mtlv.running.job import Job
 from mtlv.running.material import Material, Outputs
 from mtlv.running.observer import Observer
 from mtlv.running.select import value
+from mtlv.running.selection import Selection
 from mtlv.running.store import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
 
@@ -39,6 +40,21 @@ class Listeners:
     timestamp_ms: Callable[[int], int]
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The epochs whose weights are kept.
+
+    Args:
+        epoch: of the model as a whole; a later stage starts from it.
+        epochs: of each task.
+        weights: by epoch.
+    """
+
+    epoch: int
+    epochs: Mapping[str, int]
+    weights: Mapping[int, Mapping[str, torch.Tensor]]
+
+
 class Watch(Hook):
     """Hears of each epoch of a unit.
 
@@ -53,8 +69,7 @@ class Watch(Hook):
         self.job, self.model, self.material, self.listeners = job, model, material, listeners
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
-        self.values: list[float] = []
-        self.best: tuple[int, float, dict[str, torch.Tensor]] | None = None
+        self.selection = _selection(job)
         self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
         self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
@@ -62,11 +77,10 @@ class Watch(Hook):
     @property
     def done(self) -> bool:  # type: ignore[override]
         """Whether so many epochs as the settings allow brought nothing better on validation."""
-        patience = self.job.settings.training.patience
-        return patience is not None and len(self.values) - 1 - _first_best(self.values) >= patience
+        return self.selection.done
 
     def on_batch(self, documents: int) -> None:
-        self.listeners.observer.batch(documents)
+        self.listeners.observer.batch(self.job.name, documents)
 
     def on_epoch(self, losses: EpochLosses) -> None:
         precision = str(self.job.unit.train["precision"])
@@ -75,7 +89,7 @@ class Watch(Hook):
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)
         scores = self.scores(losses.epoch)
-        self._keep_best(scores)
+        self._judge(scores)
         self.listeners.on_epoch(record, scores)
         self.listeners.observer.epoch(
             self.job.name,
@@ -86,22 +100,22 @@ class Watch(Hook):
             losses.documents / losses.seconds,
         )
 
-    def _keep_best(self, scores: Scores) -> None:
-        settings = self.job.settings.training
-        if settings.select != "best" and settings.patience is None:
+    def _judge(self, scores: Scores) -> None:
+        if self.selection.idle:
             return
-        self.values.append(value(scores, self._tasks, settings.select_by))
-        if settings.select == "best" and _first_best(self.values) == len(self.values) - 1:
-            weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-            self.best = (len(self.curve) - 1, self.values[-1], weights)
+        rule, tasks = self.job.settings.training.select_by, self.material.tasks
+        values = [value(scores, [tasks[name] for name in group], rule) for group in self.selection.groups]
+        self.selection.add(values, self._copy)
+
+    def _copy(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 
     def take(self) -> dict[str, Any]:
         """What came of the epochs so far, as tensors and plain values."""
         return {
             "records": [asdict(record) for record in self.records],
             "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
-            "values": self.values,
-            "best": self.best,
+            "selection": self.selection.take(),
         }
 
     def put_back(self, state: Mapping[str, Any]) -> None:
@@ -110,28 +124,33 @@ class Watch(Hook):
         self.curve = [
             {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
         ]
-        self.values = list(state["values"])
-        self.best = state["best"]
+        self.selection.put_back(state["selection"])
 
-    def restore(self) -> int:
-        """Put the chosen epoch's weights back and return its number."""
-        if self.best is None:
-            return len(self.records) - 1
-        epoch, _, weights = self.best
-        self.model.load_state_dict(weights)
-        return epoch
+    def chosen(self) -> Chosen:
+        """The epochs to keep, with their weights."""
+        if not self.selection.best:
+            last = len(self.records) - 1
+            weights = {last: self.model.state_dict()}  # as they are: nothing trains them any more
+            return Chosen(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
+        return Chosen(self.selection.epoch, self.selection.epochs, self.selection.weights)
 
     def scores(self, epoch: int) -> Scores:
         """Of the validation part after `epoch`."""
+        return self._scores(self.curve[epoch])
+
+    def scores_of(self, epochs: Mapping[str, int]) -> Scores:
+        """Of the validation part, each task after its own epoch."""
+        return self._scores({name: self.curve[epoch][name] for name, epoch in epochs.items()})
+
+    def _scores(self, outputs: Outputs) -> Scores:
         rows = self.job.fold.validation
-        return self.material.scores(
-            self.job.unit.key, "validation", rows, self._validation, self.curve[epoch]
-        )
+        return self.material.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
 
 
-def _first_best(values: list[float]) -> int:
-    """The epoch with the highest value; a tie keeps the earlier."""
-    return values.index(max(values))
+def _selection(job: Job) -> Selection:
+    training, names = job.settings.training, job.unit.model.tasks
+    groups = {"model": (tuple(names),), "task": tuple((name,) for name in names)}[training.select_per]
+    return Selection(groups, training.select == "best", training.patience)
 
 
 def _plain(values: NDArray) -> Any:

@@ -49,7 +49,7 @@ class Change:
 @cache
 def _defaults() -> Document:
     text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")
-    return parse(text, "defaults.yml")
+    return parse(text, "defaults.yml", fast=True)
 
 
 def defaults() -> dict[str, Any]:
@@ -113,6 +113,13 @@ def full_key(key: str, value: Any) -> str:
     return f"{key}.name" if key in SHORTHAND and value is not None and not isinstance(value, dict) else key
 
 
+def _copied(value: Any) -> Any:
+    """Plain values, mappings and lists; `copy.deepcopy` takes several times as long."""
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
 class Draft:
     """Values by section, and the origin of each that is not a default."""
 
@@ -122,7 +129,9 @@ class Draft:
 
     def copy(self) -> Draft:
         new = Draft.__new__(Draft)
-        new.values, new.origins = copy.deepcopy(self.values), dict(self.origins)
+        # What all members of a suite stand in is not copied for each of them.
+        new.values = {k: v if k in SUITE_KEYS else _copied(v) for k, v in self.values.items()}
+        new.origins = dict(self.origins)
         return new
 
     def apply(self, change: Change) -> None:

@@ -17,7 +17,16 @@ from mtlv.settings.variant import Variant
 
 MAX_MEMBERS = 1000
 # One store, and one rule by which epochs are chosen: else the members would not compete on equal terms.
-OF_THE_SUITE = ("experiment", "tracking.uri", "store.uri", "training.select", "training.select_by")
+OF_THE_SUITE = (
+    "experiment",
+    "tracking.uri",
+    "store.uri",
+    "execution.processes",
+    "execution.threads",
+    "training.select",
+    "training.select_per",
+    "training.select_by",
+)
 
 
 def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:

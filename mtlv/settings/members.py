@@ -74,9 +74,9 @@ def named(
     varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
     out: list[Member] = []
     taken: dict[str, str] = {}
-    for given, settings, changes, places in members:
+    for (given, settings, changes, places), flat in zip(members, flats, strict=True):
         kept = {key: value for key, value in changes.items() if is_read(key, settings)}
-        name = given or " · ".join(_parts(settings, [key for key in varied if key not in _SAID]))
+        name = given or " · ".join(_parts(settings, flat, [key for key in varied if key not in _SAID]))
         key = identity(settings)
         if taken.setdefault(name, key) != key:
             name = f"{name} · {content_key(key, 6)}"
@@ -85,13 +85,12 @@ def named(
     return out
 
 
-def _parts(settings: Settings, extra: Sequence[str]) -> list[str]:
+def _parts(settings: Settings, flat: Mapping[str, Any], extra: Sequence[str]) -> list[str]:
     stages = [" > ".join(stage.name for stage in settings.stages)] if settings.stages else []
     parts: list[str] = [*stages, settings.architecture.name]
     if ARCHITECTURES[settings.architecture.name].grouped:
         parts += _grouping(settings)
     parts.append(PurePath(settings.encoder.name).name or settings.encoder.name)
-    flat = flatten(settings)
     parts += [
         f"{key.removesuffix('.name')}={short(flat[key])}"
         for key in extra

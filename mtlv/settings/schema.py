@@ -5,6 +5,9 @@ The description of a key says what it takes; messages about a wrong value quote 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -30,7 +33,12 @@ class Section(BaseModel):
     """A mapping of known keys, all of them present, none of them changed or converted."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, serialize_by_alias=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        serialize_by_alias=True,
+        defer_build=True,  # of all at once, at the end of this file
     )
 
 
@@ -154,6 +162,7 @@ class Encoder(Section):
     dropout: Annotated[
         float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
     ]
+    frozen_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
     revision: MaybeText
 
 
@@ -202,6 +211,7 @@ class Training(Section):
     batch_size: Count
     accumulation: Count
     auto_batch: Flag
+    gradient_checkpointing: Flag
     learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
     schedule: Literal["linear", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
@@ -219,6 +229,7 @@ class Training(Section):
         Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
     select: Literal["last", "best"]
+    select_per: Literal["model", "task"]
     patience: MaybeCount
     select_by: Literal["average_precision", "f1_macro", "loss"]
     precision: Literal["auto", "fp32", "bf16"]
@@ -251,6 +262,19 @@ class Store(Section):
     keep_weights: Flag
     checkpoint_seconds: Annotated[float, Field(gt=0, description="a number above 0")]
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]
+
+
+class Execution(Section):
+    """How many units are trained at once; part of no unit's key."""
+
+    processes: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
+        Field(description="auto, or a whole number from 1 to 1024"),
+    ]
+    threads: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
+        Field(description="auto, or a whole number from 1 to 1024"),
+    ]
 
 
 Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]
@@ -310,6 +334,7 @@ class Settings(Section):
     evaluation: Evaluation
     tracking: Tracking
     store: Store
+    execution: Execution
     stages: Annotated[
         tuple[Stage, ...] | None,
         Field(
@@ -330,3 +355,22 @@ class Settings(Section):
     def seeds(self) -> tuple[int, ...]:
         """The seeds, one child run per fold each."""
         return self.seed if isinstance(self.seed, tuple) else (self.seed,)
+
+
+@contextmanager
+def _without_plugins() -> Iterator[None]:
+    """Pydantic looks through every installed package for plugins, which takes a tenth of a second."""
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    before = os.environ.get(name)
+    os.environ[name] = "__all__"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+with _without_plugins():
+    Settings.model_rebuild()

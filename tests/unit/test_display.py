@@ -41,15 +41,15 @@ def run_two_units(display: Display, clock: Clock) -> None:
     """Two units of 200 documents x epochs; the first takes 10 s, the second is halfway after 5 s."""
     display.suite_started(3, 600)
     display.unit_started("first", 1, 2, 200)
-    display.batch(100)
+    display.batch("first", 100)
     clock.now += 5
     display.epoch("first", 1, 2, 0.6931, {"f1_macro": 0.5}, 20.0)
-    display.batch(100)
+    display.batch("first", 100)
     clock.now += 5
     display.epoch("first", 2, 2, 0.35, {"f1_macro": 0.75}, 20.0)
     display.unit_ended("first", False, 200)
     display.unit_started("second", 2, 2, 200)
-    display.batch(100)
+    display.batch("second", 100)
     clock.now += 5
     display.epoch("second", 1, 2, 0.5, {}, 20.0)
 
@@ -71,13 +71,67 @@ def test_a_line_per_epoch_without_a_terminal() -> None:
     ]
 
 
+def run_two_at_once(display: Display, clock: Clock) -> None:
+    """Of four units of 100 documents each, two after 10 s: one done, one halfway; 10 documents/s together."""
+    display.suite_started(4, 400)
+    display.unit_started("first", 1, 1, 100)
+    display.unit_started("second", 2, 2, 100)
+    clock.now += 10
+    display.batch("first", 100)
+    display.batch("second", 50)
+    display.epoch("second", 1, 2, 0.5, {}, 5.0)
+
+
+def test_time_left_counts_units_at_once_together() -> None:
+    target, clock = console(), Clock()
+    with Display(target, clock=clock) as display:
+        run_two_at_once(display, clock)
+        display.epoch("first", 1, 1, 0.25, {}, 10.0)
+        display.unit_ended("first", False, 100)
+        display.unit_started("third", 3, 1, 100)
+        display.unit_failed("second")
+        clock.now += 5
+        display.batch("third", 75)
+        display.epoch("third", 1, 1, 0.25, {}, 15.0)
+    assert text(target).splitlines() == [
+        "[2/4] second: epoch 1/2, loss 0.5000, 5 documents/s, 17 s left",
+        "[1/4] first: epoch 1/1, loss 0.2500, 10 documents/s, 17 s left",
+        "[3/4] third: epoch 1/1, loss 0.2500, 15 documents/s, 12 s left",
+    ]
+
+
+def test_a_unit_that_begins_anew_is_counted_once() -> None:
+    display = Display(console(), clock=Clock())
+    run_two_at_once(display, Clock())
+    display.unit_started("second", 2, 2, 100)
+    assert (display.progress.done, display.progress.trained) == (100, 100)
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_units_at_once_have_a_line_each_on_a_terminal(width: int) -> None:
+    target, clock = console(terminal=True, width=width), Clock()
+    display = Display(target, clock=clock)
+    run_two_at_once(display, clock)
+    display.epoch("first", 1, 1, 0.25, {"AP": 0.5}, 10.0)
+    with target.capture() as captured:
+        target.print(display._live.get_renderable())  # type: ignore[union-attr]
+    lines = captured.get().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    if width == 100:
+        assert lines == [
+            "unit 1 of 4  first  epoch 1/1  loss 0.2500  10 documents/s  AP 0.500",
+            "unit 2 of 4  second  epoch 2/2  loss 0.5000  5 documents/s",
+            "━━━━────────  38%  17 s left  2 units at once  15 documents/s",
+        ]
+
+
 def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
     target, clock = console(), Clock()
     display = Display(target, clock=clock)
     display.suite_started(3, 600)
     display.unit_ended("found", True, 200)
     display.unit_started("second", 2, 1, 200)
-    display.batch(200)
+    display.batch("second", 200)
     clock.now += 10
     display.epoch("second", 1, 1, 0.1, {}, 20.0)
     display.unit_ended("second", False, 200)
@@ -95,7 +149,7 @@ def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
     display = Display(console(), clock=Clock())
     display.suite_started(1, 200)
     display.unit_started("a", 1, 1, 200)
-    display.batch(150)
+    display.batch("a", 150)
     display.unit_ended("a", False, 200)
     assert display.progress.done == display.progress.trained == 200
 

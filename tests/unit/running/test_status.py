@@ -209,7 +209,7 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
     with Progress(tmp_path, suite(300)) as watcher:
         for unit in watcher.state.units:
             watcher.unit_ended(unit.name, True, 10)
-            watcher.batch(10)
+            watcher.batch(unit.name, 10)
         assert len(written) == 1
     assert len(written) == 2, "the start and the end"
     assert [path.suffix for path in (tmp_path / FOLDER).iterdir()] == [".json"]
@@ -230,9 +230,10 @@ def test_together_tells_all_everything() -> None:
     calls = {
         "suite_started": (2, 10),
         "unit_started": ("u", 1, 2, 10),
-        "batch": (8,),
+        "batch": ("u", 8),
         "epoch": ("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),
         "unit_ended": ("u", False, 10),
+        "unit_failed": ("u",),
         "note": ("n",),
         "warn": ("w",),
     }
@@ -251,6 +252,6 @@ def test_a_long_ago_start_has_a_date(tmp_path: Path) -> None:
     with Progress(tmp_path, suite(1)) as watcher:
         watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
         watcher.state.units[0].since = time.time() - 3 * 86400
-        watcher.batch(1)
+        watcher.batch(watcher.state.units[0].name, 1)
         watcher.epoch(watcher.state.units[0].name, 1, 1, 0.1, {}, 5.0)
         assert "since 20" in say(tmp_path)[2]

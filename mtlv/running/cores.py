@@ -1,0 +1,63 @@
+"""What of this machine's processor and memory this process may use; without PyTorch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CPUS = Path("/sys/devices/system/cpu")
+GROUP = Path("/sys/fs/cgroup")
+
+
+def cores() -> int:
+    """Physical cores that this process may use: what is left to it by its affinity, by the quota of its
+    container and by `OMP_NUM_THREADS`."""
+    found = len({_siblings(cpu) for cpu in _allowed()})
+    limits = [limit for limit in (_quota(), _omp()) if limit is not None]
+    return max(1, min([found, *limits]))
+
+
+def free_memory() -> int | None:
+    """Bytes that may still be taken without swapping, in the machine and in its container; None: unknown."""
+    found = [number for number in (_available(), _left_in_group()) if number is not None]
+    return min(found) if found else None
+
+
+def _allowed() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _siblings(cpu: int) -> str:
+    """The same text for the threads of one core."""
+    return _text(CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list") or str(cpu)
+
+
+def _quota() -> int | None:
+    quota, _, period = (_text(GROUP / "cpu.max") or "max").partition(" ")
+    return int(quota) // int(period) if quota.isdigit() and period.isdigit() else None
+
+
+def _omp() -> int | None:
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(first) if first.isdigit() and int(first) > 0 else None
+
+
+def _available() -> int | None:
+    for line in (_text(Path("/proc/meminfo")) or "").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _left_in_group() -> int | None:
+    most, used = _text(GROUP / "memory.max"), _text(GROUP / "memory.current")
+    return int(most) - int(used) if most and used and most.isdigit() and used.isdigit() else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None

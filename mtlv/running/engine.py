@@ -1,0 +1,116 @@
+"""How many processes train a suite's units, and how many threads each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mtlv.running.cores import cores, free_memory
+from mtlv.running.executor import Executor, LocalExecutor, each_once
+from mtlv.running.job import Job
+from mtlv.running.observer import Observer
+from mtlv.running.pool import PoolExecutor
+from mtlv.running.resolve import Resolved
+from mtlv.running.share import share
+from mtlv.running.store import Store
+from mtlv.running.workbench import Workbench
+
+if TYPE_CHECKING:
+    import torch
+
+    from mtlv.settings import Suite
+
+WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
+STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
+PROCESS, PARAMETER = 1.2e9, 24  # bytes of a process without a model, and of each weight in training
+SPARE = 0.8  # of the free memory that is planned with
+MOST_ON_GPU = 4  # processes on one GPU; not measured
+
+
+def executor_of(
+    bench: Workbench, store: Store, observer: Observer, suite: Suite, resolved: Sequence[Resolved]
+) -> Executor:
+    """Who trains a suite's units.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units.
+        observer: hears of units.
+        suite: its settings.
+        resolved: its members.
+
+    Raises:
+        DeviceError: the device asked for is not there.
+    """
+    from mtlv.training.optim import resolve_device
+
+    settings = suite.members[0].settings
+    jobs = each_once(job for member in resolved for job in member.jobs)
+    devices = {resolve_device(each.member.settings.training.device) for each in resolved}
+    # A search asks for one member after the other.
+    gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]
+    widest = max(width(gang) for gang in gangs)
+    chosen = share(settings.execution, min(widest, _useful(bench, jobs, devices)))
+    if chosen.processes == 1:
+        if chosen.threads is not None:
+            import torch
+
+            torch.set_num_threads(chosen.threads)
+        return LocalExecutor(bench, store, observer, jobs)
+    threads = chosen.threads or 1
+    observer.note(f"units are trained by {chosen.words}")
+    return PoolExecutor(bench, store, observer, jobs, processes=chosen.processes, threads=threads)
+
+
+def width(jobs: Sequence[Job]) -> int:
+    """How many units could be trained at once: the most that have equally many stages before them."""
+    return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
+
+
+def _useful(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -> int:
+    """As many processes as bring something, by the cores, the memory and the work there is."""
+    if seconds_of(bench, jobs) < WORTH:
+        return 1
+    size = _bytes_of(bench, jobs)
+    free = free_memory()
+    fit = cores() if free is None else int(free * SPARE / (PROCESS + size))
+    on_gpu = [_fit_gpu(device, size) for device in devices if device.type == "cuda"]
+    return max(1, min([cores(), fit, *on_gpu]))
+
+
+def _fit_gpu(device: torch.device, size: float) -> int:
+    """Processes that fit one GPU, each with as much again for what a batch needs."""
+    import torch
+
+    free, _ = torch.cuda.mem_get_info(device)
+    return min(MOST_ON_GPU, int(free * SPARE / (PROCESS + 2 * size)))
+
+
+def seconds_of(bench: Workbench, jobs: Sequence[Job]) -> float:
+    """About how long all units take on one core, by their steps and the size of what is multiplied."""
+    known: dict[tuple[int, int], float] = {}
+    total = 0.0
+    for job in jobs:
+        own = job.settings
+        module = bench.encoder(own.encoder.name, own.encoder.revision, own.data).module
+        tokens = bench.material(own).tokens
+        kind = id(module), id(tokens)
+        if kind not in known:
+            known[kind] = 6 * float(tokens.lengths.mean()) * _layers(module) / SPEED
+        total += job.documents * (STEP / own.training.batch_size + known[kind])
+    return total
+
+
+def _bytes_of(bench: Workbench, jobs: Sequence[Job]) -> int:
+    """Of the weights of the largest encoder, their gradients and the optimizer's two moments, with room."""
+    modules = [
+        bench.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
+    ]
+    distinct = {id(each.module): each.module for each in modules}.values()
+    return max(sum(weight.numel() for weight in module.parameters()) for module in distinct) * PARAMETER
+
+
+def _layers(module: torch.nn.Module) -> int:
+    """Weights that every token is multiplied with: all but the embeddings."""
+    return sum(weight.numel() for name, weight in module.named_parameters() if "embeddings" not in name)

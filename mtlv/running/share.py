@@ -1,0 +1,61 @@
+"""Processes and threads, as the `execution` section has them; without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.running.cores import cores
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Execution
+
+
+@dataclass(frozen=True)
+class Share:
+    """Processes and the threads of each; None leaves the threads to PyTorch."""
+
+    processes: int
+    threads: int | None
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        if self.processes == 1:
+            return "one process" + ("" if self.threads is None else f" of {_threads(self.threads)}")
+        return f"{self.processes} processes of {_threads(self.threads or 1)} each"
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'' if count == 1 else 's'}"
+
+
+def share(execution: Execution, most: int) -> Share:
+    """What the settings ask for, with at most so many processes where they leave it open."""
+    if execution.threads != "auto":
+        most = min(most, cores() // execution.threads)
+    processes = max(1, most) if execution.processes == "auto" else execution.processes
+    if execution.threads != "auto":
+        return Share(processes, execution.threads)
+    return Share(processes, None if processes == 1 else max(1, cores() // processes))
+
+
+def share_lines(execution: Execution, units: int) -> list[str]:
+    """What `mtlv check` says of it, before it is known what a model needs.
+
+    Args:
+        execution: the section.
+        units: to train, of all members.
+    """
+    here = cores()
+    of = f"of {here} core{'' if here == 1 else 's'}"
+    found = share(execution, min(here, units))
+    if execution.processes == "auto" and found.processes > 1:
+        return [f"trained by up to {found.words} {of}, where memory and work allow; by one on a short suite"]
+    lines = [f"trained by {found.words} {of}"]
+    if found.processes * (found.threads or 1) > here:
+        lines.append(
+            f"warning: `execution` asks for {found.processes * (found.threads or 1)} threads on {here} "
+            f"core{'' if here == 1 else 's'}: they take turns, and all of them need memory"
+        )
+    return lines

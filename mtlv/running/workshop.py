@@ -1,0 +1,85 @@
+"""Trains one unit under its lock, in whichever process: what every executor comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mtlv.locks import held
+from mtlv.plan import Scores
+from mtlv.running.job import Job
+from mtlv.running.observer import Observer
+from mtlv.running.store import EpochRecord, Store, UnitRecord
+from mtlv.running.train_unit import train_unit
+from mtlv.running.watch import Listeners
+from mtlv.running.workbench import Workbench
+
+if TYPE_CHECKING:
+    import torch
+
+OnEpoch = Callable[[EpochRecord, Scores], None]
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Takes units from a store and brings them back done.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        starts: keys of units that others start from, so that their weights are kept.
+    """
+
+    bench: Workbench
+    store: Store
+    observer: Observer
+    starts: Container[str]
+
+    def there(self, job: Job) -> bool:
+        """Whether a unit is done, with its weights where others start from them."""
+        key = job.unit.key
+        return self.store.has(key) and (key not in self.starts or self.store.weights(key) is not None)
+
+    def ready(self, job: Job) -> bool:
+        """Whether a unit can be trained now: it is not done, and what it starts from is."""
+        return not self.there(job) and (job.start is None or self.there(job.start))
+
+    def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
+        """Train a unit, unless another process works on it or has just ended it.
+
+        Args:
+            job: the unit; what it starts from is done.
+            number: its place in the suite, from 1.
+            on_epoch: hears of each epoch.
+
+        Raises:
+            MtlvError: as `train_unit`, and where the store cannot be written.
+        """
+        key = job.unit.key
+        with held(self.store.lock(key)) as mine:
+            if not mine or self.there(job):
+                return None
+            if self.store.has(key):
+                self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
+            self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
+            listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
+            checkpoints = self.store.checkpoints(key)
+            material, start = self.bench.material(job.settings), self._start(job)
+            record, weights = train_unit(job, material, listeners, checkpoints, start)
+            kept = job.settings.store.keep_weights or key in self.starts
+            self.store.save(record, weights if kept else None)
+            checkpoints.remove()
+        return record
+
+    def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
+        """The weights that a unit starts from, where it is not the encoder's own."""
+        if job.start is None:
+            return None
+        from safetensors.torch import load_file
+
+        path = self.store.weights(job.start.unit.key)
+        assert path is not None  # units run in order
+        return load_file(path)

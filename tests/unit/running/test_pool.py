@@ -1,0 +1,190 @@
+"""Several units at once, in processes of their own: the same results, and nothing lost whatever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtlv.running import Observer, pool, run_suite
+from mtlv.running.board import Board
+from mtlv.running.job import Job
+from mtlv.running.resolve import resolve
+from mtlv.running.store import Store
+from mtlv.running.workbench import Workbench
+from mtlv.running.worker import GRACE
+from mtlv.tracking import MemoryTracker
+
+TWO = ("execution.processes=2", "execution.threads=1")
+ONE = ("execution.processes=1", "execution.threads=1")
+TIMES = ("time/", "cost/")
+ENDINGS = (".safetensors", ".parquet")
+
+
+class Listener(Observer):
+    """What was told, and what is done about it as an epoch ends."""
+
+    def __init__(self, at_epoch: Callable[[str], None] = lambda _: None) -> None:
+        self.told: list[tuple[str, ...]] = []
+        self.at_epoch = at_epoch
+
+    def unit_started(self, name: str, *_: object) -> None:
+        self.told.append(("started", name))
+
+    def epoch(self, name: str, epoch: int, *_: object) -> None:
+        self.told.append(("epoch", name, str(epoch)))
+        self.at_epoch(name)
+
+    def unit_ended(self, name: str, cached: bool, *_: object) -> None:
+        self.told.append(("found" if cached else "ended", name))
+
+    def unit_failed(self, name: str) -> None:
+        self.told.append(("failed", name))
+
+    def warn(self, text: str) -> None:
+        self.told.append(("warning", text))
+
+    def names(self, word: str) -> list[str]:
+        return [name for said, name, *_ in self.told if said == word]
+
+
+def files(store: Path) -> Mapping[str, bytes]:
+    """Weights, scores and curves of all finished units."""
+    found = (store / "units").glob("*/*")
+    return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
+
+
+def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]:
+    """All that runs were told, each point once, but for what a clock says."""
+    return {
+        uid: sorted((p.key, p.step, p.value) for p in run.points if not p.key.startswith(TIMES))
+        for uid, run in tracker.runs.items()
+    }
+
+
+def workers() -> list[int]:
+    """Processes that this one started to train."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = path.joinpath("cmdline").read_bytes().split(b"\0")
+            parent = int(path.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if parent == os.getpid() and b"mtlv.running.worker" in words:
+            found.append(int(path.name))
+    return found
+
+
+def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
+    table: Callable, suite: Callable, tmp_path: Path
+) -> None:
+    """Of several architectures and folds, and of stages."""
+    stages = "{stages: [{name: one, architecture: mtl}, {name: two, architecture: stl}]}"
+    runs = f"runs=[{{architecture: stl}}, {{architecture: mtl}}, {{architecture: gmtl}}, {stages}]"
+    changes = (runs, "data.folds=2", "data.columns.part=null", "store.checkpoint_steps=1")
+    path, trackers, killed = table("t"), (MemoryTracker(), MemoryTracker()), []
+
+    def kill(_: str) -> None:
+        if not killed:
+            killed.append(workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    listener = Listener(kill)
+    run_suite(suite(path, *changes, *TWO, store="two"), listener, trackers[1])
+    run_suite(suite(path, *changes, *ONE, store="one"), Observer(), trackers[0])
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert points(trackers[0]) == points(trackers[1])
+    ended = listener.names("ended") + listener.names("found")  # its last words may have been lost with it
+    assert len(ended) == len(set(ended)) == len(list((tmp_path / "two" / "units").iterdir()))
+    assert not listener.names("failed")
+    warnings = listener.names("warning")
+    assert all("is gone (SIGKILL); another one goes on with it" in text for text in warnings)
+    assert not workers()
+
+
+def test_units_that_fail_take_no_other_with_them(
+    table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by its loss, one because the last process that may train it is killed."""
+    monkeypatch.setattr(pool, "TRIES", 1)
+    runs = [
+        "{name: bad, training.head_weights: {heart: 1e39}}",
+        "{name: lost, training.head_weights: {heart: 2}, training.epochs: 400}",
+        "{name: good, training.head_weights: {heart: 1}, training.epochs: 2}",
+    ]
+
+    base = suite(table("t"), f"runs=[{', '.join(runs)}]", "training.head_loss=weighted_sum", *TWO)
+    store = Store(tmp_path / "store")
+    (key,) = [job.unit.key for job in resolve(Workbench(store), base.members[1]).jobs]
+
+    def kill(name: str) -> None:
+        holder = int(store.lock(key).read_text().split()[1])
+        if name.startswith("lost") and holder in workers():
+            os.kill(holder, signal.SIGKILL)
+
+    listener, tracker = Listener(kill), MemoryTracker()
+    result = run_suite(base, listener, tracker)
+    assert [member.name for member in result.members] == ["good"]
+    bad, lost = result.failed  # in the order of members; they train at once, so either may fail first
+    assert "the training loss is not finite" in bad
+    assert "that trained it are gone (got SIGKILL)" in lost
+    assert sorted(name.split(" ")[0] for name in listener.names("failed")) == ["bad", "lost"]
+    status = {run.spec.name: run.status for run in tracker.runs.values() if run.spec.kind == "suite member"}
+    assert status == {"bad": "FAILED", "lost": "FAILED", "good": "FINISHED"}
+    assert not workers()
+
+
+def test_ctrl_c_ends_all_processes_at_once(table: Callable, suite: Callable) -> None:
+    begun = []
+
+    def stop(_: str) -> None:
+        begun.append(time.monotonic())
+        raise KeyboardInterrupt
+
+    tracker = MemoryTracker()
+    made = suite(table("t"), "architecture=stl", "training.epochs=500", "store.checkpoint_steps=1", *TWO)
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(made, Listener(stop), tracker)
+    assert time.monotonic() - begun[0] < 2 * GRACE
+    assert not workers()
+    assert {run.status for run in tracker.runs.values()} == {"KILLED"}
+
+
+# ---- The board -------------------------------------------------------------------------------------------
+
+
+class FakeUnit:
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def job(key: str) -> Any:
+    return Job(unit=FakeUnit(key), settings=None, fold=None)  # type: ignore[arg-type]
+
+
+def test_the_wanted_unit_goes_first_and_none_is_taken_twice() -> None:
+    board, jobs = Board(lambda job: job.unit.key != "c"), [job(key) for key in "abcd"]
+    board.expect(jobs)
+    board.want(jobs[1])
+    taken = [board.take() for _ in range(3)]
+    assert [each.unit.key for each in taken if each] == ["b", "a", "d"]
+    board.again(jobs[0])
+    assert board.take() is jobs[0]
+    assert board.holds(jobs[0])
+
+
+def test_threads_that_wait_are_let_go_as_it_closes() -> None:
+    board, found = Board(lambda _: False), ["unknown"]
+    board.expect([job("a")])
+    thread = threading.Thread(target=lambda: found.append(board.take()))  # type: ignore[arg-type]
+    thread.start()
+    board.close()
+    thread.join(5)
+    assert found == ["unknown", None]
