@@ -20,10 +20,10 @@ def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]
     Raises:
         GroupingError: an unknown metric, or cosine of one number per item.
     """
-    from scipy.spatial.distance import cdist
+    from scipy.spatial.distance import pdist, squareform
 
-    if metric == "euclidean":
-        return cdist(features, features)  # differences, not a dot product: equal rows are exactly 0 apart
+    if metric == "euclidean":  # differences, not a dot product: equal rows are exactly 0 apart
+        return squareform(pdist(features)) if len(features) > 1 else np.zeros((1, 1))
     if metric != "cosine":
         raise GroupingError("unknown `grouping.metric`", got=metric, allowed="euclidean, cosine")
     if features.shape[1] == 1:

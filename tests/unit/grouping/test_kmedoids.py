@@ -159,3 +159,23 @@ def test_unknown_settings_are_refused():
         kmedoids(points(7), 2, algorithm="pam")
     with pytest.raises(GroupingError, match=r"`grouping.init` \(got first\)"):
         kmedoids(points(7), 2, init="first")
+
+
+@pytest.mark.parametrize("items", [9, 60])
+def test_build_asks_few_items_again_and_chooses_as_if_it_asked_all(items):
+    matrix = np.round(points(items, seed=3), 1)  # with ties
+    chosen = [int(matrix.sum(axis=1).argmin())]
+    while len(chosen) < items:
+        gain = np.maximum(matrix[chosen].min(axis=0) - matrix, 0.0).sum(axis=1)
+        gain[chosen] = -1.0
+        chosen.append(int(gain.argmax()))
+    assert build(matrix, items).tolist() == chosen
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_equal_items_do_not_swap_for_ever(scale):
+    features = np.random.default_rng(0).normal(size=(6, 3)) * scale
+    matrix = np.linalg.norm(features[:, None] - features, axis=2)[np.arange(80) % 6][:, np.arange(80) % 6]
+    for k in (2, 5, 6, 7, 20):
+        found = kmedoids(matrix, k, restarts=4)
+        assert found.inertia == pytest.approx(0, abs=1e-9 * scale) or k < 6
