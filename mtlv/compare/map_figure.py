@@ -22,8 +22,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: n
 WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
 GROWTH = 1.2  # the figure grows by this until every name has a place, and at most
 TIDYING = 2  # times more, until no line from a point to its name crosses another name
-MARKER = 7.0  # points
+MARKER, SMALL_MARKER = 7.0, 4.5  # points; the smaller where not every task is named
 NAME = 26  # letters per line of a name
+MOST_NAMES = 120  # of more tasks the medoids alone are named: a thousand names would be read by nobody
 
 
 def project(vectors: ArrayLike) -> tuple[NDArray[np.float64], tuple[float, float]]:
@@ -80,10 +81,14 @@ def map_figure(
 ) -> tuple[Figure, list[Text]]:
     """The map as a figure, and the texts of the names in it; arguments as `draw_map`.
 
-    The figure grows until all names have a place, so that none is left out or written over another.
+    The figure grows until all names have a place, so that none is left out or written over another. Of more
+    than `MOST_NAMES` tasks the medoids of the largest groups are named, every task has its point.
     """
     points, shares = project(vectors)
-    size = max(1.0, (len(names) / 25) ** 0.5)
+    written = _written(labels, medoids or ())
+    if len(written) < len(names):
+        title = f"{title} (names of {len(written)} of {len(names):,} tasks)"
+    size = max(1.0, (len(written) / 25) ** 0.5)
     tidied = 0
     while True:
         with canvas.style():
@@ -91,11 +96,20 @@ def map_figure(
             figure.suptitle(canvas.wrapped(title, int(90 * size)), x=0.01, ha="left", weight="bold", size=11)
             axes = _axes(figure, points, shares)
             _points(axes, points, names, labels, medoids or ())
-            texts, clear = _names(figure, axes, points, names, bold=set(medoids or ()))
-        if texts and (clear or tidied == TIDYING):
+            texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()))
+        if len(texts) == len(written) and (clear or tidied == TIDYING):
             return figure, texts
-        tidied += bool(texts)
+        tidied += len(texts) == len(written)
         size *= GROWTH
+
+
+def _written(labels: Sequence[int], medoids: Sequence[int]) -> list[int]:
+    """The tasks whose names are written."""
+    if len(labels) <= MOST_NAMES:
+        return list(range(len(labels)))
+    sizes = np.bincount(labels)
+    largest = sorted(range(len(medoids)), key=lambda group: (-sizes[group], group))[:MOST_NAMES]
+    return sorted(int(medoids[group]) for group in largest)
 
 
 def _axes(figure: Figure, points: NDArray[np.float64], shares: tuple[float, float]) -> Axes:
@@ -119,24 +133,24 @@ def _points(
     medoids: Sequence[int],
 ) -> None:
     groups = np.asarray(labels)
+    marker_size = MARKER if len(names) <= MOST_NAMES else SMALL_MARKER
     for group in range(int(groups.max()) + 1):
         members = np.flatnonzero(groups == group)
         colour, marker = COLOURS[group % len(COLOURS)], MARKERS[group % len(MARKERS)]
         centre = medoids[group] if group < len(medoids) else None
         if centre is not None:
-            for member in members:
-                axes.plot(
-                    *points[np.array([centre, member])].T, color=colour, linewidth=0.9, alpha=0.3, zorder=1
-                )
+            rays = np.full((len(members), 3, 2), np.nan)  # to the medoid and back, one line with gaps
+            rays[:, 0], rays[:, 1] = points[centre], points[members]
+            axes.plot(*rays.reshape(-1, 2).T, color=colour, linewidth=0.9, alpha=0.3, zorder=1)
         title = f"Group {group + 1} ({len(members)})" + (f": {names[centre]}" if centre is not None else "")
         axes.plot(
             *points[members].T,
             linestyle="none",
             marker=marker,
-            markersize=MARKER,
+            markersize=marker_size,
             color=colour,
             markeredgecolor="white",
-            markeredgewidth=0.6,
+            markeredgewidth=0.6 if marker_size == MARKER else 0.3,
             zorder=3,
             label=canvas.wrapped(title, 34),
         )
@@ -149,16 +163,24 @@ def _points(
 
 
 def _names(
-    figure: Figure, axes: Axes, points: NDArray[np.float64], names: Sequence[str], *, bold: set[int]
+    figure: Figure,
+    axes: Axes,
+    points: NDArray[np.float64],
+    names: Sequence[str],
+    written: Sequence[int],
+    *,
+    bold: set[int],
 ) -> tuple[list[Text], bool]:
-    """Write every name at its own place, and tell whether no line crosses one; no texts where none fit."""
+    """Write these names, each at its own place, and tell whether no line crosses one; no texts where some
+    do not fit."""
     from matplotlib.patheffects import withStroke
 
+    figure.dpi = canvas.DPI  # extents are measured at the size at which the file is written
     texts = [
         axes.text(
             points[item, 0],
             points[item, 1],
-            canvas.wrapped(name, NAME, lines=3),
+            canvas.wrapped(names[item], NAME, lines=3),
             size=8,
             weight="bold" if item in bold else "normal",
             ha="center",
@@ -167,14 +189,16 @@ def _names(
             linespacing=1.0,
             path_effects=[withStroke(linewidth=2, foreground="white")],
         )
-        for item, name in enumerate(names)
+        for item in written
     ]
+    points = points[list(written)]
     for text in texts:
         text.set_in_layout(False)
-    figure.dpi = canvas.DPI  # extents are measured at the size at which the file is written
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the axes stay where they were measured
     extents = [text.get_window_extent() for text in texts]
+    if not texts:
+        return [], True
     area = axes.get_window_extent()
     point = canvas.DPI / 72  # pixels
     scene = placement.Scene(

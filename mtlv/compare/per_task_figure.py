@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ROW = 0.26  # inches per task
 WIDEST_NAME = 44  # letters per line of a name
+MOST_ROWS = 200  # of more tasks the first and the last are drawn, half of each: report/per_task.csv has all
 Order = Literal["support", "f1"]
 
 
@@ -44,16 +45,20 @@ def draw_per_task(
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
     sizes_first = np.lexsort((np.arange(len(names)), -values if order == "f1" else -sizes))
+    if len(names) > MOST_ROWS:
+        half = MOST_ROWS // 2
+        sizes_first = np.concatenate([sizes_first[:half], sizes_first[-half:]])
+        title = f"{title} (the first and last {half} of {len(names):,} tasks, by {order})"
     errors = None if spread is None else np.asarray(spread, float)[sizes_first]
     labels = [f"{canvas.wrapped(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
     lines = sum(label.count("\n") for label in labels)
     with canvas.style():
-        page = canvas.new_figure(7.2, 1.1 + ROW * len(names) + 0.1 * lines)
+        page = canvas.new_figure(7.2, 1.1 + ROW * len(labels) + 0.1 * lines)
         axes = page.add_subplot()
         _bars(axes, values[sizes_first], errors)
         counted = "positive test documents" if figure == "F1" else "test documents"
         axes.set_xlabel(f"{figure} (number of {counted} beside each name)")
-        axes.set_yticks(range(len(names)), labels)
+        axes.set_yticks(range(len(labels)), labels)
         page.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
         _mean_line(axes, float(values.mean()), "macro F1" if figure == "F1" else "mean")
         return canvas.save(page, path)

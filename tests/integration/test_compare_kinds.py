@@ -97,11 +97,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = ", ".join(f"{{name: {name}, path: {name}}}" for name in CORPORA)
     (place / "c.yml").write_text(SUITE.format(sources=sources))
     (place / "alone.yml").write_text(ALONE)
+    uri = f"sqlite:///{place / 'mlflow.db'}"  # a relative one is kept open by MLflow from before
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        assert main(["run", "c.yml"]) == 0
-        assert main(["run", "alone.yml"]) == 0
-        assert main(["compare", "--experiment", "all kinds", "--out", "page"]) == 0
+        assert main(["run", "c.yml", f"tracking.uri={uri}"]) == 0
+        assert main(["run", "alone.yml", f"tracking.uri={uri}"]) == 0
+        assert main(["compare", "--experiment", "all kinds", "--uri", uri, "--out", "page"]) == 0
     return place
 
 

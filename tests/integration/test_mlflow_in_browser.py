@@ -170,7 +170,7 @@ def row(page, name: str):
 
 def lines(plot, by: int) -> set[str]:
     """Colours (0) or courses (1) of the lines in a chart, all of two points or more."""
-    plot.locator("path.js-line").nth(1).wait_for()
+    plot.locator("path.js-line").nth(1).wait_for(state="attached")  # a level line is not "visible"
     return {line[by] for line in plot.evaluate(LINES)}
 
 

@@ -116,3 +116,15 @@ def test_names_that_do_not_fit_are_not_placed():
     points, sizes = np.full((3, 2), 50.0), np.full((3, 2), 60.0)
     scene = placement.Scene(points, sizes, area=(0, 0, 100, 100), marker=2, gap=1)
     assert placement.place(scene) is None
+
+
+def test_of_a_thousand_tasks_the_medoids_are_named():
+    vectors, names, _ = tasks(1000)
+    labels = (np.arange(1000) % 12).tolist()
+    figure, texts = map_figure(vectors, names, labels, title="Map", medoids=list(range(12)))
+    boxes, _ = measured(figure, texts)
+    assert [text.get_text().replace("\n", " ") for text in texts] == names[:12]
+    assert overlaps(boxes) == []
+    assert "names of 12 of 1,000 tasks" in figure.get_suptitle().replace("\n", " ")
+    drawn = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+    assert sum(len(line.get_xdata()) for line in drawn) == 1000

@@ -63,3 +63,11 @@ def test_the_same_figure_is_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         draw_per_task(["x"], [0.5], [1], tmp_path / f"{name}.png", title="t")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_of_a_thousand_tasks_the_most_and_least_frequent_are_drawn(tmp_path):
+    from matplotlib.image import imread
+
+    names = [f"task {number}" for number in range(1000)]
+    path = draw_per_task(names, np.linspace(0, 1, 1000), np.arange(1000), tmp_path / "x.png", title="F1")
+    assert imread(path).shape[0] < 11_000
