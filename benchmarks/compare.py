@@ -51,6 +51,15 @@ class RandomScores:
     def __init__(self, bench, *_):
         self.bench = bench
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def expect(self, jobs):
+        pass
+
     def run(self, job, *_):
         from mtlv.plan import Scores, TaskScores
         from mtlv.running.store import EpochRecord, UnitRecord
@@ -106,12 +115,13 @@ def make_store(folder, *, folds, seeds, corpus=None):
         data = f"name: ohsumed, path: {corpus}"
     text = CONFIG.format(folder=folder, folds=folds, seeds=seeds, data=data)
     (folder / "c.yml").write_text(text, encoding="utf-8")
-    before, running.LocalExecutor = running.LocalExecutor, RandomScores
+    before = running.executor_of
+    running.executor_of = RandomScores
     os.chdir(folder)
     try:
         running.run_suite(load_suite(folder / "c.yml"), Observer())
     finally:
-        running.LocalExecutor = before
+        running.executor_of = before
 
 
 def clone(folder, *, members, folds):

@@ -6,7 +6,9 @@ Peers: Hugging Face's Trainer with its defaults, the Trainer with length groupin
 computes it), and a plain loop that pads every document to the maximum length in fp32 (the thesis's way). Each
 trains the same documents for one epoch from the same weights, in a process of its own; the order of peers
 turns with each repeat, and medians are shown. Without --data the generated corpus is used.
-Results go to --out as JSON.
+Beside the table: the limit, documents per second if nothing but matrix products were computed, at the speed
+that this machine reaches in one such product; and a profile of ours, by operation. Results go to
+--out as JSON (results/training-DEVICE-PRECISION.json). About 5 minutes on 2 quiet cores with --documents 320.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from harness import RESULTS
 
 from mtlv.data import catalog
 from mtlv.data.batches import Documents
@@ -43,6 +46,7 @@ from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedu
 from mtlv.training.state import Trained
 
 RATE = 2e-4
+PROFILE, PROFILED, SHOWN = "profile", 96, 12  # its name, documents, operations
 
 
 @dataclass(frozen=True)
@@ -60,14 +64,20 @@ class Work:
     precision: str
 
 
-def ours(work: Work) -> float:
-    """This package's loop: length buckets, fused AdamW, the device's precision."""
+def multi_task(work: Work) -> MultiTaskModel:
+    """The model that a run of MTL trains, on the work's device."""
     if work.device.type == "cpu":
         keep_freed_memory()
     tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     module = copy.deepcopy(work.encoder.module)
-    model = MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
+    return MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
+
+
+def ours(work: Work) -> float:
+    """This package's loop: length buckets, fused AdamW, the device's precision."""
+    model = multi_task(work)
+    heads, tasks = list(model.specs.values()), {task.name: Task(task.name) for task in work.corpus.tasks}
     documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
     optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
     steps = -(-len(documents) // work.batch_size)
@@ -186,10 +196,10 @@ def prepare(args: argparse.Namespace) -> Work:
     return Work(corpus, encoder, tokens, targets, index, args.batch_size, args.max_length, device, precision)
 
 
-def main() -> None:
-    """Measure every peer and print the table."""
+def arguments(description: str | None, peers: Iterable[str]) -> argparse.ArgumentParser:
+    """What both benchmarks of throughput take."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=None, help="Open-I's CSV; none: generated reports")
     parser.add_argument("--encoder", default="minilm")
@@ -199,30 +209,102 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--only", choices=list(PEERS), help="one peer alone, its seconds as JSON")
-    args = parser.parse_args()
+    parser.add_argument("--only", choices=list(peers), help="one peer alone, as JSON")
+    return parser
+
+
+def main() -> None:
+    """Measure every peer and print the table."""
+    args = arguments(__doc__, [*PEERS, PROFILE]).parse_args()
+    if args.only == PROFILE:
+        print(json.dumps(profiled(prepare(args))))
+        return
     if args.only:
-        seconds = PEERS[args.only](prepare(args))
-        print(json.dumps({"seconds": seconds}))
+        print(json.dumps({"seconds": PEERS[args.only](prepare(args))}))
         return
     work = prepare(args)
     names = [name for name in PEERS if work.precision == "bf16" or "bf16" not in name]
+    seconds = in_turn(names, args.repeats)
+    inside = alone(PROFILE)
+    claim = "documents per second of MTL training, peers side by side in one run"
+    report(args, work, seconds, claim, inside=inside)
+    print(f"nothing but matrix products: {inside['limit_documents_per_second']:.1f} documents/s,")
+    print(f"  at {inside['product_gflops']:.0f} GFLOP/s; where the time of mtlv goes:")
+    for name, share in inside["share_of_time"].items():
+        print(f"  {name:34} {100 * share:11.1f}%")
+
+
+def in_turn(names: list[str], repeats: int) -> dict[str, list[float]]:
+    """Seconds of each peer, again and again; who comes first turns."""
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for repeat in range(args.repeats):
+    for repeat in range(repeats):
         for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-            seconds[name].append(alone(name))
-    report(args, work, seconds)
+            seconds[name].append(alone(name)["seconds"])
+    return seconds
 
 
-def alone(name: str) -> float:
-    """Seconds of one peer in a process of its own, so that no peer's settings reach another."""
+def alone(name: str) -> dict[str, Any]:
+    """One peer in a process of its own, so that no peer's settings reach another."""
     command = [sys.executable, *sys.argv, "--only", name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def report(args: argparse.Namespace, work: Work, seconds: dict[str, list[float]]) -> None:
-    """Print medians and ratios; write JSON."""
+def profiled(work: Work) -> dict[str, Any]:
+    """Where the time of ours goes, and how fast it could be with matrix products alone."""
+    from torch.profiler import ProfilerActivity, profile
+
+    work = replace(work, index=work.index[:PROFILED])
+    activities = [ProfilerActivity.CPU]
+    activities += [ProfilerActivity.CUDA] if work.device.type == "cuda" else []
+    with profile(activities=activities) as found:
+        ours(work)
+    time_of = "self_device_time_total" if work.device.type == "cuda" else "self_cpu_time_total"
+    spent = {event.key: getattr(event, time_of) for event in found.key_averages()}
+    whole = sum(spent.values())
+    largest = sorted(spent, key=lambda name: -spent[name])[:SHOWN]
+    speed, needed = product_speed(work), flops(work)
+    return {
+        "share_of_time": {name: spent[name] / whole for name in largest},
+        "product_gflops": speed / 1e9,
+        "gflop_per_document": needed / 1e9,
+        "limit_documents_per_second": speed / needed,
+    }
+
+
+def flops(work: Work) -> float:
+    """Floating-point operations of training on a mean document's matrix products, padding left out."""
+    config = work.encoder.module.config
+    lengths = work.tokens.lengths[work.index].astype(float)
+    width, inner = config.hidden_size, config.intermediate_size
+    per_token = 2 * (4 * width**2 + 2 * width * inner)  # queries, keys, values, output, and the two inner
+    layers = config.num_hidden_layers * (per_token * lengths + 4 * width * lengths**2)
+    return 3 * float(layers.mean())  # forward, and the gradients of inputs and of weights
+
+
+def product_speed(work: Work) -> float:
+    """Floating-point operations per second of the product that an encoder's layer mostly is; best of ten."""
+    config = work.encoder.module.config
+    rows = round(work.batch_size * work.tokens.lengths[work.index].mean())
+    kind = torch.bfloat16 if work.precision == "bf16" else torch.float32
+    left = torch.randn(rows, config.hidden_size, dtype=kind, device=work.device)
+    right = torch.randn(config.hidden_size, config.intermediate_size, dtype=kind, device=work.device)
+    wait = torch.cuda.synchronize if work.device.type == "cuda" else lambda: None
+    best = float("inf")
+    for _ in range(10):
+        wait()
+        start = time.perf_counter()
+        for _ in range(10):
+            left @ right
+        wait()
+        best = min(best, (time.perf_counter() - start) / 10)
+    return 2 * rows * config.hidden_size * config.intermediate_size / best
+
+
+def report(
+    args: argparse.Namespace, work: Work, seconds: dict[str, list[float]], claim: str, **more: Any
+) -> None:
+    """Print medians and ratios; write JSON, with what else is given."""
     n = len(work.index)
     speed = {name: n / statistics.median(values) for name, values in seconds.items()}
     lengths = work.tokens.lengths[work.index]
@@ -233,18 +315,19 @@ def report(args: argparse.Namespace, work: Work, seconds: dict[str, list[float]]
     for name, value in speed.items():
         span = f"{n / max(seconds[name]):.1f} - {n / min(seconds[name]):.1f}"
         print(f"{name:34} {value:12.1f} {span:>15} {speed['mtlv'] / value:8.2f}x")
-    if args.out:
-        content = {
-            "claim": "documents per second of MTL training, peers side by side in one run",
-            "setting": {k: str(v) for k, v in vars(args).items() if k not in ("out", "data")}
-            | {"corpus": work.corpus.name, "precision": work.precision},
-            "machine": {k: str(v) for k, v in machine().items()},
-            "versions": versions(),
-            "seconds": seconds,
-            "documents_per_second": speed,
-            "mtlv_over": {name: speed["mtlv"] / value for name, value in speed.items()},
-        }
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    content = {
+        "claim": claim,
+        "setting": {k: str(v) for k, v in vars(args).items() if k not in ("out", "data")}
+        | {"corpus": work.corpus.name, "precision": work.precision},
+        "machine": {k: str(v) for k, v in machine().items()},
+        "versions": versions(),
+        "seconds": seconds,
+        "documents_per_second": speed,
+        "mtlv_over": {name: speed["mtlv"] / value for name, value in speed.items()},
+        **more,
+    }
+    name = f"{Path(sys.argv[0]).stem}-{work.device.type}-{work.precision}.json"
+    (args.out or RESULTS / name).write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,125 @@
+"""Cost of STL, GMTL, GMHL and MTL as labels grow from 5 to 100: python benchmarks/labels.py; about 10 minutes
+
+Made-up tables of 300 documents of 20 words, `tiny`, one epoch, groups of about five labels by their names.
+Told are the CPU seconds of a run without tracking, each member in a process of its own (STL of 100 labels
+trains 100 models), and what MTL and the grouping of 1,000 labels take with tracking and figures: wall seconds
+of `mtlv run` and `mtlv cluster`. `tiny` is so small that what a batch costs besides arithmetic weighs most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from harness import ROOT, Claim, Result, alone, interleaved, publish
+
+SIZES, MANY, REPEATS = (5, 20, 50, 100), 1000, 1
+ARCHITECTURES = ("stl", "gmtl", "gmhl", "mtl")
+CONFIG = """\
+experiment: labels
+data: {{name: table, path: table.csv, columns: {{labels: [{labels}]}}, max_length: 64}}
+encoder: tiny
+architecture: {architecture}
+grouping: {{k: {k}, k_max: 12, features: label_description}}
+training: {{epochs: 1, batch_size: 16, learning_rate: 1e-3, device: cpu}}
+store: {{uri: store, keep_weights: false}}
+tracking: {{models: none, uri: 'sqlite:///{folder}/mlflow.db'}}
+"""
+
+
+def make(folder, labels, documents, architecture):
+    """A table with a word for each label, and a config."""
+    rng = np.random.default_rng(0)
+    names = [f"{('heart', 'lung', 'bone', 'liver', 'skin')[n % 5]} finding {n}" for n in range(labels)]
+    with (folder / "table.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", *names])
+        for document in range(documents):
+            flags = rng.random(labels) < 0.1
+            words = [*(f"w{n}" for n in rng.integers(500, size=20)), f"number{document}"]
+            words += [f"found{n}" for n in np.flatnonzero(flags)[:20]]
+            writer.writerow([" ".join(words), *flags.astype(int)])
+    text = CONFIG.format(
+        labels=", ".join(names), architecture=architecture, k=max(2, min(labels // 5, 12)), folder=folder
+    )
+    (folder / "c.yml").write_text(text, encoding="utf-8")
+
+
+def one(folder):
+    """Train a member's units without tracking; print CPU seconds as JSON."""
+    import mtlv.running.train_unit  # noqa: F401 - with PyTorch and Transformers, not counted
+    from mtlv.running import run_suite
+    from mtlv.running.observer import Observer
+    from mtlv.settings import load_suite
+    from mtlv.tracking import NullTracker
+
+    os.chdir(folder)
+    begun = time.process_time()
+    result = run_suite(load_suite(folder / "c.yml"), Observer(), NullTracker())
+    records = [unit for member in result.members for o in member.outcomes for unit in o.records]
+    trained = sum(unit.train_seconds for unit in records)
+    print(json.dumps({"cpu": time.process_time() - begun, "train": trained, "units": len(records)}))
+
+
+def cost(labels, architecture, units):
+    """CPU seconds of one member."""
+    with tempfile.TemporaryDirectory() as place:
+        make(Path(place), labels, 300, architecture)
+        answer = alone([__file__, "--only", place], env={"OMP_NUM_THREADS": "1"})
+    units[f"{labels} {architecture}"] = answer
+    return answer["cpu"]
+
+
+def command(*argv):
+    """Wall seconds of `mtlv run` or `mtlv cluster` with 1,000 labels."""
+    with tempfile.TemporaryDirectory() as place:
+        make(Path(place), MANY, 600, "mtl" if argv[0] == "run" else "gmtl")
+        env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        begun = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "mtlv.cli", argv[0], "c.yml", *argv[1:]],
+            cwd=place, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        return time.perf_counter() - begun
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    args = parser.parse_args()
+    if args.only:
+        one(args.only)
+        return 0
+    units, values = {}, {}
+    for labels in args.sizes:
+        peers = {name: lambda n=labels, a=name: cost(n, a, units) for name in ARCHITECTURES}
+        values[f"{labels} labels, CPU"] = interleaved(peers, REPEATS)
+        print(f"{labels} labels:", values[f"{labels} labels, CPU"])
+    values[f"{MANY} labels, wall"] = {
+        "mtlv run (mtl)": [command("run")],
+        "mtlv cluster": [command("cluster", "--out", "out")],
+    }
+    result = Result("labels", "Cost of members as labels grow: seconds", "s", values, log=True)
+    largest = f"{args.sizes[-1]} labels, CPU"
+    result.claims = [
+        Claim(
+            f"STL of {args.sizes[-1]} labels over one MTL run, `tiny`",
+            None,
+            result.ratio(largest, "stl", "mtl"),
+        )
+    ]
+    result.details = {"of each member": units}
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

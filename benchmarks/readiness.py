@@ -1,0 +1,166 @@
+"""Tokenisation, time to the first step, evaluation: python benchmarks/readiness.py; about 3 minutes
+
+Each in one run beside a peer: a corpus's token ids against the tokenizer called for each text; from a new
+process to the first trained batch of `minilm` (320 generated documents), beside the imports alone; F1, its
+thresholds and average precision of made-up scores of 20 and 200 labels against scikit-learn called for each
+label. How fast the machine multiplies fp32 matrices (one thread and all) and copies memory is measured too:
+the limit of everything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import sys
+import time
+
+import numpy as np
+from harness import Claim, Result, alone, interleaved, profiled, publish, seconds
+
+DOCUMENTS, REPEATS = 320, 3
+
+
+def first_step():
+    """Print the seconds until the imports are done, the encoder is loaded, and the first step is made."""
+    begun = time.perf_counter()
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+
+    from mtlv.data import catalog
+    from mtlv.data.batches import Documents
+    from mtlv.data.columns import dense
+    from mtlv.data.source import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.encoder import load_encoder
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.plan import ARCHITECTURES
+    from mtlv.training.loop import train
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import Trained
+
+    found = {"imports": time.perf_counter() - begun}
+    encoder = load_encoder("minilm")
+    found["encoder is loaded"] = time.perf_counter() - begun
+    corpus = catalog.load("synthetic", DataOptions(documents=DOCUMENTS))
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    tasks = {task.name: task for task in corpus.tasks}
+    heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+    documents = Documents(tokens, dense(corpus.targets), np.arange(16))
+    train(
+        Trained(model, optimizer, schedule(optimizer, "linear", steps=1, warmup=0)),
+        lambda epoch: documents.training(16, seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+        epochs=1,
+        precision="fp32",
+    )
+    found["first step is made"] = time.perf_counter() - begun
+    print(json.dumps(found))
+
+
+def starts():
+    """Seconds of each milestone, by repeat."""
+    found = [alone([__file__, "--first-step"]) for _ in range(REPEATS)]
+    return {name: [each[name] for each in found] for name in found[0]}
+
+
+def tokenisation():
+    """Documents per second."""
+    from mtlv.data import catalog
+    from mtlv.data.source import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.encoder import load_encoder
+
+    texts = catalog.load("synthetic", DataOptions(documents=4000)).texts
+    tokenizer = load_encoder("minilm").tokenizer
+
+    def one_by_one():
+        return [tokenizer(text, truncation=True, max_length=128)["input_ids"] for text in texts]
+
+    def ours():
+        return tokenise(texts, tokenizer, max_length=128, pad=tokenizer.pad_token_id)
+
+    peers = {
+        "mtlv": lambda: len(texts) / seconds(ours),
+        "tokenizer, text by text": lambda: len(texts) / seconds(one_by_one),
+    }
+    return interleaved(peers, REPEATS, warm=1)
+
+
+def evaluation(labels):
+    """Seconds of the figures of 2,000 documents, thresholds included."""
+    from sklearn.metrics import average_precision_score, f1_score
+
+    from mtlv.evaluation.metrics import evaluate
+    from mtlv.evaluation.thresholds import fit_thresholds
+    from mtlv.plan import Scores, TaskScores
+
+    rng = np.random.default_rng(0)
+    targets = (rng.random((2000, labels)) < 0.1).astype(np.int8)
+    outputs = np.clip(0.5 * targets + 0.6 * rng.random(targets.shape), 0, 1)
+    grid = [round(0.1 + 0.05 * step, 2) for step in range(17)]
+    names = [f"label {n}" for n in range(labels)]
+    known = np.ones(2000, bool)
+    tasks = {name: TaskScores(outputs[:, n], targets[:, n], known) for n, name in enumerate(names)}
+    scores = Scores(("unit",), "validation", tuple(map(str, range(2000))), tasks)
+
+    def ours():
+        found = fit_thresholds(scores, names, scope="per_plan", fixed=0.5, grid=grid)
+        evaluate(scores, names, found.values)
+
+    def theirs():
+        best = max(grid, key=lambda at: f1_score(targets, outputs >= at, average="macro", zero_division=0))
+        for task in range(labels):
+            f1_score(targets[:, task], outputs[:, task] >= best, zero_division=0)
+            average_precision_score(targets[:, task], outputs[:, task])
+
+    peers = {"mtlv": lambda: seconds(ours), "scikit-learn": lambda: seconds(theirs)}
+    return interleaved(peers, REPEATS, warm=1)
+
+
+def limits():
+    """GFLOP/s of fp32 matrix products and GB/s of copies of this machine."""
+    import torch
+
+    left, right = torch.rand(1024, 1024), torch.rand(1024, 1024)
+    block = torch.rand(2**25)  # 128 MiB
+
+    def products(threads):
+        torch.set_num_threads(threads)
+        return 10 * 2 * 1024**3 / 1e9 / seconds(lambda: [left @ right for _ in range(10)])
+
+    cores = os.cpu_count() or 1
+    peers = {f"fp32 products, {n} threads [GFLOP/s]": lambda n=n: products(n) for n in sorted({1, cores})}
+    peers["copy, read and written [GB/s]"] = lambda: 2 * block.nbytes / 1e9 / seconds(block.clone)
+    return interleaved(peers, 5, warm=1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--first-step", action="store_true")
+    if parser.parse_args().first_step:
+        first_step()
+        return 0
+    values = {
+        "until [s]": starts(),
+        "tokenisation [documents/s]": tokenisation(),
+        "evaluation, 20 labels [s]": evaluation(20),
+        "evaluation, 200 labels [s]": evaluation(200),
+        "the machine": limits(),
+    }
+    title = "Tokenisation, time to the first step, evaluation, and what the machine can do"
+    result = Result("readiness", title, "units beside each row", values, log=True)
+    result.profile = profiled(tokenisation)
+    until = values["until [s]"]
+    waits = np.median(until["first step is made"]) - np.median(until["encoder is loaded"])
+    text = "first step of `minilm` after its encoder is loaded, 320 documents"
+    result.claims = [Claim(text, 2, float(waits), "s", at_least=False)]
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

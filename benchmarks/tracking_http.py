@@ -1,0 +1,161 @@
+"""Tracking 23, 300 and 3,000 metrics an epoch over HTTP: python benchmarks/tracking_http.py; about 3 minutes
+
+The server is MLflow's own with one worker and SQLite, on this machine. Told are the seconds for which metrics
+hold up the process that trains: by the journal here, by MLflow's client in one call, and by a call for each
+metric (for 23 only: more would take minutes). The claim is the journal's share of an epoch of `minilm` on 320
+documents, which is timed in the same run; epochs of real corpora are longer. How much longer training takes
+with another process beside it is measured in tracking.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import socket
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from harness import Claim, Result, interleaved, profiled, publish, seconds
+
+COUNTS, REPEATS, DOCUMENTS = (23, 300, 3000), 5, 320
+JOURNAL, CLIENT, SINGLE = "journal (mtlv)", "MLflow client, log_batch", "MLflow client, log_metric"
+
+
+@contextmanager
+def server(folder):
+    """Address of a server of our own."""
+    from mtlv.running.page import Door, serve
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with serve(f"sqlite:///{folder}/server.db", Door(port, "127.0.0.1"), log=folder / "server.log"):
+        yield f"http://127.0.0.1:{port}"
+
+
+def points(count, epoch):
+    from mtlv.tracking import Metric
+
+    rng, now = np.random.default_rng(epoch), int(time.time() * 1000)
+    return [Metric(f"val.tasks.f1/Label number {n}", float(rng.random()), epoch, now) for n in range(count)]
+
+
+def calls(client, run, tracker, ours, count):
+    """A call for each way that tracks another epoch of so many metrics, and gives its seconds."""
+    from mlflow.entities import Metric
+
+    epoch = iter(range(10**6))
+
+    def journal():
+        made = points(count, next(epoch))
+        return seconds(lambda: tracker.metrics(ours, made))
+
+    def batch():
+        made = [Metric(p.key, p.value, p.timestamp_ms, p.step) for p in points(count, next(epoch))]
+        return seconds(lambda: client.log_batch(run, metrics=made))
+
+    def single():
+        made = points(count, next(epoch))
+        return seconds(lambda: [client.log_metric(run, p.key, p.value, p.timestamp_ms, p.step) for p in made])
+
+    found = {JOURNAL: journal, CLIENT: batch}
+    return found | {SINGLE: single} if count == COUNTS[0] else found
+
+
+def measure(uri, folder):
+    """Seconds by number of metrics and way, how the delivery ended, and a profile of the journal."""
+    from mlflow import MlflowClient
+
+    from mtlv.running.courier import Courier
+    from mtlv.tracking import RunSpec
+    from mtlv.tracking.journal import Journal
+    from mtlv.tracking.journal_tracker import JournalTracker
+    from mtlv.tracking.sender import Pace
+
+    client = MlflowClient(tracking_uri=uri)
+    run = client.create_run(client.create_experiment("by hand")).info.run_id
+    values = {}
+    with Courier(uri, "tracking", print) as courier:
+        journal = Journal(folder / "journal", uri, "tracking")
+        courier.begin(folder / "journal", journal.folder, Pace(1.0))
+        tracker = JournalTracker(journal)
+        ours = tracker.open_run(RunSpec("bench", "bench"))
+        for count in COUNTS:
+            values[f"{count} metrics"] = interleaved(
+                calls(client, run, tracker, ours, count), REPEATS, warm=1
+            )
+        many = points(3000, 10**6)
+        profile = profiled(lambda: tracker.metrics(ours, many))
+        came = courier.finish(120)
+        journal.close(delivered=not came.left)
+    return values, came.left, profile
+
+
+def epoch_seconds():
+    """Wall seconds of an epoch of MTL with `minilm` on generated reports."""
+    from mtlv.data import catalog
+    from mtlv.data.batches import Documents
+    from mtlv.data.columns import dense
+    from mtlv.data.source import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.encoder import load_encoder
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.plan import ARCHITECTURES
+    from mtlv.training.loop import train
+    from mtlv.training.memory import keep_freed_memory
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import Trained
+
+    keep_freed_memory()
+    corpus = catalog.load("synthetic", DataOptions(documents=DOCUMENTS))
+    encoder = load_encoder("minilm")
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    tasks = {task.name: task for task in corpus.tasks}
+    heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+    trained = Trained(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.1))
+    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)))
+    work = partial(
+        train,
+        trained,
+        lambda epoch: documents.training(16, seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+        epochs=1,
+        precision="fp32",
+    )
+    return seconds(work)
+
+
+def main():
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    with tempfile.TemporaryDirectory() as place, server(Path(place)) as uri:
+        values, left, profile = measure(uri, Path(place))
+    values["training"] = {f"an epoch of {DOCUMENTS} documents, minilm": [epoch_seconds()]}
+    result = Result("tracking_http", "Tracking an epoch's metrics over HTTP: seconds", "s", values, log=True)
+    ours = np.median(values["3000 metrics"][JOURNAL])
+    epoch = next(iter(values["training"].values()))[0]
+    text = "tracking, 3,000 metrics an epoch over HTTP, of training time"
+    why = f"{1000 * ours:.0f} ms of {epoch:.0f} s"
+    result.claims = [
+        Claim(text, 1, 100 * ours / epoch, "%", at_least=False, why=why),
+        Claim(
+            "the same by MLflow's client in one call",
+            None,
+            100 * np.median(values["3000 metrics"][CLIENT]) / epoch,
+            "%",
+        ),
+        Claim("metrics that did not reach the server", 0, left, "", at_least=False),
+    ]
+    result.profile = profile
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
