@@ -59,6 +59,7 @@ CONFIGS = {
         Config(CHOICES, "relations.yml", 7, 70),
         Config(CHOICES, "tagging.yml", 4, 60),
         Config(CHOICES, "relations-small.yml", 7, 21),
+        Config(CHOICES, "collapse-small.yml", 2, 6),
         Config(CHOICES, "tagging-small.yml", 4, 12),
         Config(STILT, "config.yml", 121, 363),
         Config(STILT, "config-small.yml", 36, 108),
@@ -151,6 +152,13 @@ def test_choices_are_those_of_the_tables():
     )
     assert small == whole
     assert len({(heads.relation_features, mentions) for _, heads, mentions in whole}) == 7
+    collapse = _suite(f"experiments/{CHOICES}/collapse-small.yml").members
+    of_it = {m.name: m.settings for m in _suite(f"experiments/{CHOICES}/relations-small.yml").members}
+    for member in collapse:  # the same units
+        assert (
+            member.settings.model_copy(update={"experiment": of_it[member.name].experiment})
+            == of_it[member.name]
+        )
     tagging = [
         [m.settings.heads for m in _suite(f"experiments/{CHOICES}/{file}").members]
         for file in ("tagging-small.yml", "tagging.yml")
