@@ -61,7 +61,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 	@echo "What was run: config/quickstart.yml. A table of your own: config/table.yml"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
@@ -86,8 +86,11 @@ fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make
 	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
 	  tests/unit/running/test_read_runs.py
 
+# What is no benchmark itself: harness.py, and summary.py, which shows the claims of all.
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@for file in $(filter-out %/harness.py %/summary.py,$(wildcard benchmarks/*.py)); do \
+	  echo "== $$file"; $(BIN)/python $$file || echo "$$file: exit code $$?"; done
+	@$(BIN)/python benchmarks/summary.py
 
 test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
 	MTLV_SKLEARN_EXTRA_PYTHON=$(abspath $(EXTRA))/bin/python \

@@ -121,6 +121,9 @@ def _check(args: argparse.Namespace) -> int:
         told |= set(member.warnings)
     _say(*(f"note: {note}" for note in suite.notes))
     members, units = _many(len(found.members), "member"), _many(found.units, "unit")
+    from mtlv.running.share import share_lines
+
+    _say(*share_lines(suite.members[0].settings.execution, found.units))
     _say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
     return OK
 

@@ -1,18 +1,43 @@
-"""Where runs are written to. `mtlv.tracking.mlflow_tracker` is loaded by those who need it only."""
+"""Where runs are written to. `mtlv.tracking.mlflow_tracker` is loaded by those who need it only.
 
-from mtlv.tracking.address import DEFAULT_URI, page_url
-from mtlv.tracking.memory import MemoryTracker
-from mtlv.tracking.tracker import (
-    DataPart,
-    Metric,
-    NullTracker,
-    RunSpec,
-    Status,
-    TableFile,
-    TrackedModel,
-    Tracker,
-)
-from mtlv.tracking.views import Chart, View
+Names are imported on first use: `mtlv check` needs an address alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mtlv.tracking.address import DEFAULT_URI, page_url
+    from mtlv.tracking.memory import MemoryTracker
+    from mtlv.tracking.tracker import (
+        DataPart,
+        Metric,
+        NullTracker,
+        RunSpec,
+        Status,
+        TableFile,
+        TrackedModel,
+        Tracker,
+    )
+    from mtlv.tracking.views import Chart, View
+
+_HOME = {
+    "DEFAULT_URI": "address",
+    "page_url": "address",
+    "MemoryTracker": "memory",
+    "DataPart": "tracker",
+    "Metric": "tracker",
+    "NullTracker": "tracker",
+    "RunSpec": "tracker",
+    "Status": "tracker",
+    "TableFile": "tracker",
+    "TrackedModel": "tracker",
+    "Tracker": "tracker",
+    "Chart": "views",
+    "View": "views",
+}
 
 __all__ = [
     "DEFAULT_URI",
@@ -29,3 +54,9 @@ __all__ = [
     "View",
     "page_url",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module `mtlv.tracking` has no `{name}`")
+    return getattr(importlib.import_module(f"mtlv.tracking.{_HOME[name]}"), name)

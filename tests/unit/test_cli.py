@@ -198,6 +198,7 @@ def test_check_prints_trees_once_units_and_warnings(
         SimpleNamespace(name="two", lines=tree, units=4, warnings=()),
     )
     fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5))
+    monkeypatch.setattr("mtlv.running.share.cores", lambda: 1)
     assert main(["check", config]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "one: 1 unit",
@@ -206,6 +207,7 @@ def test_check_prints_trees_once_units_and_warnings(
         "  warning: mind this",
         "two: 4 units",
         "  as one",
+        "trained by one process of 1 core",
         "c.yml: fine; 2 members, 5 units to train, experiment `mtlv`",
     ]
 
