@@ -120,6 +120,9 @@ class Display:
         self.progress.index = index
         self._units[name] = _Unit(safe(name), index, epochs, documents, self._clock())
 
+    def unit_placed(self, name: str, node: str) -> None:
+        """`mtlv status` tells it."""
+
     def batch(self, name: str, documents: int) -> None:
         self._count_in(self._units[name], documents)
 

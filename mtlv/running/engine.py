@@ -11,6 +11,7 @@ from mtlv.running.executor import Executor, LocalExecutor, each_once
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.pool import PoolExecutor
+from mtlv.running.ray_cluster import Place, wanted_of
 from mtlv.running.resolve import Resolved
 from mtlv.running.share import share
 from mtlv.running.store import Store
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.settings import Suite
+    from mtlv.settings.schema import Execution
 
 WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
 STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
@@ -45,13 +47,15 @@ def executor_of(
     """
     from mtlv.training.optim import resolve_device
 
-    settings = suite.members[0].settings
+    execution = suite.members[0].settings.execution
     jobs = each_once(job for member in resolved for job in member.jobs)
     devices = {resolve_device(each.member.settings.training.device) for each in resolved}
+    if execution.engine == "ray":
+        return _on_ray(bench, store, observer, jobs, execution, devices)
     # A search asks for one member after the other.
     gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]
     widest = max(width(gang) for gang in gangs)
-    chosen = share(settings.execution, min(widest, _useful(bench, jobs, devices)))
+    chosen = share(execution, min(widest, _useful(bench, jobs, devices)))
     if chosen.processes == 1:
         if chosen.threads is not None:
             import torch
@@ -61,6 +65,23 @@ def executor_of(
     threads = chosen.threads or 1
     observer.note(f"units are trained by {chosen.words}")
     return PoolExecutor(bench, store, observer, jobs, processes=chosen.processes, threads=threads)
+
+
+def _on_ray(
+    bench: Workbench,
+    store: Store,
+    observer: Observer,
+    jobs: Sequence[Job],
+    execution: Execution,
+    devices: set[torch.device],
+) -> Executor:
+    from mtlv.running.ray_executor import RayExecutor
+
+    wanted, threads = wanted_of(execution, {device.type for device in devices})
+    observer.note(f"units are trained by Ray, each with {wanted.words}")
+    cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
+    place = Place(execution.address, cpus)
+    return RayExecutor(bench, store, observer, jobs, wanted=wanted, threads=threads, place=place)
 
 
 def width(jobs: Sequence[Job]) -> int:

@@ -22,7 +22,11 @@ class Executor(Protocol):
     """Gives the records of units, from the store or by training; leaving it ends what it began."""
 
     def expect(self, jobs: Sequence[Job]) -> None:
-        """What will be asked for from now on, in this order: the rest need not be trained any more."""
+        """A member will ask for these units, each once; they may be trained from now on."""
+        ...
+
+    def give_up(self, jobs: Sequence[Job]) -> None:
+        """A member asks for these no more: what no other expects need not be trained."""
         ...
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
@@ -60,6 +64,9 @@ class LocalExecutor:
 
     def expect(self, jobs: Sequence[Job]) -> None:
         """Nothing is trained ahead, but while another process has what is wanted."""
+
+    def give_up(self, jobs: Sequence[Job]) -> None:
+        """Nothing is trained ahead."""
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         place = self._places[job.unit.key]

@@ -14,6 +14,9 @@ class Observer:
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         """Unit `index` (from 1) begins."""
 
+    def unit_placed(self, name: str, node: str) -> None:
+        """A unit is about to begin on this node of a cluster."""
+
     def batch(self, name: str, documents: int) -> None:
         """A unit was trained on a batch."""
 
@@ -54,6 +57,10 @@ class Together(Observer):
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         for observer in self.observers:
             observer.unit_started(name, index, epochs, documents)
+
+    def unit_placed(self, name: str, node: str) -> None:
+        for observer in self.observers:
+            observer.unit_placed(name, node)
 
     def batch(self, name: str, documents: int) -> None:
         for observer in self.observers:

@@ -34,6 +34,7 @@ class UnitState:
         epoch, epochs: epochs that have ended, and all; known once it runs.
         documents_per_second: of training, in the epoch that ended last.
         since, until: seconds since 1970 when it began and ended.
+        node: of a cluster, where it was trained last.
     """
 
     key: str
@@ -46,6 +47,7 @@ class UnitState:
     documents_per_second: float = 0.0
     since: float | None = None
     until: float | None = None
+    node: str = ""
 
 
 @dataclass
@@ -112,6 +114,9 @@ class Progress(Observer):
         unit = self._units[name]
         unit.state, unit.epochs, unit.epoch, unit.since = "running", epochs, 0, time.time()
         self._change()
+
+    def unit_placed(self, name: str, node: str) -> None:
+        self._units[name].node = node
 
     def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
         if self._changed:  # what came too soon after another change to be written

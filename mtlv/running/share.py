@@ -46,7 +46,23 @@ def share_lines(execution: Execution, units: int) -> list[str]:
     Args:
         execution: the section.
         units: to train, of all members.
+
+    Raises:
+        ClusterError: the engine's package is not installed.
     """
+    return {"local": _here, "ray": _on_cluster}[execution.engine](execution, units)
+
+
+def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
+    from mtlv.running.ray_cluster import need_ray, wanted_of
+
+    need_ray()
+    wanted, threads = wanted_of(execution, ())
+    where = execution.address or "a cluster that is started here"
+    return [f"trained by Ray on {where}, each unit with {wanted.words} and {_threads(threads)}"]
+
+
+def _here(execution: Execution, units: int) -> list[str]:
     here = cores()
     of = f"of {here} core{'' if here == 1 else 's'}"
     found = share(execution, min(here, units))

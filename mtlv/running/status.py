@@ -77,6 +77,8 @@ class _Teller:
         cached = sum(unit.cached for unit in units)
         found = f"; {cached} of them taken from the store" if cached else ""
         yield f"{len(units)} unit{'' if len(units) == 1 else 's'}: {_counts(units)}{found}"
+        for node in sorted({unit.node for unit in units if unit.node}):
+            yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
         if len(units) <= SHOWN:
             yield from (self.unit(unit) for unit in units)
             return
@@ -93,18 +95,21 @@ class _Teller:
         if unit.cached:
             return ": taken from the store"
         since, until = unit.since or 0.0, unit.until or 0.0
+        at = f" on {unit.node}" if unit.node else ""
         if unit.state == "done":
-            return f": {self.duration(until - since)}"
+            return f": {self.duration(until - since)}{at}"
         speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
-        return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}"
+        return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}{at}"
 
     def ago(self, seconds: float) -> str:
         return f"{self.duration(time.time() - seconds)} ago"
 
 
-def _counts(units: Sequence[UnitState]) -> str:
+def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:
+    """How many are in each state; where `some` is wanted, only of states that some are in."""
     found = Counter(unit.state for unit in units)
-    return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state != "stopped")
+    always = () if some else [state for state in ORDER if state != "stopped"]
+    return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state in always)
 
 
 def _clock(seconds: float) -> str:

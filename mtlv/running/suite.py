@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from mtlv.running.courier import Courier
 from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.engine import executor_of
-from mtlv.running.executor import Executor, each_once
+from mtlv.running.executor import each_once
 from mtlv.running.existing import IfExists, as_asked
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
@@ -127,24 +127,24 @@ def _run_members(
         in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
     )
     results, failed = [], []
-    left = dict(enumerate(resolved))
+    executor = session.executor
+    for member in resolved if search is None else ():
+        executor.expect(each_once(member.jobs))
     number = next(turns, None)
     while number is not None:
-        _expect(session.executor, left.values() if search is None else [resolved[number]])
-        member, value = left.pop(number), None
+        member, value = resolved[number], None
+        if search is not None:  # which is next depends on what this one comes to
+            executor.expect(each_once(member.jobs))
         corpus = bench.corpus(member.member.settings.data)
         try:
             results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
             value = trial(results[-1]).value
         except TrainingError as error:
+            executor.give_up(each_once(member.jobs))
             failed.append(str(error))
             session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
         number = _next(turns, value)
     return tuple(results), tuple(failed)
-
-
-def _expect(executor: Executor, members: Iterable[Resolved]) -> None:
-    executor.expect(each_once(job for member in members for job in member.jobs))
 
 
 def _next(turns: Turns, value: float | None) -> int | None:

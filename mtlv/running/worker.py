@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mtlv import beside
 from mtlv.errors import MtlvError
@@ -23,6 +23,9 @@ from mtlv.plan import Scores
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store
+
+if TYPE_CHECKING:
+    from mtlv.running.workshop import Bench
 
 GRACE = 10.0  # seconds that a worker has to write its checkpoint, once it is to end
 TOLD = 0.2  # seconds between two words about batches, at least
@@ -126,14 +129,14 @@ def how_it_ended(process: subprocess.Popen[bytes]) -> str:
 class _Forwarder(Observer):
     """Sends on what an observer hears; of batches only so many words as a person can follow."""
 
-    def __init__(self, say: Callable[[str, tuple[Any, ...]], None]) -> None:
-        self._say = say
+    def __init__(self, say: Tell, apart: float) -> None:
+        self._say, self._apart = say, apart
         self._waiting, self._last = 0, 0.0
 
     def batch(self, name: str, documents: int) -> None:
         self._waiting += documents
         now = time.monotonic()
-        if now - self._last >= TOLD:
+        if now - self._last >= self._apart:
             self._say("batch", (name, self._waiting))
             self._waiting, self._last = 0, now
 
@@ -161,21 +164,28 @@ class _Forwarder(Observer):
         self._say("warn", (text,))
 
 
-class _Trainer:
-    """The same in the other process."""
+class Trainer:
+    """The same in the process that trains.
 
-    def __init__(self, store: Path, threads: int, say: Callable[[str, tuple[Any, ...]], None]) -> None:
+    Args:
+        bench: has what units read.
+        store: folder of finished units.
+        threads: of the arithmetic.
+        say: hears what is said of units.
+        apart: seconds between two words about batches, at least.
+    """
+
+    def __init__(self, bench: Bench, store: Path, threads: int, say: Tell, *, apart: float = TOLD) -> None:
         import torch
 
-        from mtlv.running.workbench import Workbench
         from mtlv.running.workshop import Workshop
 
         torch.set_num_threads(threads)
         self._say, self._starts = say, set[str]()
-        kept = Store(store)
-        self._shop = Workshop(Workbench(kept), kept, _Forwarder(say), self._starts)
+        self._shop = Workshop(bench, Store(store), _Forwarder(say, apart), self._starts)
 
     def train(self, order: Order) -> None:
+        """Train a unit, and say what came of it."""
         key = order.job.unit.key
         if order.start:
             self._starts.add(key)
@@ -189,6 +199,16 @@ class _Trainer:
         self._say(*((BUSY, ()) if record is None else (ENDED, (record.peak_memory_mb,))))
 
 
+def answer(trainer: Callable[[], Trainer], order: Order, say: Tell) -> None:
+    """Have a unit trained; whatever happens, the last word is one of `LAST`."""
+    try:
+        trainer().train(order)
+    except (MtlvError, OSError) as error:
+        say(FAILED, (error,))
+    except Exception:  # nobody sees what this process prints
+        say(FAULT, (traceback.format_exc(),))
+
+
 def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
     """Train one unit after the other until no more orders come."""
 
@@ -196,15 +216,12 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
         pickle.dump((word, content), answers)
         answers.flush()
 
+    from mtlv.running.workbench import Workbench
+
     store, threads = orders.get()
-    trainer = _Trainer(store, threads, say)
+    trainer = Trainer(Workbench(Store(store)), store, threads, say)
     while (order := orders.get()) is not None:
-        try:
-            trainer.train(order)
-        except (MtlvError, OSError) as error:
-            say(FAILED, (error,))
-        except Exception:  # nobody sees what this process prints
-            say(FAULT, (traceback.format_exc(),))
+        answer(lambda: trainer, order, say)
 
 
 def _listen(asked: BinaryIO, orders: SimpleQueue[Any]) -> None:

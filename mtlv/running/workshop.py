@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mtlv.locks import held
 from mtlv.plan import Scores
@@ -14,12 +14,22 @@ from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
-from mtlv.running.workbench import Workbench
 
 if TYPE_CHECKING:
     import torch
 
+    from mtlv.running.material import Material
+    from mtlv.settings.schema import Settings
+
 OnEpoch = Callable[[EpochRecord, Scores], None]
+
+
+class Bench(Protocol):
+    """Has what units read; `mtlv.running.workbench.Workbench` does."""
+
+    def material(self, settings: Settings) -> Material:
+        """All that a unit of this member reads."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,13 +37,13 @@ class Workshop:
     """Takes units from a store and brings them back done.
 
     Args:
-        bench: corpora and encoders.
+        bench: has what units read.
         store: of finished units, which other processes may share.
         observer: hears of units.
         starts: keys of units that others start from, so that their weights are kept.
     """
 
-    bench: Workbench
+    bench: Bench
     store: Store
     observer: Observer
     starts: Container[str]

@@ -264,17 +264,28 @@ class Store(Section):
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]
 
 
-class Execution(Section):
-    """How many units are trained at once; part of no unit's key."""
+AtOnce = Annotated[
+    Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
+    Field(description="auto, or a whole number from 1 to 1024"),
+]
+Portion = Annotated[
+    Literal["auto"] | Annotated[float, Field(ge=0, le=1024)],
+    Field(description="auto, or a number from 0 to 1024; a fraction is a share of one"),
+]
 
-    processes: Annotated[
-        Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
-        Field(description="auto, or a whole number from 1 to 1024"),
+
+class Execution(Section):
+    """Where units are trained, and how many at once; part of no unit's key."""
+
+    engine: Literal["local", "ray"]
+    processes: AtOnce
+    threads: AtOnce
+    address: Annotated[
+        Annotated[str, Field(min_length=1)] | None, Field(description="auto, HOST:PORT or null")
     ]
-    threads: Annotated[
-        Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
-        Field(description="auto, or a whole number from 1 to 1024"),
-    ]
+    cpus: Portion
+    gpus: Portion
+    memory_gb: Annotated[Annotated[float, Field(gt=0)] | None, Field(description="a number above 0, or null")]
 
 
 Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mtlv.running import Observer, pool, run_suite
-from mtlv.running.board import Board
-from mtlv.running.job import Job
+from mtlv.running import Observer, run_suite
+from mtlv.running.pool import PoolExecutor
 from mtlv.running.resolve import resolve
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -113,7 +110,7 @@ def test_units_that_fail_take_no_other_with_them(
     table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One by its loss, one because the last process that may train it is killed."""
-    monkeypatch.setattr(pool, "TRIES", 1)
+    monkeypatch.setattr(PoolExecutor, "tries", 1)
     runs = [
         "{name: bad, training.head_weights: {heart: 1e39}}",
         "{name: lost, training.head_weights: {heart: 2}, training.epochs: 400}",
@@ -155,36 +152,3 @@ def test_ctrl_c_ends_all_processes_at_once(table: Callable, suite: Callable) -> 
     assert time.monotonic() - begun[0] < 2 * GRACE
     assert not workers()
     assert {run.status for run in tracker.runs.values()} == {"KILLED"}
-
-
-# ---- The board -------------------------------------------------------------------------------------------
-
-
-class FakeUnit:
-    def __init__(self, key: str) -> None:
-        self.key = key
-
-
-def job(key: str) -> Any:
-    return Job(unit=FakeUnit(key), settings=None, fold=None)  # type: ignore[arg-type]
-
-
-def test_the_wanted_unit_goes_first_and_none_is_taken_twice() -> None:
-    board, jobs = Board(lambda job: job.unit.key != "c"), [job(key) for key in "abcd"]
-    board.expect(jobs)
-    board.want(jobs[1])
-    taken = [board.take() for _ in range(3)]
-    assert [each.unit.key for each in taken if each] == ["b", "a", "d"]
-    board.again(jobs[0])
-    assert board.take() is jobs[0]
-    assert board.holds(jobs[0])
-
-
-def test_threads_that_wait_are_let_go_as_it_closes() -> None:
-    board, found = Board(lambda _: False), ["unknown"]
-    board.expect([job("a")])
-    thread = threading.Thread(target=lambda: found.append(board.take()))  # type: ignore[arg-type]
-    thread.start()
-    board.close()
-    thread.join(5)
-    assert found == ["unknown", None]

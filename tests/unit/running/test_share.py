@@ -54,7 +54,9 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     assert share_lines(asked(), 1) == ["trained by one process of 2 cores"]
 
 
-@pytest.mark.parametrize("wrong", ["execution.processes=0", "execution.threads=half", "execution.engine=ray"])
+@pytest.mark.parametrize(
+    "wrong", ["execution.processes=0", "execution.threads=half", "execution.engine=slurm"]
+)
 def test_wrong_values_are_refused(wrong: str) -> None:
     with pytest.raises(ConfigError) as raised:
         load_overrides([wrong])

@@ -222,6 +222,20 @@ def test_a_folder_that_cannot_be_written_does_not_end_training(tmp_path: Path) -
         watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
 
 
+def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite()) as watcher:
+        names = [unit.name for unit in watcher.state.units]
+        for name, node in zip(names, ("b/2", "a/1", "a/1"), strict=False):
+            watcher.unit_placed(name, node)
+            watcher.unit_started(name, 1, 8, 10)
+        watcher.unit_ended(names[1], False, 10)
+        lines = say(tmp_path)
+    assert lines[1] == "4 units: 1 done, 2 running, 1 waiting, 0 failed"
+    assert lines[2:4] == ["  node a/1: 1 done, 1 running", "  node b/2: 1 running"]
+    assert lines[5] == "  done     stl · tiny · Task 1: a while on a/1"
+    assert lines[6].endswith(" on a/1")
+
+
 def test_together_tells_all_everything() -> None:
     class Recorder(Observer):
         def __init__(self) -> None:
@@ -230,6 +244,7 @@ def test_together_tells_all_everything() -> None:
     calls = {
         "suite_started": (2, 10),
         "unit_started": ("u", 1, 2, 10),
+        "unit_placed": ("u", "host/1a2b3c"),
         "batch": ("u", 8),
         "epoch": ("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),
         "unit_ended": ("u", False, 10),

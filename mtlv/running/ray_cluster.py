@@ -1,0 +1,256 @@
+"""A cluster of Ray: joined or started, looked at before it gets work, and left."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.errors import DeviceError, MtlvError, TrackingError
+from mtlv.running.environment import versions
+from mtlv.running.ray_work import look
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Execution
+
+PATIENCE = 10.0  # seconds that an address has to answer
+SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
+# Ray counts its users by a call home, and starts pages that nobody asked for.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+
+
+class ClusterError(MtlvError):
+    """A cluster that is not there, or cannot run the units."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a unit takes of a node while it is trained.
+
+    Args:
+        cpus, gpus: a share of one may be asked for.
+        memory: in bytes; nothing asks for none.
+    """
+
+    cpus: float
+    gpus: float = 0.0
+    memory: int | None = None
+
+    @property
+    def resources(self) -> dict[str, float]:
+        """As Ray counts them."""
+        found = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
+        return {name: amount for name, amount in found.items() if amount}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As a task takes them."""
+        return {"num_cpus": self.cpus, "num_gpus": self.gpus, "memory": self.memory}
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        found = [f"{self.cpus:g} CPU{'' if self.cpus == 1 else 's'}"]
+        found += [f"{self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"] if self.gpus else []
+        found += [f"{self.memory / 1e9:g} GB of memory"] if self.memory else []
+        return ", ".join(found)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cluster.
+
+    Args:
+        address: `auto`, or HOST:PORT of the head node; None: one is started on this machine.
+        cpus: that a cluster which is started here may use.
+    """
+
+    address: str | None
+    cpus: int
+
+
+def wanted_of(execution: Execution, devices: Collection[str]) -> tuple[Wanted, int]:
+    """What the settings give each unit, and its threads.
+
+    Args:
+        execution: the section.
+        devices: kinds of the devices that units are trained on, such as `cuda`.
+    """
+    given = 1.0 if execution.cpus == "auto" else execution.cpus
+    threads = max(1, int(given)) if execution.threads == "auto" else execution.threads
+    cpus = float(threads) if execution.cpus == "auto" else given
+    gpus = float("cuda" in devices) if execution.gpus == "auto" else execution.gpus
+    memory = None if execution.memory_gb is None else int(execution.memory_gb * 1e9)
+    return Wanted(cpus, gpus, memory), threads
+
+
+def need_ray() -> None:
+    """Raises:
+    ClusterError: the package is not installed.
+    """
+    if find_spec("ray") is None:
+        raise ClusterError(
+            "`execution.engine: ray` needs the package ray", then="install it: pip install 'mtlv[ray]'"
+        )
+
+
+@contextmanager
+def connected(place: Place) -> Iterator[None]:
+    """Be part of a cluster; one that was started here is ended with the block.
+
+    Raises:
+        ClusterError: nobody answers there, or another release of Ray or Python does.
+    """
+    need_ray()
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    address = place.address
+    joined = address is not None or "RAY_ADDRESS" in os.environ
+    if address not in (None, "auto"):
+        _need_answer(str(address))
+    own: dict[str, Any] = {} if joined else {"num_cpus": place.cpus, "include_dashboard": False}
+    if ray.is_initialized():
+        yield
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ClusterError(
+            f"`execution.address`: no cluster of Ray at {address or os.environ.get('RAY_ADDRESS', 'here')}",
+            got=_first_line(error),
+            then="start one (ray start --head), or leave the address out: then one is started here",
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _need_answer(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdigit():
+        raise ClusterError(
+            "`execution.address`",
+            got=address,
+            allowed="auto, or HOST:PORT of the head node, such as 10.0.0.1:6379",
+            then="from outside a cluster hand the command in: ray job submit -- mtlv run CONFIG",
+        )
+    try:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except OSError as error:
+        raise ClusterError(
+            f"`execution.address`: nobody answers at {address}",
+            got=error.strerror or error,
+            then="look at `ray status` on the head node",
+        ) from error
+
+
+def nodes() -> list[Mapping[str, Any]]:
+    """Those that are there, as Ray describes them."""
+    import ray
+
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def alive(node: str) -> bool:
+    """Whether a node, by Ray's id, is there."""
+    return any(each["NodeID"] == node for each in nodes())
+
+
+def slots(wanted: Wanted) -> int:
+    """Units that all nodes could train at once."""
+    return sum(_on(node, wanted) for node in nodes())
+
+
+def _on(node: Mapping[str, Any], wanted: Wanted) -> int:
+    there = node["Resources"]
+    return min(
+        (int(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.resources.items()), default=1
+    )
+
+
+def check_room(wanted: Wanted) -> None:
+    """Refuse units that no node could ever run: Ray would wait for one.
+
+    Raises:
+        DeviceError: no node has as much.
+    """
+    here = nodes()
+    if any(_on(node, wanted) for node in here):
+        return
+    most = {
+        name: max((node["Resources"].get(name, 0.0) for node in here), default=0.0) for name in ("CPU", "GPU")
+    }
+    memory = max((node["Resources"].get("memory", 0.0) for node in here), default=0.0)
+    raise DeviceError(
+        f"no node of the cluster has {wanted.words} for a unit",
+        got=f"{len(here)} node{'' if len(here) == 1 else 's'} with up to {most['CPU']:g} CPUs, "
+        f"{most['GPU']:g} GPUs and {memory / 1e9:.1f} GB of memory",
+        then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",
+    )
+
+
+def check_nodes(store: Path) -> None:
+    """Ask every node for its releases, and whether it sees the store.
+
+    Raises:
+        ClusterError: a node has other releases than this process.
+        TrackingError: a node cannot read or write the store.
+    """
+    mark = f".seen-{uuid.uuid4().hex}"
+    (store / mark).touch()
+    try:
+        answers = _ask(store, mark)
+    finally:
+        (store / mark).unlink(missing_ok=True)
+    for answer in answers:
+        other = [name for name in SAME if answer[name] != versions()[name]]
+        if other:
+            raise ClusterError(
+                f"node {answer['node']} of the cluster has other releases",
+                got=", ".join(f"{name} {answer[name]}" for name in other),
+                allowed=", ".join(f"{name} {versions()[name]}" for name in other),
+                then="install the same on all nodes: results depend on them",
+            )
+        if answer["store"]:
+            raise TrackingError(
+                f"`store.uri`: node {answer['node']} of the cluster cannot use {store}",
+                got=answer["store"],
+                then="name a folder that all nodes share and may write",
+            )
+
+
+def _ask(store: Path, mark: str) -> Sequence[Mapping[str, str]]:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    task = ray.remote(look)
+    asked = [
+        task.options(
+            num_cpus=0,
+            max_retries=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
+        ).remote(store, mark)
+        for node in nodes()
+    ]
+    try:
+        return list(ray.get(asked))
+    except ray.exceptions.RayError as error:
+        raise ClusterError(
+            "a node of the cluster cannot run mtlv",
+            got=_first_line(error),
+            then="install the same release of mtlv on all nodes, for the Python that runs Ray",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

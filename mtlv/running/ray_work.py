@@ -1,0 +1,120 @@
+"""A unit as a task of Ray: what runs on a node of a cluster."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from mtlv.running.worker import LAST, Order, Trainer, answer
+
+if TYPE_CHECKING:
+    from mtlv.running.material import Material
+    from mtlv.settings.schema import Settings
+
+Word = tuple[str, tuple[Any, ...]]
+"""As in `mtlv.running.worker`."""
+
+HELD = 2  # materials that a process keeps: those of stages or members that take turns
+APART = 0.5  # seconds between words about batches: a driver hears of a thousand units
+
+
+@dataclass(frozen=True)
+class Given:
+    """In place of a `Workbench`: what a unit reads came with it."""
+
+    given: Material
+
+    def material(self, settings: Settings) -> Material:  # noqa: ARG002
+        """All that a unit reads."""
+        return self.given
+
+
+class Shelf:
+    """Materials of this process. A node holds the arrays of each once, for all its processes."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Material] = OrderedDict()
+
+    def take(self, reference: Any) -> Material:
+        """What a reference into the object store stands for."""
+        import ray
+
+        key = reference.hex()
+        if key not in self._held:
+            self._held[key] = ray.get(reference)
+            while len(self._held) > HELD:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+
+SHELF = Shelf()
+
+
+def where() -> tuple[str, str]:
+    """Ray's id of this node, and what people call it."""
+    import ray
+
+    node = ray.get_runtime_context().get_node_id()
+    return node, f"{socket.gethostname()}/{node[:6]}"
+
+
+def train(order: Order, store: Path, threads: int, material: Sequence[Any]) -> Iterator[list[Word]]:
+    """Train a unit; gives what is said of it, the last word last.
+
+    Args:
+        order: the unit.
+        store: the folder of finished units; all nodes see the same.
+        threads: of its arithmetic.
+        material: one reference, in a list so that Ray hands it over as it is.
+    """
+    said: SimpleQueue[Word] = SimpleQueue()
+
+    def work() -> None:
+        def make() -> Trainer:
+            return Trainer(Given(SHELF.take(material[0])), store, threads, say, apart=APART)
+
+        answer(make, order, say)
+
+    def say(word: str, content: tuple[Any, ...]) -> None:
+        said.put((word, content))
+
+    node, called = where()
+    yield [("unit_placed", (order.job.name, called)), ("node", (node,))]
+    Thread(target=work, name="mtlv-unit", daemon=True).start()
+    while True:
+        words = [said.get()]
+        while not said.empty():
+            words.append(said.get())
+        yield words
+        if words[-1][0] in LAST:
+            return
+
+
+def look(store: Path, mark: str) -> dict[str, str]:
+    """What a driver asks each node before it gives it units: its releases, and what is wrong with the store.
+
+    Args:
+        store: the folder of finished units.
+        mark: name of a file there that the driver has written.
+    """
+    from mtlv.running.environment import versions
+
+    _, called = where()
+    trouble = ""
+    try:
+        if not (store / mark).is_file():
+            trouble = "what the driver has written there is not there"
+        else:
+            (store / f"{mark}-{os.getpid()}").touch()
+            (store / f"{mark}-{os.getpid()}").unlink()
+    except OSError as error:
+        trouble = error.strerror or str(error)
+    return versions() | {"node": called, "store": trouble}

@@ -1,0 +1,229 @@
+"""Units as tasks of Ray: the same results as here, and nothing lost whatever is lost on the way."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtlv.errors import DeviceError, MtlvError, TrackingError
+from mtlv.running import Observer, ray_cluster, run_suite
+from mtlv.running.progress import FOLDER, read_states
+from mtlv.running.ray_cluster import ClusterError, Wanted, check_nodes, check_room, connected, wanted_of
+from mtlv.running.ray_cluster import Place as At
+from mtlv.tracking import MemoryTracker
+
+ray = pytest.importorskip("ray")
+
+LOCAL = ("execution.processes=1", "execution.threads=1")
+ENDINGS = (".safetensors", ".parquet")
+TIMES = ("time/", "cost/")
+
+
+class Listener(Observer):
+    """Does something as an epoch ends; keeps what was said."""
+
+    def __init__(self, at_epoch: Callable[[], None] = lambda: None) -> None:
+        self.at_epoch = at_epoch
+        self.ended: list[str] = []
+        self.found: list[str] = []
+        self.failed: list[str] = []
+        self.warnings: list[str] = []
+
+    def epoch(self, *_: object) -> None:
+        self.at_epoch()
+
+    def unit_ended(self, name: str, cached: bool, *_: object) -> None:
+        (self.found if cached else self.ended).append(name)
+
+    def unit_failed(self, name: str) -> None:
+        self.failed.append(name)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head node and another one, of a CPU each, simulated on this machine."""
+    from ray.cluster_utils import Cluster
+
+    small = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ray_cluster.QUIET.items():
+            patch.setenv(name, value)
+        made = Cluster(initialize_head=True, head_node_args=small)
+        made.add_node(num_cpus=1, object_store_memory=80_000_000)
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture
+def on_ray(cluster: Any) -> tuple[str, ...]:
+    return ("execution.engine=ray", f"execution.address='{cluster.address}'", "execution.threads=1")
+
+
+def files(store: Path) -> Mapping[str, bytes]:
+    """Weights, scores and curves of all finished units."""
+    found = (store / "units").glob("*/*")
+    return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
+
+
+def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]:
+    """All that runs were told, each point once, but for what a clock says."""
+    return {
+        uid: sorted((p.key, p.step, p.value) for p in run.points if not p.key.startswith(TIMES))
+        for uid, run in tracker.runs.items()
+    }
+
+
+def test_the_same_as_here_though_a_node_is_lost(
+    cluster: Any, on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path
+) -> None:
+    """Of two architectures, folds and stages; weights, scores, curves and points, bit for bit."""
+    stages = "{stages: [{name: one, architecture: mtl}, {name: two, architecture: stl}]}"
+    runs = f"runs=[{{architecture: gmtl}}, {stages}]"
+    changes = (
+        runs,
+        "data.folds=2",
+        "data.columns.part=null",
+        "store.checkpoint_steps=1",
+        "training.epochs=3",
+    )
+    path, trackers, lost = table("t"), (MemoryTracker(), MemoryTracker()), []
+    third = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    cluster.wait_for_nodes()
+
+    def lose() -> None:
+        if not lost:
+            lost.append(third)
+            cluster.remove_node(third, allow_graceful=False)
+
+    listener = Listener(lose)
+    run_suite(suite(path, *changes, *on_ray, store="ray"), listener, trackers[1])
+    run_suite(suite(path, *changes, *LOCAL, store="here"), Observer(), trackers[0])
+    assert files(tmp_path / "here") == files(tmp_path / "ray")
+    assert points(trackers[0]) == points(trackers[1])
+    told = listener.ended + listener.found
+    assert len(told) == len(set(told)) == len(list((tmp_path / "ray" / "units").iterdir()))
+    assert not listener.failed
+    assert all("another one goes on with it" in text for text in listener.warnings)
+    (state,) = read_states(tmp_path / "ray" / FOLDER)
+    assert all(unit.node for unit in state.units if not unit.cached)
+
+
+def test_units_that_fail_take_no_other_with_them(
+    on_ray: tuple[str, ...], table: Callable, suite: Callable
+) -> None:
+    runs = (
+        "{name: bad, training.head_weights: {heart: 1e39}}, {name: good, training.head_weights: {heart: 1}}"
+    )
+    made = suite(table("t"), f"runs=[{runs}]", "training.head_loss=weighted_sum", *on_ray)
+    listener, tracker = Listener(), MemoryTracker()
+    result = run_suite(made, listener, tracker)
+    assert [member.name for member in result.members] == ["good"]
+    assert "the training loss is not finite" in result.failed[0]
+    assert [name.split(" ")[0] for name in listener.failed] == ["bad"]
+
+
+def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
+    on_ray: tuple[str, ...], table: Callable, suite: Callable
+) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    made = suite(table("t"), "architecture=stl", "training.epochs=3", "store.checkpoint_steps=1", *on_ray)
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(made, Listener(stop), MemoryTracker())
+    listener = Listener()
+    run_suite(made, listener, MemoryTracker())
+    assert not listener.warnings
+    assert listener.ended
+
+
+# ---- What is refused before a unit begins ----------------------------------------------------------------
+
+
+def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Callable) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _: None)
+    with pytest.raises(ClusterError, match=r"install it: pip install 'mtlv\[ray\]'"):
+        run_suite(suite(table("t"), "execution.engine=ray"), Observer(), MemoryTracker())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])
+def test_an_address_that_does_not_answer(address: str) -> None:
+    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(At(address, 1)):
+        pass
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "localhost", "localhost:port"])
+def test_an_address_of_another_form(address: str) -> None:
+    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(At(address, 1)):
+        pass
+
+
+def test_more_than_any_node_has(cluster: Any) -> None:
+    with connected(At(cluster.address, 1)):
+        check_room(Wanted(1, 0, 1000))
+        check_room(Wanted(0.5))
+        for wanted in (Wanted(1, gpus=2), Wanted(64), Wanted(1, memory=10**15)):
+            with pytest.raises(DeviceError, match="no node of the cluster has"):
+                check_room(wanted)
+
+
+def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_cluster, "versions", lambda: dict.fromkeys(ray_cluster.SAME, "0.0"))
+    with (
+        connected(At(cluster.address, 1)),
+        pytest.raises(
+            ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
+        ),
+    ):
+        check_nodes(tmp_path)
+
+
+def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ray_cluster._ask
+    monkeypatch.setattr(ray_cluster, "_ask", lambda _, mark: real(tmp_path / "elsewhere", mark))
+    with (
+        connected(At(cluster.address, 1)),
+        pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),
+    ):
+        check_nodes(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# ---- Without a cluster -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "cpus", "gpus", "threads"),
+    [
+        ((), {"cpu"}, 1, 0, 1),
+        (("execution.threads=4",), {"cpu"}, 4, 0, 4),
+        (("execution.cpus=0.5",), {"cpu"}, 0.5, 0, 1),
+        (("execution.cpus=3",), {"cuda"}, 3, 1, 3),
+        (("execution.gpus=0.25",), {"cuda"}, 1, 0.25, 1),
+    ],
+)
+def test_what_a_unit_takes(
+    changes: tuple[str, ...],
+    devices: set[str],
+    cpus: float,
+    gpus: float,
+    threads: int,
+    table: Callable,
+    suite: Callable,
+) -> None:
+    execution = suite(table("t"), *changes).members[0].settings.execution
+    assert wanted_of(execution, devices) == (Wanted(cpus, gpus), threads)
+
+
+def test_errors_are_those_that_users_see() -> None:
+    assert issubclass(ClusterError, MtlvError)
+    assert importlib.util.find_spec("ray") is not None
+    assert "RAY_ADDRESS" not in os.environ
