@@ -18,6 +18,7 @@ from mtlv.seeding import content_key
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 FOLDER = "status"  # in the store
 PAUSE = 1.0  # seconds between two writes, at least
+SHARE = 20  # and so many times as long as a write takes: a file of 100,000 units takes a second
 KEPT = 20  # files of suites that have ended
 
 
@@ -88,7 +89,7 @@ class Progress(Observer):
     def __init__(self, store: Path, state: SuiteState) -> None:
         self.state = state
         self._units = {unit.name: unit for unit in state.units}
-        self._written = -PAUSE
+        self._next = 0.0  # when it may be written again
         self._changed = False
         state.host, state.pid, state.born = socket.gethostname(), os.getpid(), born(os.getpid())
         state.began = time.time()
@@ -147,12 +148,12 @@ class Progress(Observer):
 
     def _change(self) -> None:
         self._changed = True
-        if time.monotonic() - self._written >= PAUSE:
+        if time.monotonic() >= self._next:
             self._write()
 
     def _write(self) -> None:
         """Whole or not at all: a reader sees the old file or the new. A full disk must not end training."""
-        self._changed, self._written = False, time.monotonic()
+        self._changed, begun = False, time.monotonic()
         self.state.seen = time.time()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,6 +162,8 @@ class Progress(Observer):
             os.replace(half, self.path)
         except OSError:
             pass
+        now = time.monotonic()
+        self._next = now + max(PAUSE, SHARE * (now - begun))
 
 
 def read_states(folder: Path) -> list[SuiteState]:

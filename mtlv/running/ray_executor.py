@@ -13,13 +13,14 @@ from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.ray_cluster import Place, Wanted, alive, check_nodes, check_room, connected, slots
-from mtlv.running.ray_work import train
+from mtlv.running.ray_work import NODE, Parcel, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
 from mtlv.running.worker import LAST
 
 COUNTED = 5.0  # seconds after which a cluster's size is looked at again
 AT_ONCE = 2  # units handed to Ray for each that it can train: those that wait make a cluster grow
+MORE = 16  # and so many more, so that a small cluster has always one at hand
 
 
 class RayExecutor(AheadExecutor):
@@ -90,9 +91,9 @@ class RayExecutor(AheadExecutor):
         if not running:
             time.sleep(PAUSE)
             return
-        ready, _ = ray.wait(running, num_returns=1, timeout=PAUSE, fetch_local=False)
-        if ready and len(running) > 1:
-            ready, _ = ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
+        ready, _ = ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
+        if not ready:
+            ready, _ = ray.wait(running, num_returns=1, timeout=PAUSE, fetch_local=False)
         for generator in ready:
             self._hear(generator)
 
@@ -101,12 +102,10 @@ class RayExecutor(AheadExecutor):
     def _submit(self) -> None:
         """As many as the cluster can train, and as many again."""
         if time.monotonic() - self._counted >= COUNTED:
-            self._room, self._counted = AT_ONCE * max(1, slots(self.wanted)), time.monotonic()
+            self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._board.next()) is not None:
-            given = self._remote.remote(
-                self._order(job), self.store.root.absolute(), self.threads, [self._material(job)]
-            )
-            self._at_work[given] = job
+            parcel = Parcel(self._order(job), self.store.root.absolute(), self.threads)
+            self._at_work[self._remote.remote(parcel.packed(), [self._material(job)])] = job
 
     @cached_property
     def _remote(self) -> Any:
@@ -145,8 +144,9 @@ class RayExecutor(AheadExecutor):
         except ray.exceptions.RayError as error:
             return self._gone(generator, type(error).__name__)
         for word, content in words:
-            if word == "node":
-                self._nodes[key] = content[0]
+            if word == NODE:
+                name, self._nodes[key], called = content
+                self.observer.unit_placed(name, called)
                 continue
             if word in LAST:
                 del self._at_work[generator]

@@ -35,6 +35,7 @@ def say(store: Path, config: Path | None = None) -> list[str]:
 @pytest.fixture(autouse=True)
 def _without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(progress, "SHARE", 0.0)
 
 
 def test_a_store_without_suites(tmp_path: Path) -> None:

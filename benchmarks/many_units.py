@@ -1,0 +1,167 @@
+"""100,000 units on 1,000 workers by the planner alone: python benchmarks/many_units.py [--units N]; minutes
+
+Nothing is trained: workers are made up, each takes a second or so of a made-up clock for a unit and says what
+a worker of Ray says. What is measured is the driver: seconds of its processor to lay out the units, to hand
+them out, to hear and to show them (the file that `mtlv status` reads is written as in a real run), and its
+memory. Half of the units are of a second stage and wait for one of the first. Sizes are a process each; the
+growth from one size to the next tells where it would end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from heapq import heappop, heappush
+from pathlib import Path
+
+from harness import Claim, Result, alone, publish
+
+SIZES, WORKERS = (1_000, 10_000, 100_000), 1_000
+CONFIG = """\
+experiment: many
+encoder: tiny
+data: {{name: synthetic, documents: 300, folds: 10}}
+architecture: mtl
+stages: [{{name: refine, architecture: mtl}}, {{name: tune, architecture: mtl}}]
+seed: [{seeds}]
+training: {{epochs: 1}}
+"""
+
+
+def one(units: int, workers: int) -> None:
+    """Print what the driver took, as JSON."""
+    from mtlv.running import Observer
+    from mtlv.running.ahead import AheadExecutor
+    from mtlv.running.executor import each_once
+    from mtlv.running.observer import Together
+    from mtlv.running.progress import Progress, SuiteState, UnitState
+    from mtlv.running.resolve import resolve_all
+    from mtlv.running.store import Store
+    from mtlv.running.workbench import Workbench
+    from mtlv.running.worker import ENDED
+    from mtlv.settings import load_suite
+
+    class Kept(Store):
+        """Keeps nothing but which units are done."""
+
+        done: set[str]
+
+        def has(self, key: str) -> bool:
+            return key in self.done
+
+        def weights(self, key: str) -> Path | None:
+            return self.units if key in self.done else None
+
+        def load(self, key: str) -> str:
+            return key
+
+    class MadeUp(AheadExecutor):
+        """Workers of a made-up clock; one unit in a hundred is lost and handed on."""
+
+        now, lost, most = 0.0, 0, 0
+
+        def __enter__(self):
+            self._busy, self._draw = [], random.Random(0)
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def _listen(self) -> None:
+            while len(self._busy) < workers and (job := self._board.next()) is not None:
+                heappush(self._busy, (self.now + self._draw.uniform(0.5, 1.5), job.unit.key, job))
+            self.most = max(self.most, len(self._busy))
+            self.now, key, job = heappop(self._busy)
+            if self._draw.random() < 0.01:
+                self.lost += 1
+                self._tell(key, *self._lose(job, "made up", own=False))
+                return
+            self._tell(key, "unit_started", (job.name, 1, 1, job.documents))
+            self._tell(key, "batch", (job.name, job.documents))
+            self._tell(key, "epoch", (job.name, 1, 1, 0.5, {"AP": 0.5}, 100.0))
+            self.store.done.add(key)
+            self._settle(job, ENDED)
+            self._tell(key, ENDED, (0.0,))
+
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "c.yml"
+        seeds = ", ".join(map(str, range(units // 20)))
+        config.write_text(CONFIG.format(seeds=seeds), encoding="utf-8")
+        suite = load_suite(config, [f"store.uri={folder}/store"])
+        store = Kept(Path(folder) / "store")
+        store.done = set()
+        bench = Workbench(store)
+        bench.material(suite.members[0].settings)
+        before = peak_mb()
+        begun = time.process_time()
+        resolved = resolve_all(bench, suite.members)
+        jobs = each_once(job for each in resolved for job in each.jobs)
+        found["lay out"] = time.process_time() - begun
+        begun = time.process_time()
+        state = SuiteState("many", str(config), units=[UnitState(j.unit.key, j.name, "m") for j in jobs])
+        progress = Progress(store.root, state)
+        with progress, MadeUp(bench, store, Together(progress, Observer()), jobs) as executor:
+            executor.expect(jobs)
+            for job in jobs:
+                executor.run(job, lambda *_: None)
+        found["hand out and hear"] = time.process_time() - begun
+    print(
+        json.dumps(
+            {
+                "units": len(jobs),
+                "seconds": found,
+                "mb": peak_mb() - before,
+                "lost": executor.lost,
+                "most": executor.most,
+                "clock": executor.now,
+            }
+        )
+    )
+
+
+def peak_mb() -> float:
+    """Most memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def main() -> int:
+    """Every size in a process of its own."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--units", type=int, help="one size alone, as JSON")
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    args = parser.parse_args()
+    if args.units:
+        one(args.units, args.workers)
+        return 0
+    values, details = {}, {}
+    for size in SIZES:
+        found = alone([sys.argv[0], "--units", str(size), "--workers", str(args.workers)])
+        values[f"{size:,} units"] = {name: [value] for name, value in found["seconds"].items()}
+        details[str(size)] = found
+    largest = details[str(SIZES[-1])]
+    claims = [
+        Claim(f"{SIZES[-1]:,} units on {args.workers:,} workers, driver", None, total(largest), unit="s"),
+        Claim("its memory beside what was there", None, largest["mb"] / 1e3, unit="GB"),
+    ]
+    setting = {"workers": args.workers, "units": list(SIZES)}
+    title = "The driver alone, seconds of its processor"
+    return publish(
+        Result("many_units", title, "s", values, claims=claims, setting=setting, details=details, log=True)
+    )
+
+
+def total(found: dict) -> float:
+    """Seconds of the driver's processor."""
+    return sum(found["seconds"].values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""1,000 empty units on Ray against plain tasks of Ray: python benchmarks/ray_overhead.py; about a minute
+
+The executor hands out units that do nothing but say that they are done: what is left is the board, the
+hand-over of a unit with its settings, and its words on the way back. Beside it as many plain tasks, which are
+given the same unit and a reference to the same material and return at once. Everything is in one cluster of
+this machine, whose workers have been used before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from harness import Claim, Result, interleaved, publish, seconds
+
+from mtlv.running import Observer
+from mtlv.running.cores import cores
+from mtlv.running.executor import each_once
+from mtlv.running.ray_cluster import Place, Wanted, connected
+from mtlv.running.ray_executor import RayExecutor
+from mtlv.running.ray_work import NODE, unpacked
+from mtlv.running.resolve import resolve_all
+from mtlv.running.store import Store
+from mtlv.running.workbench import Workbench
+from mtlv.running.worker import ENDED
+from mtlv.settings import load_suite
+
+CONFIG = """\
+experiment: empty
+encoder: tiny
+data: {{name: synthetic, documents: 300, folds: 4}}
+architecture: stl
+seed: [{seeds}]
+"""
+LIMIT, REPEATS = 1.3, 5
+
+
+class Nothing(Store):
+    """A store in which every unit that was asked for is done, and nothing is kept."""
+
+    def load(self, key):
+        return key
+
+
+def empty(parcel, material):  # noqa: ARG001
+    """In place of a unit."""
+    yield [(NODE, (unpacked(parcel).order.job.name, "here", "here")), (ENDED, (0.0,))]
+
+
+def plain(order, store, threads, material):  # noqa: ARG001
+    """A task that does the same without us."""
+    return [(ENDED, (0.0,))]
+
+
+def by_executor(bench, store, jobs, slots):
+    """All units, as a suite asks for them."""
+    place = Place(None, slots)
+    executor = RayExecutor(
+        bench, store, Observer(), jobs, wanted=Wanted(1), threads=1, place=place, task=empty
+    )
+    with executor:
+        begun = time.perf_counter()
+        executor.expect(jobs)
+        for job in jobs:
+            executor.run(job, lambda *_: None)
+        return time.perf_counter() - begun
+
+
+def by_ray(bench, store, jobs):
+    """The same as plain tasks, all handed over at once."""
+    import ray
+
+    from mtlv.running.worker import Order
+
+    task = ray.remote(plain).options(num_cpus=1, max_retries=0)
+    material = ray.put(bench.material(jobs[0].settings))
+
+    def work():
+        asked = [
+            task.remote(Order(job, number, False), store.root, 1, [material])
+            for number, job in enumerate(jobs)
+        ]
+        ray.get(asked)
+
+    return seconds(work)
+
+
+def main() -> int:
+    """Measure both, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--units", type=int, default=1000)
+    args = parser.parse_args()
+    slots = cores()
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "c.yml"
+        seeds = ", ".join(map(str, range(-(-args.units // 36))))  # 9 models, 4 folds
+        config.write_text(CONFIG.format(seeds=seeds), encoding="utf-8")
+        suite = load_suite(config, [f"store.uri={folder}/store"])
+        store = Nothing(Path(folder) / "store")
+        bench = Workbench(store)
+        jobs = each_once(job for each in resolve_all(bench, suite.members) for job in each.jobs)[: args.units]
+        with connected(Place(None, slots)):
+            found = interleaved(
+                {
+                    "mtlv's executor": lambda: by_executor(bench, store, jobs, slots),
+                    "plain tasks": lambda: by_ray(bench, store, jobs),
+                },
+                REPEATS,
+                warm=1,
+            )
+    row = f"{len(jobs)} empty units"
+    result = Result(
+        "ray_overhead",
+        "Empty units on Ray",
+        "s",
+        {row: found},
+        setting={"units": len(jobs), "workers": slots},
+    )
+    ratio = result.ratio(row, "mtlv's executor", "plain tasks")
+    result.claims.append(Claim("1,000 empty units on Ray against plain tasks", LIMIT, ratio, at_least=False))
+    return publish(result)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
