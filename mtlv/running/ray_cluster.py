@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -233,22 +234,32 @@ def _ask(store: Path, mark: str) -> Sequence[Mapping[str, str]]:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(look)
-    asked = [
-        task.options(
-            num_cpus=0,
-            max_retries=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-        ).remote(store, mark)
-        for node in nodes()
-    ]
-    try:
-        return list(ray.get(asked))
-    except ray.exceptions.RayError as error:
-        raise ClusterError(
-            "a node of the cluster cannot run mtlv",
-            got=_first_line(error),
-            then="install the same release of mtlv on all nodes, for the Python that runs Ray",
-        ) from error
+    asked = {}
+    for node in nodes():
+        there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        options = task.options(num_cpus=0, max_retries=0, scheduling_strategy=there)
+        asked[node["NodeID"]] = options.remote(store, mark)
+    found = []
+    for name, answer in asked.items():
+        try:
+            found.append(ray.get(answer))
+        except ray.exceptions.RayError as error:
+            if not isinstance(error, ray.exceptions.RayTaskError) and _goes(name):
+                continue  # it was lost a moment ago, or just now
+            raise ClusterError(
+                "a node of the cluster cannot run mtlv",
+                got=_first_line(error),
+                then="install the same release of mtlv on all nodes, for the Python that runs Ray",
+            ) from error
+    return found
+
+
+def _goes(node: str) -> bool:
+    """Whether a node that does not answer turns out to be lost."""
+    until = time.monotonic() + PATIENCE
+    while alive(node) and time.monotonic() < until:
+        time.sleep(0.5)
+    return not alive(node)
 
 
 def _first_line(error: BaseException) -> str:
