@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds that an address has to answer
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
-# Ray counts its users by a call home, and starts pages that nobody asked for.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+# Ray counts its users by a call home, and warns of every try to find its own address where there is no internet.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error"}
 
 
 class ClusterError(MtlvError):
@@ -106,40 +106,62 @@ def connected(place: Place) -> Iterator[None]:
     """Be part of a cluster; one that was started here is ended with the block.
 
     Raises:
-        ClusterError: nobody answers there, or another release of Ray or Python does.
+        ClusterError: nobody answers there, or another release of Ray or Python does, or it asks for a token.
     """
     need_ray()
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     import ray
 
-    address = place.address
-    joined = address is not None or "RAY_ADDRESS" in os.environ
-    if address not in (None, "auto"):
-        _need_answer(str(address))
-    own: dict[str, Any] = {} if joined else {"num_cpus": place.cpus, "include_dashboard": False}
     if ray.is_initialized():
         yield
         return
+    address, named_by = _address(place)
+    if address not in (None, "auto"):
+        _need_answer(str(address), named_by)
+    own: dict[str, Any] = {} if address else {"num_cpus": place.cpus, "include_dashboard": False}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise ClusterError(
-            f"`execution.address`: no cluster of Ray at {address or os.environ.get('RAY_ADDRESS', 'here')}",
-            got=_first_line(error),
-            then="start one (ray start --head), or leave the address out: then one is started here",
-        ) from error
+        # Without an address Ray would join whatever was started on this machine.
+        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+    except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        raise _not_let_in(address, named_by, error) from error
     try:
         yield
     finally:
         ray.shutdown()
 
 
-def _need_answer(address: str) -> None:
+def _address(place: Place) -> tuple[str | None, str]:
+    """Of the cluster, and which setting says so. To the jobs that it starts Ray names itself."""
+    named = os.environ.get("RAY_ADDRESS")
+    if named and place.address in (None, "auto"):
+        return named, "the variable RAY_ADDRESS"
+    return place.address, "`execution.address`"
+
+
+def _not_let_in(address: str | None, named_by: str, error: BaseException) -> ClusterError:
+    said = _first_line(error)
+    if address is None:
+        return ClusterError("`execution.engine: ray`: Ray cannot be started here", got=said)
+    if address == "auto":
+        return ClusterError(
+            f"{named_by}: no cluster of Ray on this machine",
+            got=said,
+            then="start one (ray start --head), or leave the address out: then one is started here",
+        )
+    return ClusterError(
+        f"{named_by}: {address} answers, but is no cluster of Ray that lets this process in",
+        got=said,
+        then=f"see whether `ray status --address={address}` answers here; a cluster that asks for a token "
+        "wants RAY_AUTH_MODE=token and its token (ray get-auth-token) on every machine",
+    )
+
+
+def _need_answer(address: str, named_by: str) -> None:
     host, _, port = address.rpartition(":")
     if "://" in address or not host or not port.isdigit():
         raise ClusterError(
-            "`execution.address`",
+            named_by,
             got=address,
             allowed="auto, or HOST:PORT of the head node, such as 10.0.0.1:6379",
             then="from outside a cluster hand the command in: ray job submit -- mtlv run CONFIG",
@@ -148,7 +170,7 @@ def _need_answer(address: str) -> None:
         socket.create_connection((host, int(port)), PATIENCE).close()
     except OSError as error:
         raise ClusterError(
-            f"`execution.address`: nobody answers at {address}",
+            f"{named_by}: nobody answers at {address}",
             got=error.strerror or error,
             then="look at `ray status` on the head node",
         ) from error

@@ -67,7 +67,7 @@ class RayExecutor(AheadExecutor):
         with ExitStack() as stack:
             stack.enter_context(connected(self._place))
             check_room(self.wanted)
-            check_nodes(self.store.root)
+            check_nodes(self.store.root.absolute())
             self._left = stack.pop_all()
         return self
 

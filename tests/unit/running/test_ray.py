@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,60 @@ def test_an_address_that_does_not_answer(address: str) -> None:
 def test_an_address_of_another_form(address: str) -> None:
     with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(At(address, 1)):
         pass
+
+
+@pytest.mark.parametrize(
+    ("address", "variable", "asked", "named"),
+    [
+        (None, None, "local", None),  # whatever else runs on this machine
+        (None, "", "local", None),
+        (None, "HOST", "HOST", "the variable RAY_ADDRESS"),  # in a job of `ray job submit`
+        ("auto", "HOST", "HOST", "the variable RAY_ADDRESS"),
+        ("auto", None, "auto", "`execution.address`: no cluster of Ray on this machine"),
+        ("HOST", None, "HOST", "`execution.address`: HOST answers"),
+    ],
+)
+def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(
+    address: str | None, variable: str | None, asked: str, named: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        inits: list[Mapping[str, Any]] = []
+
+        def init(**given: Any) -> None:
+            inits.append(given)
+            raise ray.exceptions.AuthenticationError("no token")
+
+        monkeypatch.setattr(ray, "init", init)
+        if variable is not None:
+            monkeypatch.setenv("RAY_ADDRESS", variable.replace("HOST", host))
+        place = At(address and address.replace("HOST", host), 1)
+        expected = "Ray cannot be started here" if named is None else named.replace("HOST", host)
+        with pytest.raises(ClusterError, match=expected) as error, connected(place):
+            pass
+    assert inits[0]["address"] == asked.replace("HOST", host)
+    assert ("num_cpus" in inits[0]) == (asked == "local")
+    assert "no token" in str(error.value)
+    assert ("RAY_AUTH_MODE=token" in str(error.value)) == (asked == "HOST")
+
+
+def test_the_variable_is_named_where_it_is_of_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
+    with (
+        pytest.raises(ClusterError, match=r"the variable RAY_ADDRESS \(got http.*HOST:PORT"),
+        connected(At(None, 1)),
+    ):
+        pass
+
+
+def test_a_store_relative_to_the_folder_of_the_driver(
+    on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes were started in another folder."""
+    monkeypatch.chdir(tmp_path)
+    made = suite(table("t"), "architecture=mtl", "training.epochs=1", *on_ray, "store.uri=near")
+    run_suite(made, Listener(), MemoryTracker())
+    assert len(files(tmp_path / "near")) > 1
 
 
 def test_more_than_any_node_has(cluster: Any) -> None:
