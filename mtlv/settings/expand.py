@@ -23,6 +23,7 @@ OF_THE_SUITE = (
     "store.uri",
     "execution.processes",
     "execution.threads",
+    "execution.devices_per_unit",
     "training.select",
     "training.select_per",
     "training.select_by",

@@ -265,7 +265,7 @@ class Store(Section):
 
 
 class Execution(Section):
-    """How many units are trained at once; part of no unit's key."""
+    """How many units are trained at once, and where; part of no unit's key."""
 
     processes: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
@@ -275,6 +275,7 @@ class Execution(Section):
         Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
         Field(description="auto, or a whole number from 1 to 1024"),
     ]
+    devices_per_unit: Annotated[int, Field(ge=1, le=64, description="a whole number from 1 to 64")]
 
 
 Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]

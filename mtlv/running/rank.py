@@ -1,0 +1,94 @@
+"""A process that trains one unit together with another one, as one of its ranks."""
+
+from __future__ import annotations
+
+import os
+import pickle  # nosec B403 # between a process and the child it started, over their own pipes
+import signal
+import threading
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mtlv import beside
+from mtlv.errors import MtlvError
+from mtlv.running.job import Job
+from mtlv.running.observer import Observer
+from mtlv.running.store import Store
+
+READY, DONE, FAILED, FAULT = "ready", "done", "failed", "fault"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a rank is told.
+
+    Args:
+        job: the unit.
+        store: folder of splits and tokens.
+        rank: from 1; the first is the process that calls.
+        world: how many there are.
+        meeting: file by which they find each other.
+        device: its type, `cpu` or `cuda`.
+        threads: of its arithmetic.
+    """
+
+    job: Job
+    store: Path
+    rank: int
+    world: int
+    meeting: Path
+    device: str
+    threads: int
+
+
+def train_as(call: Call, answers: BinaryIO) -> None:
+    """Train one unit as one of its ranks."""
+    import torch
+
+    from mtlv.running.train_unit import train_unit
+    from mtlv.running.watch import Listeners
+    from mtlv.running.workbench import Workbench
+    from mtlv.training.group import join
+
+    torch.set_num_threads(call.threads)
+    store = Store(call.store)
+    material = Workbench(store).material(call.job.settings)
+    _say(answers, READY)
+    seed = call.job.unit.draw_seed("dropout")
+    ranks = join(call.meeting, call.rank, call.world, device=call.device, seed=seed)
+    unheard = Listeners(Observer(), lambda *_: None, lambda _: 0)
+    train_unit(call.job, material, unheard, store.checkpoints(call.job.unit.key), ranks=ranks)
+
+
+def _say(answers: BinaryIO, word: str, *content: Any) -> None:
+    pickle.dump((word, content), answers)
+    answers.flush()
+
+
+def _end_with(asked: BinaryIO) -> None:
+    """The caller's end, however it comes, closes the pipe."""
+    with suppress(OSError):
+        asked.read(1)
+    os._exit(1)
+
+
+def _work() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who calls decides; its end closes the pipe
+    with suppress(BrokenPipeError), beside.asked_and_answers() as (asked, answers):
+        call = pickle.load(asked)  # nosec B301 # our own parent writes it
+        threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
+        try:
+            train_as(call, answers)
+            _say(answers, DONE)
+        except (MtlvError, OSError) as error:
+            _say(answers, FAILED, error)
+        except Exception:  # nobody sees what this process prints
+            _say(answers, FAULT, traceback.format_exc())
+    os._exit(0)  # a thread still reads
+
+
+if __name__ == "__main__":
+    _work()
