@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv import beside
@@ -113,7 +113,7 @@ def _together(
         gang = Gang(calls, UNBLOCK[device])
         try:
             gang.await_ready()
-            ranks = join(meeting, 0, world, device=device, seed=seed)
+            ranks = join(meeting, 0, world, device=device, seed=seed, broken=gang.broken)
             return train_unit(job, material, listeners, checkpoints, start, ranks)
         except MtlvError:
             raise
@@ -157,11 +157,12 @@ class Gang:
 
     Args:
         calls: what each is told.
-        unblock: called, from another thread, when a rank has ended before its time.
+        unblock: called, from another thread, when a rank has ended before its time and `broken` is set.
     """
 
     def __init__(self, calls: list[Call], unblock: Callable[[], None]) -> None:
         self._said: SimpleQueue[tuple[int, str, tuple[Any, ...]]] = SimpleQueue()
+        self.broken = Event()
         self._unblock, self._over = unblock, False
         count = str(calls[0].threads)
         start = partial(beside.begin, "mtlv.running.rank", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
@@ -237,4 +238,5 @@ class Gang:
             return
         if word not in (FAILED, FAULT):
             self._said.put((call.rank, LOST, (how_it_ended(process),)))
+        self.broken.set()
         self._unblock()

@@ -52,8 +52,12 @@ def train_as(call: Call, answers: BinaryIO) -> None:
     from mtlv.running.watch import Listeners
     from mtlv.running.workbench import Workbench
     from mtlv.training.group import join
+    from mtlv.training.optim import device_of
 
     torch.set_num_threads(call.threads)
+    device = device_of(call.job.settings.training.device, call.rank, call.world)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # or each rank would take memory on the first as well
     store = Store(call.store)
     material = Workbench(store).material(call.job.settings)
     _say(answers, READY)

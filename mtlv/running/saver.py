@@ -82,6 +82,7 @@ class Saver(Hook):
             "watch": self.watch.take(),
             "seconds": self.seconds,
         }
+        self.ranks.need_all()
         self.checkpoints.write(progress.step, state)
         self._last = time.perf_counter()
 

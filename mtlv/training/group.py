@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any, TypeVar
 
 import torch
@@ -36,11 +37,12 @@ class Group(Ranks):
         rank: from 0.
         world: how many.
         seed: of the unit's dropout.
+        broken: set where another rank has ended before its time; None where that is not known.
     """
 
-    def __init__(self, rank: int, world: int, seed: int) -> None:
+    def __init__(self, rank: int, world: int, seed: int, broken: Event | None = None) -> None:
         super().__init__(rank, world)
-        self.seed = seed
+        self.seed, self.broken = seed, broken
 
     def wrapped(self, losses: nn.Module) -> nn.Module:
         # A batch of one source leaves other heads without a gradient. Where none is left so PyTorch prints a
@@ -78,6 +80,11 @@ class Group(Ranks):
         assert isinstance(losses, DistributedDataParallel)
         return losses.no_sync()
 
+    def need_all(self) -> None:
+        # NCCL says nothing of a sum that was broken off: what came of it looks like any other.
+        if self.broken is not None and self.broken.is_set():
+            raise RuntimeError("another rank has ended")
+
     def same(self, value: T) -> T:
         held = [value]
         distributed.broadcast_object_list(held, src=0)
@@ -104,7 +111,9 @@ def surroundings() -> Mapping[str, str]:
     return spoken | {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
 
 
-def join(meeting: Path, rank: int, world: int, *, device: str, seed: int) -> Group:
+def join(
+    meeting: Path, rank: int, world: int, *, device: str, seed: int, broken: Event | None = None
+) -> Group:
     """Become one of several ranks; returns once all are there.
 
     Args:
@@ -113,6 +122,7 @@ def join(meeting: Path, rank: int, world: int, *, device: str, seed: int) -> Gro
         world: how many.
         device: its type, `cpu` or `cuda`.
         seed: of the unit's dropout.
+        broken: as of `Group`.
 
     Raises:
         RuntimeError: not all came.
@@ -121,7 +131,7 @@ def join(meeting: Path, rank: int, world: int, *, device: str, seed: int) -> Gro
     backend = BACKENDS[device]
     distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=MEETING)
     distributed.distributed_c10d._set_pg_timeout(WAITING)
-    return Group(rank, world, seed)
+    return Group(rank, world, seed, broken)
 
 
 def _abort() -> None:

@@ -59,6 +59,9 @@ class Ranks:
         del losses
         return nullcontext()
 
+    def need_all(self) -> None:
+        """Refuse to keep what was computed since another rank has ended."""
+
     def same(self, value: T) -> T:
         """The first rank's value, a plain one."""
         return value
