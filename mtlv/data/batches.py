@@ -44,14 +44,21 @@ class Batch:
     @property
     def size(self) -> int:
         """What a mean loss is the mean of: words, or documents."""
-        return len(self.index) if self.words is None else int((self.words >= 0).sum())
+        return self.counted(self.words is not None)
+
+    def counted(self, by_word: bool, rows: slice = slice(None)) -> int:
+        """How many words that were read, or documents, some rows have."""
+        if not by_word:
+            return len(self.index[rows])
+        return 0 if self.words is None else int((self.words[rows] >= 0).sum())
 
     def pieces(self, count: int) -> list[Batch]:
         """The batch in about `count` parts of equal size; padding stays."""
         size = -(-len(self.index) // count)
-        return [self._part(slice(at, at + size)) for at in range(0, len(self.index), size)]
+        return [self.part(slice(at, at + size)) for at in range(0, len(self.index), size)]
 
-    def _part(self, rows: slice) -> Batch:
+    def part(self, rows: slice) -> Batch:
+        """Some of its documents; padding stays."""
         part = self._each(lambda tensor: tensor[rows])
         return replace(part, index=self.index[rows])
 
@@ -95,9 +102,18 @@ class Documents:
         order = bucketed_order(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order)
 
-    def inference(self, batch_size: int, *, tokens: int | None = None) -> Iterator[Batch]:
-        """Every document once, longest first; at most `tokens` in a batch, see `longest_first`."""
-        return self._batches(longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens))
+    def inference(
+        self, batch_size: int, *, tokens: int | None = None, which: slice = slice(None)
+    ) -> Iterator[Batch]:
+        """Every document once, longest first; at most `tokens` in a batch, see `longest_first`.
+
+        Args:
+            batch_size: documents of a batch at most.
+            tokens: of a batch at most.
+            which: of the batches; the others are somebody else's.
+        """
+        order = longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens)
+        return self._batches(order[which])
 
     def _batches(self, order: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
         for positions in order:

@@ -215,11 +215,21 @@ def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
     check_layer(settings.heads.tagging_layer)
 
 
+def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Asks PyTorch, which takes a second, where several devices may be those of CUDA."""
+    world, name = settings.execution.devices_per_unit, settings.training.device
+    if world > 1 and name != "cpu":
+        from mtlv.training.optim import device_of
+
+        device_of(name, 0, world)
+
+
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
     _prove_frozen,
     _prove_tracking,
     _prove_layer,
+    _prove_devices,
 )
 PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
 

@@ -94,8 +94,8 @@ def _useful(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -
     if seconds_of(bench, jobs) < WORTH:
         return 1
     size = _bytes_of(bench, jobs)
-    free = free_memory()
-    fit = cores() if free is None else int(free * SPARE / (PROCESS + size))
+    free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
+    fit = cores() if free is None else int(free * SPARE / (ranks * (PROCESS + size)))
     on_gpu = [_fit_gpu(device, size) for device in devices if device.type == "cuda"]
     return max(1, min([cores(), fit, *on_gpu]))
 

@@ -14,6 +14,7 @@ from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, Targets
 from mtlv.plan import Scores, Task, TaskScores
+from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from mtlv.data.batches import Documents
@@ -85,13 +86,15 @@ class Material:
         found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)
         return tuple(note for note in found if note)
 
-    def outputs(self, model: Any, parts: Sequence[Documents], *, precision: str) -> Outputs:
+    def outputs(
+        self, model: Any, parts: Sequence[Documents], *, precision: str, ranks: Ranks = ALONE
+    ) -> Outputs:
         """What a model says of documents, as scores of each task's kind."""
         from mtlv.training.predict import predict
 
         found: dict[str, NDArray] = {}
         for part in parts:
-            for name, values in predict(model, part, precision=precision).items():
+            for name, values in predict(model, part, precision=precision, ranks=ranks).items():
                 task = self.tasks[name]
                 found[name] = self.targets[task.kind].read(task, self._whole(values, part))
         return found

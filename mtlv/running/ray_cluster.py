@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds that an address has to answer
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
-# Ray counts its users by a call home, and warns of every try to find its own address where there is no internet.
+# Ray calls home to count its users, and without the internet warns of each try to find its own address.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error"}
 
 
@@ -83,10 +83,11 @@ def wanted_of(execution: Execution, devices: Collection[str]) -> tuple[Wanted, i
         execution: the section.
         devices: kinds of the devices that units are trained on, such as `cuda`.
     """
-    given = 1.0 if execution.cpus == "auto" else execution.cpus
+    ranks = execution.devices_per_unit  # they share a unit's threads; each has a GPU of its own
+    given = float(ranks) if execution.cpus == "auto" else execution.cpus
     threads = max(1, int(given)) if execution.threads == "auto" else execution.threads
     cpus = float(threads) if execution.cpus == "auto" else given
-    gpus = float("cuda" in devices) if execution.gpus == "auto" else execution.gpus
+    gpus = float(ranks * ("cuda" in devices)) if execution.gpus == "auto" else execution.gpus
     memory = None if execution.memory_gb is None else int(execution.memory_gb * 1e9)
     return Wanted(cpus, gpus, memory), threads
 

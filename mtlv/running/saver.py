@@ -11,6 +11,7 @@ from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.watch import Watch
 from mtlv.training.hooks import Hook
+from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from mtlv.training.state import Progress, Trained
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
 class Saver(Hook):
     """Takes a copy of all that the rest of a unit depends on, every so many seconds or steps.
 
-    Taking it stops training for the time of a copy in main memory; another thread writes it to disk.
+    Taking it stops training for the time of a copy in main memory; another thread writes it to disk. Of
+    several ranks the first writes, and all go on from what it reads: their weights are the same.
 
     Args:
         job: the unit; its `store` section says how often.
         trained: what training changes.
         watch: what came of the epochs before.
         checkpoints: where to.
+        ranks: who train the unit together.
     """
 
     job: Job
     trained: Trained
     watch: Watch
     checkpoints: Checkpoints
+    ranks: Ranks = ALONE
     _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
@@ -51,7 +55,7 @@ class Saver(Hook):
         from mtlv.training.state import Progress
 
         observer = self.watch.listeners.observer
-        state = self.checkpoints.newest(observer.warn)
+        state = self.ranks.same(self.checkpoints.newest(observer.warn) if self.ranks.first else None)
         if state is None:
             return Progress()
         try:
@@ -70,7 +74,7 @@ class Saver(Hook):
     def on_step(self, progress: Progress) -> None:
         from mtlv.training.finite import mean_loss
 
-        if not self._due(progress.step):
+        if not self.ranks.first or not self._due(progress.step):
             return
         mean_loss(progress)  # what is broken is not kept
         state = {
@@ -78,6 +82,7 @@ class Saver(Hook):
             "watch": self.watch.take(),
             "seconds": self.seconds,
         }
+        self.ranks.need_all()
         self.checkpoints.write(progress.step, state)
         self._last = time.perf_counter()
 

@@ -31,13 +31,20 @@ def _threads(count: int) -> str:
 
 
 def share(execution: Execution, most: int) -> Share:
-    """What the settings ask for, with at most so many processes where they leave it open."""
-    if execution.threads != "auto":
-        most = min(most, cores() // execution.threads)
+    """What the settings ask for, with at most so many processes where they leave it open.
+
+    A process divides its threads among the ranks of a unit, of which each needs a core.
+    """
+    most = min(most, cores() // _cores_of_unit(execution, 1))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
     if execution.threads != "auto":
         return Share(processes, execution.threads)
     return Share(processes, None if processes == 1 else max(1, cores() // processes))
+
+
+def _cores_of_unit(execution: Execution, threads: int) -> int:
+    """That a unit keeps busy: of its threads, or of ranks with one thread each."""
+    return max(execution.devices_per_unit, threads if execution.threads == "auto" else execution.threads)
 
 
 def share_lines(execution: Execution, units: int) -> list[str]:
@@ -64,14 +71,22 @@ def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
 
 def _here(execution: Execution, units: int) -> list[str]:
     here = cores()
-    of = f"of {here} core{'' if here == 1 else 's'}"
     found = share(execution, min(here, units))
+    ranks = execution.devices_per_unit
+    together = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
+    return [*together, *_lines(execution, found, here)]
+
+
+def _lines(execution: Execution, found: Share, here: int) -> list[str]:
+    there = f"{here} core{'' if here == 1 else 's'}"
+    all_of_them = f"{found.words} of {there}"
     if execution.processes == "auto" and found.processes > 1:
-        return [f"trained by up to {found.words} {of}, where memory and work allow; by one on a short suite"]
-    lines = [f"trained by {found.words} {of}"]
-    if found.processes * (found.threads or 1) > here:
+        return [f"trained by up to {all_of_them}, where memory and work allow; by one on a short suite"]
+    lines = [f"trained by {all_of_them}"]
+    threads = found.processes * _cores_of_unit(execution, found.threads or 1)
+    if threads > here:
         lines.append(
-            f"warning: `execution` asks for {found.processes * (found.threads or 1)} threads on {here} "
-            f"core{'' if here == 1 else 's'}: they take turns, and all of them need memory"
+            f"warning: `execution` asks for {threads} threads on {there}: they take turns, and all of them "
+            "need memory"
         )
     return lines

@@ -57,7 +57,7 @@ class UnitRecord:
         train_seconds: of training alone.
         total_seconds: with validation and test.
         parameters: weights trained.
-        peak_memory_mb: of the unit on CUDA, of the process up to its end on CPU.
+        peak_memory_mb: of the unit on CUDA, of the process up to its end on CPU; the largest of its ranks.
         device: where it was trained.
     """
 

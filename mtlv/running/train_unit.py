@@ -15,6 +15,7 @@ from mtlv.running.material import Material
 from mtlv.running.saver import Saver
 from mtlv.running.store import UnitRecord
 from mtlv.running.watch import Chosen, Listeners, Watch
+from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +31,7 @@ def train_unit(
     listeners: Listeners,
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None = None,
+    ranks: Ranks = ALONE,
 ) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
     """Train, validate and test one unit; returns its record and the weights that were kept, by epoch.
 
@@ -41,7 +43,9 @@ def train_unit(
         material: that it reads.
         listeners: who hear of it.
         checkpoints: of it.
-        start: weights of the unit that it starts from; without them the encoder's own.
+        start: weights of the unit that it starts from; without them the encoder's own. Of several ranks the
+            first one's count.
+        ranks: who train it together, each in a process that calls this.
 
     Raises:
         PlanError: the weights to start from are not of this model.
@@ -53,10 +57,10 @@ def train_unit(
 
     from mtlv.models.carry import take_over
     from mtlv.training.memory import keep_freed_memory
-    from mtlv.training.optim import resolve_device
+    from mtlv.training.optim import device_of
 
     unit = job.unit
-    device = resolve_device(job.settings.training.device)
+    device = device_of(job.settings.training.device, ranks.rank, ranks.world)
     if device.type == "cpu":
         keep_freed_memory()
     else:
@@ -69,8 +73,8 @@ def train_unit(
         model.to(device)
         training = _training(job, material)
         trained, objective = _optimisation(job, model, material, training)
-        watch = Watch(job, model, material, listeners)
-        saver = Saver(job, trained, watch, checkpoints)
+        watch = Watch(job, model, material, listeners, ranks)
+        saver = Saver(job, trained, watch, checkpoints, ranks)
         _train(job, training, objective, saver, material)
     chosen = watch.chosen()
     record = UnitRecord(
@@ -81,16 +85,16 @@ def train_unit(
         train_seconds=sum(epoch.seconds for epoch in watch.records),
         total_seconds=saver.seconds,
         parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
-        peak_memory_mb=_peak_memory_mb(device),
-        device=_device_name(device),
+        peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
+        device=_device_name(device, ranks.world),
         validation=watch.scores_of(chosen.epochs),
-        test=_test(job, model, material, chosen),
+        test=_test(job, model, material, chosen, ranks),
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
     return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
 
 
-def _test(job: Job, model: Any, material: Material, chosen: Chosen) -> Scores:
+def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
     """Scores of the test part, each task's by the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
@@ -98,7 +102,7 @@ def _test(job: Job, model: Any, material: Material, chosen: Chosen) -> Scores:
         heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]  # they answer whole
         parts = material.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
-        found = material.outputs(model, parts, precision=str(unit.train["precision"]))
+        found = material.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
         outputs |= {name: found[name] for name in wanted}
     parts = material.parts(unit.model.tasks, job.fold.test)
     return material.scores(unit.key, "test", job.fold.test, parts, outputs)
@@ -127,6 +131,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             hooks=[saver.watch, saver],
             progress=saver.go_on(),
             on_pieces=partial(_tell_pieces, job, saver.watch) if settings.auto_batch else None,
+            ranks=saver.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
         raise TrainingError(
@@ -211,7 +216,7 @@ def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[s
 
 
 def _peak_memory_mb(device: torch.device) -> float:
-    """Of the unit on CUDA; on a processor of the process up to now, which has no mark to reset."""
+    """Of this rank; on a processor of the process up to now, which has no mark to reset."""
     import torch
 
     if device.type == "cuda":
@@ -221,11 +226,13 @@ def _peak_memory_mb(device: torch.device) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
-def _device_name(device: torch.device) -> str:
+def _device_name(device: torch.device, world: int) -> str:
     import torch
 
-    return (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else f"cpu ({torch.get_num_threads()} threads)"
-    )
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+        return name if world == 1 else f"{world} x {name}"
+    threads = torch.get_num_threads()
+    if world == 1:
+        return f"cpu ({threads} threads)"
+    return f"cpu ({world} ranks of {threads} thread{'' if threads == 1 else 's'})"

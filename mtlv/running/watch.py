@@ -20,6 +20,7 @@ from mtlv.running.select import value
 from mtlv.running.selection import Selection
 from mtlv.running.store import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     import torch
@@ -63,10 +64,14 @@ class Watch(Hook):
         model: in training.
         material: that it reads.
         listeners: who hear of it.
+        ranks: who train it together; each validates a part.
     """
 
-    def __init__(self, job: Job, model: Any, material: Material, listeners: Listeners) -> None:
+    def __init__(
+        self, job: Job, model: Any, material: Material, listeners: Listeners, ranks: Ranks = ALONE
+    ) -> None:
         self.job, self.model, self.material, self.listeners = job, model, material, listeners
+        self.ranks = ranks
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
         self.selection = _selection(job)
@@ -84,7 +89,8 @@ class Watch(Hook):
 
     def on_epoch(self, losses: EpochLosses) -> None:
         precision = str(self.job.unit.train["precision"])
-        self.curve.append(self.material.outputs(self.model, self._validation, precision=precision))
+        parts = self._validation
+        self.curve.append(self.material.outputs(self.model, parts, precision=precision, ranks=self.ranks))
         when = self.listeners.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)

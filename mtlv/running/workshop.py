@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from mtlv.locks import held
 from mtlv.plan import Scores
+from mtlv.running.gang import train_on_devices
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
-from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class Workshop:
                 self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
             self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
             listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
-            checkpoints = self.store.checkpoints(key)
             material, start = self.bench.material(job.settings), self._start(job)
-            record, weights = train_unit(job, material, listeners, checkpoints, start)
+            checkpoints = partial(self.store.checkpoints, key)
+            record, weights = train_on_devices(job, material, listeners, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
-            checkpoints.remove()
+            checkpoints().remove()
         return record
 
     def _start(self, job: Job) -> dict[str, torch.Tensor] | None:

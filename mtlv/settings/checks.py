@@ -137,6 +137,17 @@ def _kde_counts(s: Settings) -> str:
     return f"kde works on counts (got {s.grouping.features}); take label_count" if wrong else ""
 
 
+@_check("training.auto_batch", "execution.devices_per_unit")
+def _pieces_of_ranks(s: Settings) -> str:
+    wrong = s.training.auto_batch and s.execution.devices_per_unit > 1
+    return (
+        "a device that cuts a batch into pieces would leave the others waiting; set it to false, or "
+        "`execution.devices_per_unit: 1`"
+        if wrong
+        else ""
+    )
+
+
 @_check("training.head_weights", "training.head_loss")
 def _weights_missing(s: Settings) -> str:
     t = s.training

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from itertools import islice
 
 import torch
+from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
 from mtlv.data.batches import Batch
+from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.objective import Objective
+from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import Progress, Trained
 
 
@@ -36,6 +39,7 @@ def train(
     hooks: Sequence[Hook] = (),
     progress: Progress | None = None,
     on_pieces: Callable[[int], None] | None = None,
+    ranks: Ranks = ALONE,
 ) -> None:
     """Train a model in place.
 
@@ -51,14 +55,16 @@ def train(
         hooks: called after each batch, optimizer step and epoch.
         progress: where to go on; None is the beginning.
         on_pieces: where a batch does not fit the device, it is cut into twice as many pieces whose gradients
-            add up, and this hears how many; None raises instead.
+            add up, and this hears how many; None raises instead, and is the choice of several ranks.
+        ranks: who train the model together, each in a process that calls this with the same batches.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
         torch.cuda.OutOfMemoryError: a batch does not fit the device.
     """
     progress = progress or Progress()
-    step = _Step(trained, objective, precision, clip_norm, hooks, on_pieces)
+    losses = ranks.wrapped(HeadLosses(trained.model, objective, precision))
+    step = _Step(trained, objective, losses, ranks, clip_norm, hooks, on_pieces)
     while progress.epoch < epochs:
         trained.model.train()
         begun = time.perf_counter() - progress.seconds
@@ -71,9 +77,31 @@ def train(
         record = _record(trained, progress, begun)
         for hook in hooks:
             hook.on_epoch(record)
-        if any(hook.done for hook in hooks):
+        if ranks.same(any(hook.done for hook in hooks)):
             return
         progress = progress.next_epoch()
+
+
+class HeadLosses(nn.Module):
+    """From a batch to its heads' losses: all that uses weights, also those that a loss alone reads."""
+
+    def __init__(self, model: MultiTaskModel, objective: Objective, precision: str) -> None:
+        super().__init__()
+        self.model, self.objective, self.precision = model, objective, precision
+
+    def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
+        """The loss of each of the heads `here` on a batch [here]."""
+        names = [self.objective.heads[number].name for number in here]
+        with autocast(batch.input_ids.device, self.precision):
+            logits = self.model(
+                batch.input_ids,
+                batch.attention_mask,
+                batch.segments,
+                batch.words,
+                batch.mentions,
+                heads=names,
+            )
+        return self.objective.losses(self.model, logits, batch.targets, here)
 
 
 @dataclass
@@ -82,13 +110,15 @@ class _Step:
 
     trained: Trained
     objective: Objective
-    precision: str
+    losses: nn.Module
+    ranks: Ranks
     clip_norm: float | None
     hooks: Sequence[Hook]
     on_pieces: Callable[[int], None] | None
     pieces: int = 1
 
     def take(self, batches: Sequence[Batch], progress: Progress) -> None:
+        self.ranks.begin(progress.step)
         for batch, (loss, heads) in zip(batches, self._gradients(batches), strict=True):
             progress.count(loss, heads, batch.index)
             for hook in self.hooks:
@@ -103,9 +133,10 @@ class _Step:
     def _gradients(self, batches: Sequence[Batch]) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Add up the gradients of all batches; the loss of each, and its heads' losses."""
         largest = max(len(batch.index) for batch in batches)
+        last = batches[-1]
         while True:
             try:
-                return [self._backward(batch, len(batches)) for batch in batches]
+                return [self._backward(batch, len(batches), batch is last) for batch in batches]
             except torch.cuda.OutOfMemoryError:
                 if self.on_pieces is None or self.pieces >= largest:
                     raise
@@ -114,27 +145,22 @@ class _Step:
             self.pieces *= 2
             self.on_pieces(self.pieces)
 
-    def _backward(self, batch: Batch, of: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _backward(self, batch: Batch, of: int, last: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """The gradient of one of `of` batches; its loss and its heads' losses stay on the device."""
-        found = [self._piece(piece, of, batch.size) for piece in batch.pieces(self.pieces)]
+        own = self.ranks.share(batch)
+        pieces = own.pieces(self.pieces)
+        weights = [piece.size / own.size for piece in pieces] if len(pieces) > 1 else [1.0]
+        with nullcontext() if last else self.ranks.quiet(self.losses):
+            found = [self._piece(*each, of, batch) for each in zip(pieces, weights, strict=True)]
         losses, heads = zip(*found, strict=True)
         return (losses[0], heads[0]) if len(found) == 1 else (sum(losses), sum(heads))
 
-    def _piece(self, piece: Batch, of: int, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-        model, device = self.trained.model, self.trained.device
-        weight = piece.size / size
-        piece = piece.to(device)
-        heads_here = [head.name for head in self.objective.heads if head.tasks[0] in piece.targets]
-        with autocast(device, self.precision):
-            logits = model(
-                piece.input_ids,
-                piece.attention_mask,
-                piece.segments,
-                piece.words,
-                piece.mentions,
-                heads=heads_here,
-            )
-        loss, heads = self.objective(model, logits, piece.targets)
+    def _piece(self, piece: Batch, weight: float, of: int, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gradient of a piece of this rank's share of a batch."""
+        here = self.objective.here(piece.targets)
+        by_word = [self.trained.model.kinds[self.objective.heads[number].name].by_word for number in here]
+        losses = self.losses(piece.to(self.trained.device), here)
+        loss, heads = self.objective.combined(self.ranks.joined(losses, batch, by_word), here)
         (loss * weight / of).backward()
         return loss.detach() * weight, heads * weight
 

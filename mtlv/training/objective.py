@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 
@@ -68,7 +68,24 @@ class Objective:
         Heads without logits, whose tasks the batch's source does not have, count nowhere; their loss is NaN.
         """
         here = [number for number, head in enumerate(self.heads) if head.name in logits]
-        losses = torch.stack([self._loss(model, self.heads[number], logits, targets) for number in here])
+        return self.combined(self.losses(model, logits, targets, here), here)
+
+    def here(self, targets: Collection[str]) -> list[int]:
+        """Numbers of the heads whose tasks have targets in a batch."""
+        return [number for number, head in enumerate(self.heads) if head.tasks[0] in targets]
+
+    def losses(
+        self,
+        model: MultiTaskModel,
+        logits: Mapping[str, torch.Tensor],
+        targets: Mapping[str, torch.Tensor],
+        here: Sequence[int],
+    ) -> torch.Tensor:
+        """The loss of each of some heads [here]: means over documents, or over words."""
+        return torch.stack([self._loss(model, self.heads[number], logits, targets) for number in here])
+
+    def combined(self, losses: torch.Tensor, here: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """As the whole, from the losses of some heads [here]."""
         record = losses.new_full((len(self.heads),), torch.nan)
         record[here] = losses.detach()
         return self.combine(losses, self.weights[here]), record

@@ -10,6 +10,31 @@ from torch import nn
 from mtlv.errors import DeviceError
 
 
+def device_of(name: str, rank: int, world: int) -> torch.device:
+    """The device of one of several ranks: all of one processor, or CUDA devices from `cuda:N` on.
+
+    Args:
+        name: as of `resolve_device`.
+        rank: from 0.
+        world: how many.
+
+    Raises:
+        DeviceError: there are not so many.
+    """
+    device = resolve_device(name)
+    if device.type == "cpu" or world == 1:
+        return device
+    first, count = device.index or 0, torch.cuda.device_count()
+    if first + world > count:
+        raise DeviceError(
+            "`execution.devices_per_unit`",
+            got=world,
+            allowed=f"1 to {count - first}",
+            then=f"PyTorch sees {count} CUDA devices here, and the first is to be cuda:{first}",
+        )
+    return torch.device("cuda", first + rank)
+
+
 def resolve_device(name: str) -> torch.device:
     """`auto`, `cpu`, `cuda` or `cuda:N` as a device.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -14,7 +14,10 @@ from mtlv.data.tokens import NO_WORD
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan.tagging import OUTSIDE_ID
 from mtlv.training.loop import autocast
+from mtlv.training.ranks import ALONE, Ranks
 
+Found = dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]]
+"""By task, scores of batches, each with its documents' places."""
 MOST = 4096
 """Documents of a batch."""
 TOKENS = {"cpu": 1024}
@@ -23,27 +26,37 @@ to half as long again, of which a part is padding."""
 TOKENS_ELSEWHERE = 32_768
 
 
-def inference_batches(documents: Documents, device: torch.device) -> Iterator[Batch]:
-    """Every document once, in batches as large as `device` likes them."""
-    return documents.inference(MOST, tokens=TOKENS.get(device.type, TOKENS_ELSEWHERE))
+def inference_batches(documents: Documents, device: torch.device, ranks: Ranks = ALONE) -> Iterator[Batch]:
+    """Every document once among all ranks, in batches as large as `device` likes them."""
+    tokens = TOKENS.get(device.type, TOKENS_ELSEWHERE)
+    return documents.inference(MOST, tokens=tokens, which=slice(ranks.rank, None, ranks.world))
 
 
-def predict(model: MultiTaskModel, documents: Documents, *, precision: str) -> dict[str, NDArray]:
+def predict(
+    model: MultiTaskModel, documents: Documents, *, precision: str, ranks: Ranks = ALONE
+) -> dict[str, NDArray]:
     """Scores of the model's tasks, in the order of `documents.index`.
 
     Of the tasks that the documents have targets of, or of all where they have none: [n] or [n, C] float32;
-    where each word has a score, an array of n arrays [W].
+    where each word has a score, an array of n arrays [W]. Of several ranks each takes a part of the batches
+    and gets the scores of all.
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
-    found: dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]] = {}
+    found: Found = {}
     model.eval()
     with torch.inference_mode(), autocast(device, precision):
-        for batch in inference_batches(documents, device):
+        for batch in inference_batches(documents, device, ranks):
             rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
             for task, scores in _scores(model, batch.to(device)).items():
                 found.setdefault(task, []).append((rows, scores))
-    return {task: _in_order(parts) for task, parts in found.items()}
+    return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
+
+
+def _together(found: Sequence[Found]) -> Found:
+    """What each rank found, as if one had; a rank without a batch has found nothing of any task."""
+    tasks = dict.fromkeys(task for each in found for task in each)
+    return {task: [part for each in found for part in each.get(task, [])] for task in tasks}
 
 
 def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDArray]]:

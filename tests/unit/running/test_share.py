@@ -14,12 +14,10 @@ from mtlv.settings import load_overrides
 from mtlv.settings.schema import Execution
 
 
-def asked(processes: int | str = "auto", threads: int | str = "auto") -> Execution:
-    return (
-        load_overrides([f"execution.processes={processes}", f"execution.threads={threads}"])
-        .members[0]
-        .settings.execution
-    )
+def asked(processes: int | str = "auto", threads: int | str = "auto", devices: int = 1) -> Execution:
+    given = {"processes": processes, "threads": threads, "devices_per_unit": devices}
+    suite = load_overrides([f"execution.{key}={value}" for key, value in given.items()])
+    return suite.members[0].settings.execution
 
 
 @pytest.mark.parametrize(
@@ -34,6 +32,11 @@ def asked(processes: int | str = "auto", threads: int | str = "auto") -> Executi
         (asked(1, 3), 8, Share(1, 3)),
         (asked("auto", 4), 8, Share(2, 4)),
         (asked("auto", 16), 8, Share(1, 16)),
+        (asked(devices=2), 8, Share(4, 2)),
+        (asked(devices=3), 8, Share(2, 4)),
+        (asked(devices=16), 8, Share(1, None)),
+        (asked("auto", 4, devices=2), 8, Share(2, 4)),
+        (asked("auto", 1, devices=4), 8, Share(2, 1)),
     ],
 )
 def test_eight_cores_are_shared(
@@ -52,10 +55,21 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     (line,) = share_lines(asked(), 10)
     assert line.startswith("trained by up to 2 processes of 1 thread each of 2 cores")
     assert share_lines(asked(), 1) == ["trained by one process of 2 cores"]
+    assert share_lines(asked(devices=3), 10) == [
+        "each unit is trained by 3 ranks together",
+        "trained by one process of 2 cores",
+        "warning: `execution` asks for 3 threads on 2 cores: they take turns, and all of them need memory",
+    ]
 
 
 @pytest.mark.parametrize(
-    "wrong", ["execution.processes=0", "execution.threads=half", "execution.engine=slurm"]
+    "wrong",
+    [
+        "execution.processes=0",
+        "execution.threads=half",
+        "execution.devices_per_unit=0",
+        "execution.engine=mpi",
+    ],
 )
 def test_wrong_values_are_refused(wrong: str) -> None:
     with pytest.raises(ConfigError) as raised:

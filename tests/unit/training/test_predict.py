@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 
 from mtlv.data.batches import Documents
 from mtlv.data.tokens import Tokens
 from mtlv.training.predict import TOKENS, inference_batches, predict
+from mtlv.training.ranks import Ranks
 
 
 class FirstToken(torch.nn.Module):
@@ -40,3 +42,32 @@ def test_scores_are_in_the_order_of_the_index(monkeypatch):
     assert found["a"].tolist() == index.tolist()
     assert found["b"].shape == (17, 3)
     assert found["b"][:, 2].tolist() == index.tolist()
+
+
+class Rehearsed(Ranks):
+    """A rank that hears what others found in a rehearsal."""
+
+    def __init__(self, rank, world, found):
+        super().__init__(rank, world)
+        self.found = found
+
+    def gathered(self, value):
+        self.found[self.rank] = value
+        return [self.found[rank] for rank in sorted(self.found)]
+
+
+@pytest.mark.parametrize("world", [2, 3, 20])
+def test_ranks_share_documents_without_loss_or_repetition(world, monkeypatch):
+    monkeypatch.setitem(TOKENS, "cpu", 20)
+    lengths = np.random.default_rng(0).integers(1, 9, size=30)
+    ids = np.repeat(np.arange(30), lengths).astype(np.int32)
+    index = np.random.default_rng(1).permutation(30)[:17]
+    documents = Documents(Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), 0, 0), {}, index)
+    alone = predict(FirstToken(), documents, precision="fp32")
+    found = {}
+    for rank in range(world):
+        last = predict(FirstToken(), documents, precision="fp32", ranks=Rehearsed(rank, world, found))
+    rows = np.concatenate([part for each in found.values() for part, _ in each.get("a", [])])
+    assert sorted(rows) == list(range(17))
+    assert len({len(each.get("a", [])) for each in found.values()}) <= 2  # as many batches each, or one more
+    assert all(np.array_equal(last[task], scores) for task, scores in alone.items())

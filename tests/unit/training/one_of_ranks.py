@@ -1,0 +1,169 @@
+"""A rank of a small training, as a program: what several of them come to is compared with one device."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mtlv.data.batches import Documents
+from mtlv.data.joined import begins, join
+from mtlv.data.mixing import DRAWS, Mixture
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
+from mtlv.data.tokens import join_tokens, tokenise
+from mtlv.models.encoder import load_encoder
+from mtlv.models.kinds import kinds_with
+from mtlv.models.layers import compute_twice
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import HeadSpec
+from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.optim import schedule
+from mtlv.training.predict import predict
+from mtlv.training.ranks import ALONE, Ranks
+from mtlv.training.state import Trained
+
+RATE = 0.02
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """How it is trained: of seven documents a batch, so that the last of words has one and a rank none."""
+
+    draw: str = "in_proportion"
+    combine: str = "sum"
+    head_weights: Mapping[str, float] | None = None
+    task_weight: float = 1.0
+    accumulation: int = 1
+    tagging_layer: str = "linear"
+    frozen_layers: int = 0
+    twice: bool = False
+    clip_norm: float | None = 1.0
+
+
+SCENARIOS = {
+    "plain": Scenario(),
+    "each step of all sources, shares by loss": Scenario("rounds", "loss_proportional", accumulation=4),
+    "weights, two batches a step": Scenario(
+        "uniform",
+        "weighted_mean",
+        head_weights={"has heart": 0.2, "has lung": 2.0},
+        task_weight=3.0,
+        accumulation=2,
+        clip_norm=None,
+    ),
+    "frozen, computed twice, a field of tags": Scenario(
+        combine="mean", tagging_layer="crf", frozen_layers=1, twice=True
+    ),
+}
+
+
+class Losses(Hook):
+    """What was heard."""
+
+    def __init__(self) -> None:
+        self.loss, self.heads, self.documents = 0.0, dict[str, float](), 0
+
+    def on_epoch(self, losses: EpochLosses) -> None:
+        self.loss, self.heads, self.documents = losses.loss, losses.heads, losses.documents
+
+
+def corpora() -> list[Corpus]:
+    """Of the tests' conftest, which a program cannot import."""
+    path = Path(__file__).parents[1] / "conftest.py"
+    spec = importlib.util.spec_from_file_location("small_corpora", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    rng = np.random.default_rng(0)
+    return [make(rng) for make in (made.yes_no, made.relations, made.similar, made.organs)]
+
+
+def trained(scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Ranks) -> dict[str, Any]:
+    """Weights, losses and scores after one epoch.
+
+    By plain steps along the gradient: AdamW makes rounding as large as any gradient, where that is nothing.
+    """
+    whole = join(members)
+    mixture = _mixture(scenario, members, encoder)
+    tasks = {task.name: replace(task, weight=scenario.task_weight) for task in whole.tasks[:1]}
+    tasks = {task.name: task for task in whole.tasks} | tasks
+    heads = [HeadSpec((name,)) for name in tasks]
+    model = MultiTaskModel(
+        copy.deepcopy(encoder.module),
+        heads,
+        tasks=tasks,
+        features="mean",
+        seed=0,
+        dropout=0.0,
+        kinds=kinds_with(tagging_scheme="bio", tagging_layer=scenario.tagging_layer),
+        frozen_layers=scenario.frozen_layers,
+    )
+    if scenario.twice:
+        compute_twice(model.encoder)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
+    losses = Losses()
+    train(
+        Trained(model, optimizer, schedule(optimizer, "constant", steps=100, warmup=0.0)),
+        lambda epoch: mixture.training(seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine=scenario.combine, head_weights=scenario.head_weights),
+        epochs=1,
+        accumulation=scenario.accumulation,
+        clip_norm=scenario.clip_norm,
+        hooks=[losses],
+        ranks=ranks,
+    )
+    scores: dict[str, Any] = {}
+    for part in mixture.parts:
+        found = predict(model, part, precision="fp32", ranks=ranks)
+        scores |= {name: [np.asarray(row).tolist() for row in rows] for name, rows in found.items()}
+    return {"weights": model.state_dict(), "losses": vars(losses), "scores": scores}
+
+
+def _mixture(scenario: Scenario, members: list[Corpus], encoder: Any) -> Mixture:
+    pad = encoder.tokenizer.pad_token_id
+    whole = join(members)
+    tokens = join_tokens(
+        [
+            tokenise(m.words or m.texts, encoder.tokenizer, max_length=24, pad=pad, seconds=m.seconds)
+            for m in members
+        ]
+    )
+    parts = []
+    for member, start in zip(members, begins(members), strict=False):
+        columns = {t.name: TARGETS[t.kind].column(t, whole.targets[t.name], tokens) for t in member.tasks}
+        parts.append(Documents(tokens, columns, np.arange(start, start + len(member))))
+    return Mixture(tuple(parts), (7,) * len(parts), DRAWS[scenario.draw](2.0))
+
+
+def all_scenarios(ranks: Ranks = ALONE) -> dict[str, dict[str, Any]]:
+    """What each comes to, by its name."""
+    members = corpora()
+    encoder = load_encoder("tiny", texts=[text for member in members for text in member.texts])
+    return {name: trained(scenario, members, encoder, ranks) for name, scenario in SCENARIOS.items()}
+
+
+def main(meeting: str, rank: int, world: int, out: str) -> None:
+    import os
+
+    from mtlv.training.group import LEAVE, join, surroundings
+
+    os.environ.update(surroundings())
+    torch.set_num_threads(1)
+    ranks = join(Path(meeting), rank, world, device="cpu", seed=0)
+    torch.save(all_scenarios(ranks), out)
+    LEAVE["cpu"]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
