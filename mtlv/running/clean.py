@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.locks import held
 from mtlv.running.checkpoints import ENDING
 from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.store import Store
@@ -88,11 +87,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _free(store: Store, key: str) -> bool:
     """Whether no process works on the unit."""
-    lock = store.lock(key)
-    if not lock.exists():
-        return True
-    with held(lock) as mine:
-        return mine
+    return not store.busy(key)
 
 
 def _size(path: Path) -> int:

@@ -172,7 +172,7 @@ class PoolExecutor:
 
     def _work(self) -> None:
         while not self._ending:
-            worker = Worker(self.store.root, self.threads)
+            worker = Worker(self.store.place, self.threads)
             self._workers.append(worker)
             try:
                 self._give_orders(worker)

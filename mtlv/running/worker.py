@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
@@ -22,7 +21,8 @@ from mtlv.errors import MtlvError
 from mtlv.plan import Scores
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
-from mtlv.running.store import EpochRecord, Store
+from mtlv.running.store import EpochRecord
+from mtlv.running.store_place import Place
 
 GRACE = 10.0  # seconds that a worker has to write its checkpoint, once it is to end
 TOLD = 0.2  # seconds between two words about batches, at least
@@ -56,11 +56,11 @@ class Worker:
     """The process, as the one that gives orders sees it.
 
     Args:
-        store: folder of finished units.
+        store: of finished units.
         threads: of its arithmetic.
     """
 
-    def __init__(self, store: Path, threads: int) -> None:
+    def __init__(self, store: Place, threads: int) -> None:
         count = str(threads)
         self._process = beside.begin("mtlv.running.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
         self._send((store, threads))
@@ -164,7 +164,7 @@ class _Forwarder(Observer):
 class _Trainer:
     """The same in the other process."""
 
-    def __init__(self, store: Path, threads: int, say: Callable[[str, tuple[Any, ...]], None]) -> None:
+    def __init__(self, store: Place, threads: int, say: Callable[[str, tuple[Any, ...]], None]) -> None:
         import torch
 
         from mtlv.running.workbench import Workbench
@@ -172,7 +172,7 @@ class _Trainer:
 
         torch.set_num_threads(threads)
         self._say, self._starts = say, set[str]()
-        kept = Store(store)
+        kept = store.open()
         self._shop = Workshop(Workbench(kept), kept, _Forwarder(say), self._starts)
 
     def train(self, order: Order) -> None:

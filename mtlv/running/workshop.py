@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mtlv.locks import held
 from mtlv.plan import Scores
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
@@ -41,7 +40,7 @@ class Workshop:
     def there(self, job: Job) -> bool:
         """Whether a unit is done, with its weights where others start from them."""
         key = job.unit.key
-        return self.store.has(key) and (key not in self.starts or self.store.weights(key) is not None)
+        return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
 
     def ready(self, job: Job) -> bool:
         """Whether a unit can be trained now: it is not done, and what it starts from is."""
@@ -59,14 +58,14 @@ class Workshop:
             MtlvError: as `train_unit`, and where the store cannot be written.
         """
         key = job.unit.key
-        with held(self.store.lock(key)) as mine:
+        with self.store.held(key) as mine:
             if not mine or self.there(job):
                 return None
             if self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
             self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
             listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
-            checkpoints = self.store.checkpoints(key)
+            checkpoints = self.store.checkpoints(key, self.observer.warn)
             material, start = self.bench.material(job.settings), self._start(job)
             record, weights = train_unit(job, material, listeners, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts

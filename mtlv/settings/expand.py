@@ -21,6 +21,8 @@ OF_THE_SUITE = (
     "experiment",
     "tracking.uri",
     "store.uri",
+    "store.cache",
+    "store.cache_gb",
     "execution.processes",
     "execution.threads",
     "training.select",
