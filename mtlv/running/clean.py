@@ -26,6 +26,13 @@ class Leftover:
     why: str
     bytes: int
 
+    def delete(self) -> None:
+        """What is gone already is fine."""
+        if self.path.is_dir():
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            self.path.unlink(missing_ok=True)
+
 
 def leftovers(
     store: Store, needed: Collection[str] | None = None, tokens: KeptTokens | None = None
@@ -48,10 +55,7 @@ def leftovers(
 def delete(found: Collection[Leftover]) -> None:
     """Delete them; what is gone already is fine."""
     for each in found:
-        if each.path.is_dir():
-            shutil.rmtree(each.path, ignore_errors=True)
-        else:
-            each.path.unlink(missing_ok=True)
+        each.delete()
 
 
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:

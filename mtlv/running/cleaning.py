@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, masked
-from mtlv.running.clean import delete as delete_all
-from mtlv.running.clean import leftovers
+from mtlv.running.clean import Leftover, leftovers
 from mtlv.running.resolve import resolve_all
+from mtlv.running.shared_clean import FarLeftover, far_leftovers
+from mtlv.running.shared_store import SharedStore
 from mtlv.running.store_place import Place
 from mtlv.running.workbench import Workbench
 
@@ -34,13 +35,16 @@ def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -
     kept = place.open()
     bench = Workbench(kept)
     needed = _keys(bench, suites) if suites else None
-    found = leftovers(kept, needed, bench.kept_tokens if suites else None)
+    found: list[Leftover | FarLeftover] = [*leftovers(kept, needed, bench.kept_tokens if suites else None)]
+    if isinstance(kept, SharedStore):
+        found += far_leftovers(kept, needed)
     if not found:
         return [f"{masked(place.uri)}: nothing to clean"]
     lines = [f"{_size(each.bytes):>9}  {each.path}: {each.why}" for each in found]
     total = _size(sum(each.bytes for each in found)).strip()
     if delete:
-        delete_all(found)
+        for each in found:
+            each.delete()
         return [*lines, f"deleted {total}"]
     return [*lines, f"{total} would be deleted: add `--yes`"]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from mtlv.errors import ConfigError, masked, shorten
 
+SETTLE = 2.0  # seconds in which others that create the same name have surely written it
 SEAL = b"\nmtlv object 1, SHA-256 "  # ends a small object, with the digest of what stands before it
 PACKAGES: Mapping[str, tuple[str, str]] = {
     "s3": ("boto3", "pip install 'mtlv[s3]'"),
@@ -64,13 +66,22 @@ class Objects(Protocol):
         """Write a file from an object; False where there is none."""
         ...
 
-    def names(self, folder: str) -> list[str]:
-        """Names of all objects below a folder, at any depth."""
+    def names(self, folder: str) -> dict[str, int]:
+        """Bytes by the name of each object below a folder, at any depth."""
         ...
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects; what is gone already is fine."""
         ...
+
+
+def create_maybe(objects: Objects, name: str, content: bytes) -> bool:
+    """`create` where the medium only writes: of several the last has it, if all have written by then."""
+    if objects.get(name) is not None:
+        return False
+    objects.put(name, content)
+    time.sleep(SETTLE)
+    return objects.get(name) == content
 
 
 def open_objects(uri: str) -> Objects:

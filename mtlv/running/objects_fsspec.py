@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,7 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from mtlv.running.objects import Trouble, scheme
+from mtlv.running.objects import Trouble, create_maybe, scheme
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +20,6 @@ R = TypeVar("R")
 WHOLE = {"gs", "gcs", "az", "abfs", "abfss", "memory"}  # an object appears whole, and needs no folder
 CREATES = {"gs", "gcs", "az", "abfs", "abfss", "memory", "file", "local"}  # one of several creates it
 FOLDERS = {"file", "local"}
-SETTLE = 2.0  # seconds in which others that create the same name have written it too
 PART = ".part"
 ONE_AT_A_TIME = threading.Lock()  # of those that create in memory
 FULL = {errno.ENOSPC, errno.EDQUOT, 507}
@@ -83,7 +81,7 @@ class FsspecObjects:
         if self._scheme in FOLDERS:
             return self._create_file(path, content)
         if not self.exclusive:
-            return self._create_maybe(name, content)
+            return create_maybe(self, name, content)
         with ONE_AT_A_TIME:
             try:
                 self._fs.pipe_file(path, content, mode="create")
@@ -115,13 +113,14 @@ class FsspecObjects:
         return True
 
     @_told
-    def names(self, folder: str) -> list[str]:
+    def names(self, folder: str) -> dict[str, int]:
         self._fs.invalidate_cache()
         try:
-            found = self._fs.find(self._path(folder))
+            found = self._fs.find(self._path(folder), detail=True)
         except FileNotFoundError:
-            return []
-        return [path[len(self._base) + 1 :] for path in found if not path.endswith(PART)]
+            return {}
+        start = len(self._base) + 1
+        return {path[start:]: int(each["size"]) for path, each in found.items() if not path.endswith(PART)}
 
     @_told
     def delete(self, names: Iterable[str]) -> None:
@@ -157,14 +156,6 @@ class FsspecObjects:
         finally:
             Path(part).unlink(missing_ok=True)
         return True
-
-    def _create_maybe(self, name: str, content: bytes) -> bool:
-        """Best effort: of several the last writer has it, where all have written before one looks."""
-        if self.get(name) is not None:
-            return False
-        self.put(name, content)
-        time.sleep(SETTLE)
-        return self.get(name) == content
 
 
 def _number(error: BaseException) -> int | None:

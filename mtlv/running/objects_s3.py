@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from mtlv.running.objects import Trouble
+from mtlv.running.objects import Trouble, create_maybe
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,6 +29,7 @@ BUSY = {
     *("ThrottlingException", "Throttling", "TooManyRequests", "429", "OperationAborted"),
 }
 ABSENT = {"NoSuchKey", "404", "NotFound"}
+UNKNOWN = {"NotImplemented", "501"}  # a server that knows no conditional writes
 THERE = {"PreconditionFailed", "412", "ConditionalRequestConflict", "409"}
 
 ROOM = "free room there or raise its quota; what was written before is whole"
@@ -45,7 +46,9 @@ def _told(call: Callable[P, R]) -> Callable[P, R]:
 
         try:
             return call(*given, **named)
-        except (BotoCoreError, ClientError, HTTPClientError, Boto3Error, OSError) as error:
+        except Trouble:
+            raise
+        except (BotoCoreError, ClientError, HTTPClientError, Boto3Error, OSError, ValueError) as error:
             raise trouble(error) from error
 
     return wrapped
@@ -84,12 +87,17 @@ class S3Objects:
     def create(self, name: str, content: bytes) -> bool:
         from botocore.exceptions import ClientError
 
+        if not self.exclusive:
+            return create_maybe(self, name, content)
         try:
             self._client.put_object(**self._at(name), Body=content, IfNoneMatch="*")
         except ClientError as error:
             if code(error) in THERE:
                 return False
-            raise
+            if code(error) not in UNKNOWN:
+                raise
+            self.exclusive = False
+            return create_maybe(self, name, content)
         return True
 
     @_told
@@ -120,11 +128,11 @@ class S3Objects:
         return True
 
     @_told
-    def names(self, folder: str) -> list[str]:
+    def names(self, folder: str) -> dict[str, int]:
         pages = self._client.get_paginator("list_objects_v2")
         found = pages.paginate(Bucket=self.bucket, Prefix=f"{self._key(folder)}/")
         start = len(self.prefix) + 1 if self.prefix else 0
-        return [each["Key"][start:] for page in found for each in page.get("Contents", ())]
+        return {each["Key"][start:]: each["Size"] for page in found for each in page.get("Contents", ())}
 
     @_told
     def delete(self, names: Iterable[str]) -> None:
@@ -179,4 +187,6 @@ def _of_code(word: str, text: object) -> Trouble:
         return Trouble(f"access is denied: {text}", RIGHTS)
     if word in FULL:
         return Trouble(f"it is full: {text}", ROOM)
-    return Trouble(text, RIGHTS, passing=word in BUSY)
+    said = text if word in str(text) else f"{word}: {text}"
+    passing = word in BUSY
+    return Trouble(said, "try again later" if passing else RIGHTS, passing=passing)

@@ -98,8 +98,8 @@ class Remote:
             part.unlink(missing_ok=True)
         return True
 
-    def names(self, folder: str) -> list[str]:
-        """Names of all objects below a folder."""
+    def names(self, folder: str) -> dict[str, int]:
+        """Bytes by the name of each object below a folder."""
         return self.ask(f"cannot be listed: `{folder}`", lambda: self.objects.names(folder))
 
     def delete(self, names: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 KEPT_MANIFEST = ".manifest.json"  # beside a unit's files: which of several trainings they are of
 UNPUBLISHED = "unpublished"  # folder of marks, one for each unit that is finished here and not handed over
+BEST_EFFORT = (
+    "no exclusive creation there, so locks are best effort: two machines may train the same unit, of which "
+    "one result is kept, whole"
+)
 WEIGHT_FILES = ".safetensors"
 
 
@@ -91,7 +95,7 @@ class SharedStore(Store):
         return found
 
     def load(self, key: str) -> UnitRecord:
-        if not super().has(key):
+        if not self.here(key):
             self._bring_scores(key)
         return super().load(key)
 
@@ -119,21 +123,26 @@ class SharedStore(Store):
         self._done.discard(key)
         self.remote.delete(self.remote.names(f"{CHECKPOINTS}/{key}"))
 
+    def manifest(self, key: str) -> Manifest | None:
+        """What a finished unit consists of, as it is now."""
+        return self._manifests.look(key)
+
     def where(self, key: str) -> str:
         return self.remote.at(f"done/{key}.json")
 
-    def catch_up(self) -> int:
-        """Hand over what an earlier run of this node could not; how many units.
+    def catch_up(self) -> Sequence[str]:
+        """Hand over what an earlier run of this node could not.
 
         Raises:
             TrackingError: it cannot be done now either.
         """
-        keys = self._waiting()
+        keys = [key for key in self._waiting() if self.here(key)]
         for key in keys:
-            if super().has(key):
-                self._publish(key)
-            self._mark(key).unlink(missing_ok=True)
-        return len(keys)
+            self._publish(key)
+        lines = [] if self.remote.objects.exclusive else [f"{self.remote.address}: {BEST_EFFORT}"]
+        if keys:
+            lines.append(f"{len(keys)} finished units of an earlier run are handed over to the store now")
+        return lines
 
     def _publish(self, key: str) -> None:
         folder = self.units / key
@@ -147,7 +156,7 @@ class SharedStore(Store):
 
     def _waiting(self) -> list[str]:
         """Keys of units that were not handed over."""
-        return [path.name for path in (self.root / UNPUBLISHED).glob("[!.]*")]
+        return sorted(path.name for path in (self.root / UNPUBLISHED).glob("[!.]*"))
 
     def _mark(self, key: str) -> Path:
         return self.root / UNPUBLISHED / key
@@ -255,6 +264,6 @@ def open_shared(place: Place) -> SharedStore:
     return SharedStore(place, remote)
 
 
-def _second(names: list[str]) -> set[str]:
+def _second(names: Iterable[str]) -> set[str]:
     """`KEY` of each `folder/KEY/...`."""
     return {name.split("/")[1] for name in names}

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -125,6 +125,10 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether it is finished; one of an earlier release, whose curve is of another format, is not."""
+        return self.here(key)
+
+    def here(self, key: str) -> bool:
+        """Whether its files are in the folder."""
         return all((self.units / key / name).is_file() for name in ("unit.json", CURVE))
 
     def has_weights(self, key: str) -> bool:
@@ -165,9 +169,9 @@ class Store:
         if not path.exists():
             make()
 
-    def catch_up(self) -> int:
-        """Hand over what an earlier run could not; how many units."""
-        return 0
+    def catch_up(self) -> Sequence[str]:
+        """Hand over what an earlier run could not; what its user should know, a line each."""
+        return ()
 
     def told(self) -> AbstractContextManager[object]:
         """While it is open, other machines can see how far a suite of this one is."""
@@ -260,7 +264,7 @@ class Store:
         (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
         for path in (*folder.iterdir(), folder):
             flush(path)
-        if not self.has(record.key):  # else another process was faster; its unit is the same
+        if not self.here(record.key):  # else another process was faster; its unit is the same
             folder.chmod(0o755)
             shutil.rmtree(self.units / record.key, ignore_errors=True)  # of an earlier release
             os.replace(folder, self.units / record.key)

@@ -89,9 +89,8 @@ def _run(
     if suite.search is not None:
         check_search(suite.search)
     store = place_of(suite.members[0].settings).open()
-    caught_up = store.catch_up()
-    if caught_up:
-        observer.note(f"{caught_up} finished units of an earlier run are handed over to the store first")
+    for note in store.catch_up():
+        observer.note(note)
     bench = Workbench(store)
     resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
     if not resolved:
