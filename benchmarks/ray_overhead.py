@@ -18,7 +18,7 @@ from harness import Claim, Result, interleaved, publish, seconds
 from mtlv.running import Observer
 from mtlv.running.cores import cores
 from mtlv.running.executor import each_once
-from mtlv.running.ray_cluster import Place, Wanted, connected
+from mtlv.running.ray_cluster import Head, Wanted, connected
 from mtlv.running.ray_executor import RayExecutor
 from mtlv.running.ray_work import NODE, unpacked
 from mtlv.running.resolve import resolve_all
@@ -56,10 +56,8 @@ def plain(order, store, threads, material):  # noqa: ARG001
 
 def by_executor(bench, store, jobs, slots):
     """All units, as a suite asks for them."""
-    place = Place(None, slots)
-    executor = RayExecutor(
-        bench, store, Observer(), jobs, wanted=Wanted(1), threads=1, place=place, task=empty
-    )
+    head = Head(None, slots)
+    executor = RayExecutor(bench, store, Observer(), jobs, wanted=Wanted(1), threads=1, head=head, task=empty)
     with executor:
         begun = time.perf_counter()
         executor.expect(jobs)
@@ -103,7 +101,7 @@ def main() -> int:
         store = Nothing(Path(folder) / "store")
         bench = Workbench(store)
         jobs = each_once(job for each in resolve_all(bench, suite.members) for job in each.jobs)[: args.units]
-        with connected(Place(None, slots)):
+        with connected(Head(None, slots)):
             found = interleaved(
                 {
                     "mtlv's executor": lambda: by_executor(bench, store, jobs, slots),

@@ -64,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
     status = _add(commands, "status", "how far the running or last suite is, unit by unit")
     _with_config(status, required=False)
+    status.add_argument(
+        "--store", metavar="STORE", help="folder or address (default: the config's, or mtlv-store)"
+    )
     status.add_argument("--next", action="store_true", help="also what `mtlv run` would do now, and why")
     _add_sync(commands)
     cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
@@ -71,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
     clean = _add(commands, "clean", "list what of a store nothing needs, and delete it with --yes")
     clean.add_argument("configs", metavar="CONFIG", nargs="*", default=[], help="only their units are kept")
-    clean.add_argument("--store", type=Path, metavar="FOLDER", help="default: the configs', or mtlv-store")
+    clean.add_argument(
+        "--store", metavar="STORE", help="folder or address (default: the configs', or mtlv-store)"
+    )
     clean.add_argument("--yes", action="store_true", help="delete what is listed")
     _add_compare(commands)
     _add_predict(commands)
@@ -86,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_sync(commands: Any) -> None:
     sync = _add(commands, "sync", "deliver what runs could not, while MLflow's server was away")
-    sync.add_argument("--store", type=Path, metavar="FOLDER", help="of the runs (default: mtlv-store)")
+    sync.add_argument("--store", metavar="STORE", help="of the runs: folder or address (default: mtlv-store)")
     sync.add_argument("--uri", help="where to deliver to, instead of where the runs were to go")
     sync.add_argument("--wait", type=_seconds, metavar="SECONDS", help="without a delivery, then give up")
     sync.add_argument(

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -122,8 +123,10 @@ def _check(args: argparse.Namespace) -> int:
     _say(*(f"note: {note}" for note in suite.notes))
     members, units = _many(len(found.members), "member"), _many(found.units, "unit")
     from mtlv.running.share import share_lines
+    from mtlv.running.store_place import place_of
 
     _say(*share_lines(suite.members[0].settings.execution, found.units))
+    _say(f"results go to {place_of(suite.members[0].settings).words}")
     _say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
     return OK
 
@@ -151,11 +154,13 @@ def _run(args: argparse.Namespace) -> int:
 def _status(args: argparse.Namespace) -> int:
     from mtlv.display import duration
     from mtlv.running.status import status_lines
+    from mtlv.running.store_place import place_of
 
     if args.next and args.config is None:
         raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
     suite = _suite_or_defaults(args)
-    store = Path(suite.members[0].settings.store.uri)
+    settings = suite.members[0].settings
+    store = place_of(settings) if args.store is None else replace(place_of(settings), uri=args.store)
     _say(*status_lines(store, suite.path if args.config else None, duration))
     if args.next:
         from mtlv.running.would_run import would_run_lines
@@ -165,12 +170,13 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _sync(args: argparse.Namespace) -> int:
+    from mtlv.running.store_place import Place
     from mtlv.running.sync import sync_store
     from mtlv.settings import load_overrides
 
     settings = load_overrides([]).members[0].settings
     lines = sync_store(
-        args.store or Path(settings.store.uri),
+        Place(args.store or settings.store.uri).folder,
         args.uri,
         lambda text: _complain(f"warning: {text}"),
         patience=settings.tracking.flush_seconds if args.wait is None else args.wait,
@@ -195,11 +201,14 @@ def _cluster(args: argparse.Namespace) -> int:
 
 def _clean(args: argparse.Namespace) -> int:
     from mtlv.running.cleaning import clean_lines
+    from mtlv.running.store_place import place_of
     from mtlv.settings import load_overrides, load_suite
 
     suites = [load_suite(name, []) for name in args.configs]
     first = suites[0] if suites else load_overrides([])
-    store = args.store or Path(first.members[0].settings.store.uri)
+    store = place_of(first.members[0].settings)
+    if args.store is not None:
+        store = replace(store, uri=args.store)
     _say(*clean_lines(store, suites, delete=args.yes))
     return OK
 

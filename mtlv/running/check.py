@@ -19,7 +19,9 @@ from mtlv.models.layers import check_frozen, known_layers
 from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.running.corpora import options_of
+from mtlv.running.objects import check_scheme
 from mtlv.running.outline import clusters, layers, outline
+from mtlv.running.store_place import place_of
 from mtlv.tracking.address import check_kind
 
 if TYPE_CHECKING:
@@ -172,6 +174,12 @@ def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
         check_kind(settings.tracking.uri)
 
 
+def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """That its scheme is known and installed; whether it answers is asked when a run begins."""
+    if place_of(settings).shared:
+        check_scheme(settings.store.uri)
+
+
 def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
     section = settings.grouping
     if not clusters(settings) or section.method not in TAKES_K or section.k == "auto":
@@ -228,6 +236,7 @@ WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
     _prove_frozen,
     _prove_tracking,
+    _prove_store,
     _prove_layer,
     _prove_devices,
 )

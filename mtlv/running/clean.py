@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.locks import held
 from mtlv.running.checkpoints import ENDING
 from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.store import Store
@@ -26,6 +25,13 @@ class Leftover:
     path: Path
     why: str
     bytes: int
+
+    def delete(self) -> None:
+        """What is gone already is fine."""
+        if self.path.is_dir():
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            self.path.unlink(missing_ok=True)
 
 
 def leftovers(
@@ -49,10 +55,7 @@ def leftovers(
 def delete(found: Collection[Leftover]) -> None:
     """Delete them; what is gone already is fine."""
     for each in found:
-        if each.path.is_dir():
-            shutil.rmtree(each.path, ignore_errors=True)
-        else:
-            each.path.unlink(missing_ok=True)
+        each.delete()
 
 
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
@@ -88,11 +91,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _free(store: Store, key: str) -> bool:
     """Whether no process works on the unit."""
-    lock = store.lock(key)
-    if not lock.exists():
-        return True
-    with held(lock) as mine:
-        return mine
+    return not store.busy(key)
 
 
 def _size(path: Path) -> int:

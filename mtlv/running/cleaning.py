@@ -6,40 +6,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrackingError
-from mtlv.running.clean import delete as delete_all
-from mtlv.running.clean import leftovers
+from mtlv.errors import TrackingError, masked
+from mtlv.running.clean import Leftover, leftovers
 from mtlv.running.resolve import resolve_all
-from mtlv.running.store import Store
+from mtlv.running.shared_clean import FarLeftover, far_leftovers
+from mtlv.running.shared_store import SharedStore
+from mtlv.running.store_place import Place
 from mtlv.running.workbench import Workbench
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
 
 
-def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[str]:
+def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -> list[str]:
     """List what can go, delete it where that is wanted, and say which.
 
     Args:
-        folder: the store.
+        store: its folder or address.
         suites: only their units are kept; without any all are.
         delete: whether to.
 
     Raises:
         MtlvError: there is no store, or a suite cannot be resolved.
     """
-    if not (folder / "units").is_dir():
-        raise TrackingError(f"there is no store in `{folder}`", then="name its folder: `--store FOLDER`")
-    store = Store(folder)
-    bench = Workbench(store)
+    place = store if isinstance(store, Place) else Place(str(store))
+    if not place.shared and not (place.folder / "units").is_dir():
+        raise TrackingError(f"there is no store in `{place.uri}`", then="name its folder: `--store FOLDER`")
+    kept = place.open()
+    bench = Workbench(kept)
     needed = _keys(bench, suites) if suites else None
-    found = leftovers(store, needed, bench.kept_tokens if suites else None)
+    found: list[Leftover | FarLeftover] = [*leftovers(kept, needed, bench.kept_tokens if suites else None)]
+    if isinstance(kept, SharedStore):
+        found += far_leftovers(kept, needed)
     if not found:
-        return [f"{folder}: nothing to clean"]
+        return [f"{masked(place.uri)}: nothing to clean"]
     lines = [f"{_size(each.bytes):>9}  {each.path}: {each.why}" for each in found]
     total = _size(sum(each.bytes for each in found)).strip()
     if delete:
-        delete_all(found)
+        for each in found:
+            each.delete()
         return [*lines, f"deleted {total}"]
     return [*lines, f"{total} would be deleted: add `--yes`"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.running.courier import Courier, Delivered
+from mtlv.running.store_place import place_of
 from mtlv.tracking import Tracker
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
@@ -55,7 +55,7 @@ def deliver(settings: Settings, observer: Observer, courier: Courier) -> Iterato
     Raises:
         TrackingError: the store refuses, or the journal cannot be written.
     """
-    root = Path(settings.store.uri) / FOLDER
+    root = place_of(settings).folder / FOLDER
     journal = Journal(root, courier.uri, settings.experiment)
     try:
         earlier = courier.begin(root, journal.folder, Pace(settings.tracking.send_seconds))
@@ -84,10 +84,10 @@ def _end(
     finally:
         journal.close(delivered=not came.left)
     if came.left:
-        store = settings.store.uri
+        store = place_of(settings).folder
         why = f": {came.problem}" if came.problem else ""
         observer.warn(
-            f"not in the tracking store yet: {records(came.left)}, kept in `{Path(store) / FOLDER}`; "
+            f"not in the tracking store yet: {records(came.left)}, kept in `{store / FOLDER}`; "
             f"`mtlv sync --store {store}` delivers what is left{why}"
         )
     return came

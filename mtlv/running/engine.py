@@ -11,7 +11,7 @@ from mtlv.running.executor import Executor, LocalExecutor, each_once
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.pool import PoolExecutor
-from mtlv.running.ray_cluster import Place, wanted_of
+from mtlv.running.ray_cluster import Head, wanted_of
 from mtlv.running.resolve import Resolved
 from mtlv.running.share import share
 from mtlv.running.store import Store
@@ -80,8 +80,8 @@ def _on_ray(
     wanted, threads = wanted_of(execution, {device.type for device in devices})
     observer.note(f"units are trained by Ray, each with {wanted.words}")
     cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
-    place = Place(execution.address, cpus)
-    return RayExecutor(bench, store, observer, jobs, wanted=wanted, threads=threads, place=place)
+    head = Head(execution.address, cpus)
+    return RayExecutor(bench, store, observer, jobs, wanted=wanted, threads=threads, head=head)
 
 
 def width(jobs: Sequence[Job]) -> int:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from mtlv.errors import TrainingError
-from mtlv.locks import holder
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import Store, UnitRecord
@@ -111,7 +110,7 @@ class LocalExecutor:
 
 def others_work(store: Store, job: Job) -> str:
     """That another process has a unit."""
-    return f"{job.name}: {holder(store.lock(job.unit.key))} works on it; others go on meanwhile"
+    return f"{job.name}: {store.holder(job.unit.key)} works on it; others go on meanwhile"
 
 
 def starts_of(jobs: Iterable[Job]) -> frozenset[str]:

@@ -39,7 +39,7 @@ def _fail(resolved: Sequence[Resolved], store: Store) -> list[Resolved]:
     there = [job.name for job in jobs if store.has(job.unit.key)]
     if there:
         raise TrackingError(
-            f"{len(there)} of the suite's {len(jobs)} units are in {store.root} already",
+            f"{len(there)} of the suite's {len(jobs)} units are in {store.place.uri} already",
             got=there[0],
             then="take them: `--if-exists resume`; train them again: `--if-exists rerun`",
         )

@@ -73,7 +73,7 @@ class ModelKeeper:
         weights = [self.store.weights_of(record) for record in found.records]
         there = [paths for paths in weights if paths is not None]
         if len(there) < len(weights):
-            folders = [str(self.store.units / record.key) for record in found.records]
+            folders = [self.store.where(record.key) for record in found.records]
             lost = [folder for folder, paths in zip(folders, weights, strict=True) if paths is None]
             self._tell(
                 f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "

@@ -73,7 +73,7 @@ class PoolExecutor(AheadExecutor):
 
     def _give(self) -> None:
         while not self._ending:
-            worker = Worker(self.store.root, self.threads)
+            worker = Worker(self.store.place, self.threads)
             self._workers.append(worker)
             try:
                 self._give_orders(worker)

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import DeviceError, MtlvError, TrackingError
 from mtlv.running.environment import versions
 from mtlv.running.ray_work import look
+from mtlv.running.store_place import Place
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Execution
@@ -64,7 +64,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Place:
+class Head:
     """A cluster.
 
     Args:
@@ -103,7 +103,7 @@ def need_ray() -> None:
 
 
 @contextmanager
-def connected(place: Place) -> Iterator[None]:
+def connected(head: Head) -> Iterator[None]:
     """Be part of a cluster; one that was started here is ended with the block.
 
     Raises:
@@ -117,10 +117,10 @@ def connected(place: Place) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    address, named_by = _address(place)
+    address, named_by = _address(head)
     if address not in (None, "auto"):
         _need_answer(str(address), named_by)
-    own: dict[str, Any] = {} if address else {"num_cpus": place.cpus, "include_dashboard": False}
+    own: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
     try:
         # Without an address Ray would join whatever was started on this machine.
         ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
@@ -132,12 +132,12 @@ def connected(place: Place) -> Iterator[None]:
         ray.shutdown()
 
 
-def _address(place: Place) -> tuple[str | None, str]:
+def _address(head: Head) -> tuple[str | None, str]:
     """Of the cluster, and which setting says so. To the jobs that it starts Ray names itself."""
     named = os.environ.get("RAY_ADDRESS")
-    if named and place.address in (None, "auto"):
+    if named and head.address in (None, "auto"):
         return named, "the variable RAY_ADDRESS"
-    return place.address, "`execution.address`"
+    return head.address, "`execution.address`"
 
 
 def _not_let_in(address: str | None, named_by: str, error: BaseException) -> ClusterError:
@@ -222,19 +222,19 @@ def check_room(wanted: Wanted) -> None:
     )
 
 
-def check_nodes(store: Path) -> None:
-    """Ask every node for its releases, and whether it sees the store.
+def check_nodes(store: Place) -> None:
+    """Ask every node for its releases, and whether it can use the store.
 
     Raises:
         ClusterError: a node has other releases than this process.
         TrackingError: a node cannot read or write the store.
     """
-    mark = f".seen-{uuid.uuid4().hex}"
-    (store / mark).touch()
+    mark = store.folder / f".seen-{uuid.uuid4().hex}"
+    mark.touch()
     try:
-        answers = _ask(store, mark)
+        answers = _ask(store, mark.name)
     finally:
-        (store / mark).unlink(missing_ok=True)
+        mark.unlink(missing_ok=True)
     for answer in answers:
         other = [name for name in SAME if answer[name] != versions()[name]]
         if other:
@@ -246,13 +246,13 @@ def check_nodes(store: Path) -> None:
             )
         if answer["store"]:
             raise TrackingError(
-                f"`store.uri`: node {answer['node']} of the cluster cannot use {store}",
+                f"`store.uri`: node {answer['node']} of the cluster cannot use {store.words}",
                 got=answer["store"],
-                then="name a folder that all nodes share and may write",
+                then="name a folder that all nodes share and may write, or an address such as s3://bucket/runs",
             )
 
 
-def _ask(store: Path, mark: str) -> Sequence[Mapping[str, str]]:
+def _ask(store: Place, mark: str) -> Sequence[Mapping[str, str]]:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -12,7 +12,7 @@ from mtlv.running.ahead import AheadExecutor
 from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
-from mtlv.running.ray_cluster import Place, Wanted, alive, check_nodes, check_room, connected, slots
+from mtlv.running.ray_cluster import Head, Wanted, alive, check_nodes, check_room, connected, slots
 from mtlv.running.ray_work import NODE, Parcel, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -36,7 +36,7 @@ class RayExecutor(AheadExecutor):
         jobs: all units of the suite, in their order, each once; see `each_once`.
         wanted: what a unit takes of a node.
         threads: of each.
-        place: the cluster.
+        head: the cluster.
         task: trains a unit; see `mtlv.running.ray_work.train`.
     """
 
@@ -51,12 +51,12 @@ class RayExecutor(AheadExecutor):
         *,
         wanted: Wanted,
         threads: int,
-        place: Place,
+        head: Head,
         task: Any = train,
     ) -> None:
         super().__init__(bench, store, observer, jobs)
         self._bench, self.wanted, self.threads = bench, wanted, threads
-        self._place, self._task = place, task
+        self._head, self._task = head, task
         self._materials: dict[int, Any] = {}
         self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
         self._nodes: dict[str, str] = {}  # of units at work
@@ -65,9 +65,9 @@ class RayExecutor(AheadExecutor):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(connected(self._place))
+            stack.enter_context(connected(self._head))
             check_room(self.wanted)
-            check_nodes(self.store.root.absolute())
+            check_nodes(self.store.place.absolute)
             self._left = stack.pop_all()
         return self
 
@@ -104,7 +104,7 @@ class RayExecutor(AheadExecutor):
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._board.next()) is not None:
-            parcel = Parcel(self._order(job), self.store.root.absolute(), self.threads)
+            parcel = Parcel(self._order(job), self.store.place.absolute, self.threads)
             self._at_work[self._remote.remote(parcel.packed(), [self._material(job)])] = job
 
     @cached_property

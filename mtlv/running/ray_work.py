@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import pickle  # nosec B403 # between the processes of one cluster
 import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from mtlv.errors import MtlvError
+from mtlv.running.store import Store
+from mtlv.running.store_place import Place
 from mtlv.running.worker import LAST, Order, Trainer, answer
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ class Shelf:
 SHELF = Shelf()
 
 
+@cache
+def opened(place: Place) -> Store:
+    """A store, opened once for each process."""
+    return place.open()
+
+
 def where() -> tuple[str, str]:
     """Ray's id of this node, and what people call it."""
     import ray
@@ -74,12 +82,12 @@ class Parcel:
 
     Args:
         order: the unit.
-        store: the folder of finished units; all nodes see the same.
+        store: where finished units are; all nodes see the same.
         threads: of its arithmetic.
     """
 
     order: Order
-    store: Path
+    store: Place
     threads: int
 
     def packed(self) -> bytes:
@@ -106,7 +114,8 @@ def train(parcel: bytes, material: Sequence[Any]) -> Iterator[list[Word]]:
 
     def work() -> None:
         def make() -> Trainer:
-            return Trainer(Given(SHELF.take(material[0])), given.store, given.threads, say, apart=APART)
+            bench = Given(SHELF.take(material[0]))
+            return Trainer(bench, opened(given.store), given.threads, say, apart=APART)
 
         answer(make, given.order, say)
 
@@ -123,23 +132,22 @@ def train(parcel: bytes, material: Sequence[Any]) -> Iterator[list[Word]]:
         yield words
 
 
-def look(store: Path, mark: str) -> dict[str, str]:
+def look(place: Place, mark: str) -> dict[str, str]:
     """What a driver asks each node before it gives it units: its releases, and what is wrong with the store.
 
     Args:
-        store: the folder of finished units.
-        mark: name of a file there that the driver has written.
+        place: where finished units are.
+        mark: name of a file that the driver has written in the store's folder, where all share one.
     """
     from mtlv.running.environment import versions
 
     _, called = where()
     trouble = ""
     try:
-        if not (store / mark).is_file():
+        if not place.shared and not (place.folder / mark).is_file():
             trouble = "what the driver has written there is not there"
         else:
-            (store / f"{mark}-{os.getpid()}").touch()
-            (store / f"{mark}-{os.getpid()}").unlink()
-    except OSError as error:
-        trouble = error.strerror or str(error)
+            place.open()
+    except (OSError, MtlvError) as error:
+        trouble = str(error)
     return versions() | {"node": called, "store": trouble}

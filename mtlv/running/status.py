@@ -10,34 +10,52 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from mtlv.errors import masked
 from mtlv.running.delivery import records
 from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, alive, read_states
+from mtlv.running.remote import Remote
+from mtlv.running.shared_status import bring_status
+from mtlv.running.store_place import Place
 from mtlv.running.sync import waiting
 
 SHOWN = 60  # units; of larger suites the members are listed, and the units at work
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(store: Path, config: Path | None, duration: Callable[[float], str]) -> list[str]:
+def status_lines(store: Path | Place, config: Path | None, duration: Callable[[float], str]) -> list[str]:
     """Lines about the suites of a store that are running, or else about the one that ran last.
 
     Args:
-        store: its folder; it need not exist.
+        store: its folder, which need not exist, or its address, of which those of all machines are told.
         config: only suites of this file.
         duration: seconds in words.
+
+    Raises:
+        TrackingError: the address cannot be read.
     """
-    states = read_states(store / FOLDER)
+    place = store if isinstance(store, Place) else Place(str(store))
+    states = _states(place)
     if config is not None:
         states = [state for state in states if state.config == str(config.absolute())]
     if not states:
         of = f" of `{config}`" if config is not None else ""
-        return [f"no suite{of} has run with the store `{store}` yet; start one with `mtlv run CONFIG`"]
+        return [
+            f"no suite{of} has run with the store `{masked(place.uri)}` yet; start one with `mtlv run CONFIG`"
+        ]
     teller = _Teller(duration)
     now = [state for state in states if teller.process(state)[0]] or states[:1]
     lines: list[str] = []
     for state in now:
         lines += [*([""] if lines else []), *teller.suite(state)]
-    return [*lines, *_undelivered(store)]
+    return [*lines, *_undelivered(place.folder)]
+
+
+def _states(place: Place) -> list[SuiteState]:
+    """Of an address those of all machines."""
+    found = read_states(place.folder / FOLDER)
+    if place.shared:
+        found += read_states(bring_status(place.folder, Remote(place.uri)))
+    return sorted(found, key=lambda state: -state.began)
 
 
 def _undelivered(store: Path) -> list[str]:

@@ -6,26 +6,33 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
+from mtlv import locks
 from mtlv.errors import TrackingError
 from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
-from mtlv.running.checkpoints import Checkpoints
+from mtlv.running.checkpoints import ENDING, Checkpoints
 from mtlv.running.disk import cannot_write, tensor_bytes
 from mtlv.running.ledger import Ledger
 from mtlv.running.scores_file import read_curve, read_scores, write_curve, write_scores
+from mtlv.running.store_place import Place
 from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
 
 WEIGHTS, CURVE = "model.safetensors", "curve.parquet"
+
+
+def silent(text: str) -> None:
+    """Hears nothing."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +97,15 @@ class UnitRecord:
 class Store:
     """A folder of finished units, of splits and of tokens.
 
+    `SharedStore` is one at an address, which keeps a folder on each node.
+
     Raises:
         TrackingError: the folder cannot be made or written.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.place = Place(str(root))
         self.units = root / "units"
         self.splits = root / "splits"
         self.tokens = root / "tokens"
@@ -115,15 +125,57 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether it is finished; one of an earlier release, whose curve is of another format, is not."""
+        return self.here(key)
+
+    def here(self, key: str) -> bool:
+        """Whether its files are in the folder."""
         return all((self.units / key / name).is_file() for name in ("unit.json", CURVE))
 
-    def checkpoints(self, key: str) -> Checkpoints:
-        """Of a unit that is not finished."""
+    def has_weights(self, key: str) -> bool:
+        """Whether a finished unit's weights were kept; nothing is fetched."""
+        return (self.units / key / WEIGHTS).is_file()
+
+    def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:  # noqa: ARG002
+        """Of a unit that is not finished; `warn` hears of what need not end training."""
         return Checkpoints(self.root / "checkpoints" / key)
 
+    def last_step(self, key: str) -> int | None:
+        """Of the last checkpoint of a unit, if there is one."""
+        return max(map(_step, self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
+
     def lock(self, key: str) -> Path:
-        """Held by the process that works on a unit; see `mtlv.locks`."""
+        """Held, on this machine, by the process that works on a unit; see `held`."""
         return self.root / "locks" / f"{key}.lock"
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[bool]:
+        """Whether nobody worked on a unit, so that it is this process's until the block ends."""
+        with locks.held(self.lock(key)) as mine:
+            yield mine
+
+    def holder(self, key: str) -> str:
+        """Who took a unit last, in words."""
+        return locks.holder(self.lock(key))
+
+    def busy(self, key: str) -> bool:
+        """Whether a process works on a unit."""
+        if not self.lock(key).exists():
+            return False
+        with locks.held(self.lock(key)) as mine:
+            return not mine
+
+    def agreed(self, path: Path, make: Callable[[], None]) -> None:
+        """A file of the store that all must read alike is there: `make` writes it where nobody has."""
+        if not path.exists():
+            make()
+
+    def catch_up(self) -> Sequence[str]:
+        """Hand over what an earlier run could not; what its user should know, a line each."""
+        return ()
+
+    def told(self) -> AbstractContextManager[object]:
+        """While it is open, other machines can see how far a suite of this one is."""
+        return nullcontext()
 
     def forget(self, key: str) -> None:
         """A unit is to be trained anew: nothing of it is left."""
@@ -142,6 +194,10 @@ class Store:
             return None
         folder = self.units / record.key
         return {task: folder / _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
+
+    def where(self, key: str) -> str:
+        """What to delete so that a unit is trained again."""
+        return str(self.units / key)
 
     def load(self, key: str) -> UnitRecord:
         """The finished unit `key`, without its weights.
@@ -208,11 +264,15 @@ class Store:
         (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
         for path in (*folder.iterdir(), folder):
             flush(path)
-        if not self.has(record.key):  # else another process was faster; its unit is the same
+        if not self.here(record.key):  # else another process was faster; its unit is the same
             folder.chmod(0o755)
             shutil.rmtree(self.units / record.key, ignore_errors=True)  # of an earlier release
             os.replace(folder, self.units / record.key)
             flush(self.units)
+
+
+def _step(path: Path) -> int:
+    return int(path.stem)
 
 
 def _file(epoch: int, record: UnitRecord) -> str:

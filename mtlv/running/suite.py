@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.compare.palette import RUNS
@@ -26,7 +25,7 @@ from mtlv.running.ready_views import ready_views
 from mtlv.running.resolve import Resolved, resolve_all
 from mtlv.running.run_member import Session, run_member
 from mtlv.running.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
-from mtlv.running.store import Store
+from mtlv.running.store_place import place_of
 from mtlv.running.suite_summary import comparison_spec, write_comparison
 from mtlv.running.workbench import Workbench
 from mtlv.tracking import DEFAULT_URI, Tracker
@@ -89,13 +88,15 @@ def _run(
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
-    store = Store(Path(suite.members[0].settings.store.uri))
+    store = place_of(suite.members[0].settings).open()
+    for note in store.catch_up():
+        observer.note(note)
     bench = Workbench(store)
     resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
     _tell_notes(resolved, bench, observer)
-    with way as delivery, Progress(store.root, _state(suite, resolved)) as progress:
+    with way as delivery, store.told(), Progress(store.root, _state(suite, resolved)) as progress:
         tracker = delivery.tracker
         _describe(tracker, resolved)
         together = Together(progress, observer)

@@ -86,8 +86,7 @@ class Workbench:
             return read_folds(data, corpus)
         groups = [each.groups for each in (corpus, *corpus.members)]
         path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted, groups])}.json"
-        if not path.exists():
-            save_folds(path, corpus, read_folds(data, corpus))
+        self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
         return load_folds(path, corpus)
 
     def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:

@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -23,6 +22,7 @@ from mtlv.plan import Scores
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store
+from mtlv.running.store_place import Place
 
 if TYPE_CHECKING:
     from mtlv.running.workshop import Bench
@@ -59,11 +59,11 @@ class Worker:
     """The process, as the one that gives orders sees it.
 
     Args:
-        store: folder of finished units.
+        store: of finished units.
         threads: of its arithmetic.
     """
 
-    def __init__(self, store: Path, threads: int) -> None:
+    def __init__(self, store: Place, threads: int) -> None:
         count = str(threads)
         self._process = beside.begin("mtlv.running.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
         self._send((store, threads))
@@ -169,20 +169,20 @@ class Trainer:
 
     Args:
         bench: has what units read.
-        store: folder of finished units.
+        store: of finished units.
         threads: of the arithmetic.
         say: hears what is said of units.
         apart: seconds between two words about batches, at least.
     """
 
-    def __init__(self, bench: Bench, store: Path, threads: int, say: Tell, *, apart: float = TOLD) -> None:
+    def __init__(self, bench: Bench, store: Store, threads: int, say: Tell, *, apart: float = TOLD) -> None:
         import torch
 
         from mtlv.running.workshop import Workshop
 
         torch.set_num_threads(threads)
         self._say, self._starts = say, set[str]()
-        self._shop = Workshop(bench, Store(store), _Forwarder(say, apart), self._starts)
+        self._shop = Workshop(bench, store, _Forwarder(say, apart), self._starts)
 
     def train(self, order: Order) -> None:
         """Train a unit, and say what came of it."""
@@ -218,8 +218,9 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
 
     from mtlv.running.workbench import Workbench
 
-    store, threads = orders.get()
-    trainer = Trainer(Workbench(Store(store)), store, threads, say)
+    place, threads = orders.get()
+    store = place.open()
+    trainer = Trainer(Workbench(store), store, threads, say)
     while (order := orders.get()) is not None:
         answer(lambda: trainer, order, say)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from mtlv.locks import held
 from mtlv.plan import Scores
 from mtlv.running.gang import train_on_devices
 from mtlv.running.job import Job
@@ -51,7 +50,7 @@ class Workshop:
     def there(self, job: Job) -> bool:
         """Whether a unit is done, with its weights where others start from them."""
         key = job.unit.key
-        return self.store.has(key) and (key not in self.starts or self.store.weights(key) is not None)
+        return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
 
     def ready(self, job: Job) -> bool:
         """Whether a unit can be trained now: it is not done, and what it starts from is."""
@@ -69,7 +68,7 @@ class Workshop:
             MtlvError: as `train_unit`, and where the store cannot be written.
         """
         key = job.unit.key
-        with held(self.store.lock(key)) as mine:
+        with self.store.held(key) as mine:
             if not mine or self.there(job):
                 return None
             if self.store.has(key):
@@ -77,7 +76,7 @@ class Workshop:
             self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
             listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
             material, start = self.bench.material(job.settings), self._start(job)
-            checkpoints = partial(self.store.checkpoints, key)
+            checkpoints = partial(self.store.checkpoints, key, self.observer.warn)
             record, weights = train_on_devices(job, material, listeners, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)

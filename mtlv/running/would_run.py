@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.locks import held, holder
-from mtlv.running.checkpoints import ENDING
 from mtlv.running.executor import each_once
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
+from mtlv.running.store_place import place_of
 from mtlv.running.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -28,10 +26,10 @@ def would_run_lines(suite: Suite) -> list[str]:
     Raises:
         MtlvError: whatever is wrong with data, encoder or groups.
     """
-    folder = Path(suite.members[0].settings.store.uri)
-    if not (folder / "units").is_dir():
-        return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{folder}` yet"]
-    store = Store(folder)
+    place = place_of(suite.members[0].settings)
+    if not place.shared and not (place.folder / "units").is_dir():
+        return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
+    store = place.open()
     resolved = resolve_all(Workbench(store), suite.members)
     jobs = each_once(job for member in resolved for job in member.jobs)
     found = {job.name: _why(store, job.unit.key) for job in jobs}
@@ -50,10 +48,7 @@ def _lines(left: Sequence[tuple[str, str]]) -> Iterator[str]:
 def _why(store: Store, key: str) -> str:
     if store.has(key):
         return DONE
-    lock = store.lock(key)
-    if lock.exists():
-        with held(lock) as mine:
-            if not mine:
-                return f"{holder(lock)} works on it"
-    steps = sorted(int(path.stem) for path in store.checkpoints(key).folder.glob(f"*{ENDING}"))
-    return f"it goes on after step {steps[-1]}" if steps else NEW
+    if store.busy(key):
+        return f"{store.holder(key)} works on it"
+    step = store.last_step(key)
+    return NEW if step is None else f"it goes on after step {step}"

@@ -21,6 +21,8 @@ OF_THE_SUITE = (
     "experiment",
     "tracking.uri",
     "store.uri",
+    "store.cache",
+    "store.cache_gb",
     *(f"execution.{name}" for name in Execution.model_fields),
     "training.select",
     "training.select_per",

@@ -259,6 +259,8 @@ class Tracking(Section):
 
 class Store(Section):
     uri: Text
+    cache: MaybeText
+    cache_gb: Positive
     keep_weights: Flag
     checkpoint_seconds: Annotated[float, Field(gt=0, description="a number above 0")]
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]

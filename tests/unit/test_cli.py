@@ -208,6 +208,7 @@ def test_check_prints_trees_once_units_and_warnings(
         "two: 4 units",
         "  as one",
         "trained by one process of 1 core",
+        "results go to `mtlv-store`",
         "c.yml: fine; 2 members, 5 units to train, experiment `mtlv`",
     ]
 

@@ -14,8 +14,8 @@ import pytest
 from mtlv.errors import DeviceError, MtlvError, TrackingError
 from mtlv.running import Observer, ray_cluster, run_suite
 from mtlv.running.progress import FOLDER, read_states
-from mtlv.running.ray_cluster import ClusterError, Wanted, check_nodes, check_room, connected, wanted_of
-from mtlv.running.ray_cluster import Place as At
+from mtlv.running.ray_cluster import ClusterError, Head, Wanted, check_nodes, check_room, connected, wanted_of
+from mtlv.running.store_place import Place
 from mtlv.tracking import MemoryTracker
 
 ray = pytest.importorskip("ray")
@@ -157,13 +157,13 @@ def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Calla
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])
 def test_an_address_that_does_not_answer(address: str) -> None:
-    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(At(address, 1)):
+    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(Head(address, 1)):
         pass
 
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "localhost", "localhost:port"])
 def test_an_address_of_another_form(address: str) -> None:
-    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(At(address, 1)):
+    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(Head(address, 1)):
         pass
 
 
@@ -192,7 +192,7 @@ def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(
         monkeypatch.setattr(ray, "init", init)
         if variable is not None:
             monkeypatch.setenv("RAY_ADDRESS", variable.replace("HOST", host))
-        place = At(address and address.replace("HOST", host), 1)
+        place = Head(address and address.replace("HOST", host), 1)
         expected = "Ray cannot be started here" if named is None else named.replace("HOST", host)
         with pytest.raises(ClusterError, match=expected) as error, connected(place):
             pass
@@ -206,7 +206,7 @@ def test_the_variable_is_named_where_it_is_of_another_form(monkeypatch: pytest.M
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
     with (
         pytest.raises(ClusterError, match=r"the variable RAY_ADDRESS \(got http.*HOST:PORT"),
-        connected(At(None, 1)),
+        connected(Head(None, 1)),
     ):
         pass
 
@@ -222,7 +222,7 @@ def test_a_store_relative_to_the_folder_of_the_driver(
 
 
 def test_more_than_any_node_has(cluster: Any) -> None:
-    with connected(At(cluster.address, 1)):
+    with connected(Head(cluster.address, 1)):
         check_room(Wanted(1, 0, 1000))
         check_room(Wanted(0.5))
         for wanted in (Wanted(1, gpus=2), Wanted(64), Wanted(1, memory=10**15)):
@@ -233,22 +233,22 @@ def test_more_than_any_node_has(cluster: Any) -> None:
 def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_cluster, "versions", lambda: dict.fromkeys(ray_cluster.SAME, "0.0"))
     with (
-        connected(At(cluster.address, 1)),
+        connected(Head(cluster.address, 1)),
         pytest.raises(
             ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
         ),
     ):
-        check_nodes(tmp_path)
+        check_nodes(Place(str(tmp_path)))
 
 
 def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = ray_cluster._ask
-    monkeypatch.setattr(ray_cluster, "_ask", lambda _, mark: real(tmp_path / "elsewhere", mark))
+    monkeypatch.setattr(ray_cluster, "_ask", lambda _, mark: real(Place(str(tmp_path / "elsewhere")), mark))
     with (
-        connected(At(cluster.address, 1)),
+        connected(Head(cluster.address, 1)),
         pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),
     ):
-        check_nodes(tmp_path)
+        check_nodes(Place(str(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
