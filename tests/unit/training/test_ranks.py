@@ -14,7 +14,7 @@ import torch
 
 from mtlv.data.batches import Batch
 from mtlv.errors import DeviceError
-from mtlv.training.group import Group
+from mtlv.training.group import Group, need_group
 from mtlv.training.optim import device_of
 
 HERE = Path(__file__).parent
@@ -132,6 +132,13 @@ def test_ranks_end_as_one_device(name: str, of_each: list[dict[str, Any]], alone
         assert len(found["scores"][task]) == len(rows)
         for one, other in zip(found["scores"][task], rows, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_another_process_group_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_group()
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    with pytest.raises(DeviceError, match="this process is in another one"):
+        need_group()
 
 
 def test_ranks_take_cuda_devices_from_the_named_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
