@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))
 
-from one_of_ranks import SCENARIOS, all_scenarios  # noqa: E402
+from one_of_ranks import SCENARIOS, all_scenarios, of_ranks  # noqa: E402
 
 WORLD = 2
 
@@ -86,28 +84,7 @@ def alone() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def of_each(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What each of the ranks came to."""
-    folder = tmp_path_factory.mktemp("ranks")
-    outs = [folder / f"{rank}.pt" for rank in range(WORLD)]
-    given = [str(HERE / "one_of_ranks.py"), str(folder / "meeting")]
-    path = os.pathsep.join(filter(None, (str(HERE.parents[2]), os.environ.get("PYTHONPATH", ""))))
-    env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, *given, str(rank), str(WORLD), str(out)],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank, out in enumerate(outs)
-    ]
-    said = [rank.communicate(timeout=300)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * WORLD, said
-    lines = "".join(said).splitlines()
-    assert all("use_cache" in line for line in lines), (
-        lines
-    )  # Transformers'; nothing else comes to a terminal
-    return [torch.load(out, weights_only=False) for out in outs]
+    return of_ranks(tmp_path_factory.mktemp("ranks"), WORLD, "cpu")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
