@@ -94,15 +94,17 @@ def _together(
 
     Raises:
         RankLost: another rank is gone, or failed for a reason that is no user's.
+        DeviceError: there are not so many devices, or no group can be made.
         MtlvError: as `train_unit`.
     """
     import torch
 
-    from mtlv.training.group import LEAVE, UNBLOCK, join, surroundings
+    from mtlv.training.group import LEAVE, UNBLOCK, join, need_group, surroundings
     from mtlv.training.optim import device_of
 
     world, seed = job.settings.execution.devices_per_unit, job.unit.draw_seed("dropout")
     device = device_of(job.settings.training.device, 0, world).type
+    need_group()
     threads = max(1, torch.get_num_threads() // world)
     with tempfile.TemporaryDirectory(prefix="mtlv-") as folder, _threads(threads), _variables(surroundings()):
         meeting = Path(folder) / "ranks"

@@ -16,6 +16,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from mtlv.data.batches import Batch
+from mtlv.errors import DeviceError
 from mtlv.seeding import seed_from
 from mtlv.training.ranks import Ranks
 
@@ -98,6 +99,22 @@ class Group(Ranks):
 
 def _device(module: nn.Module) -> torch.device:
     return next(module.parameters()).device
+
+
+def need_group() -> None:
+    """Whether this process can become a rank.
+
+    Raises:
+        DeviceError: PyTorch was built without process groups, or this process is in one of somebody else's.
+    """
+    if distributed.is_available() and not distributed.is_initialized():
+        return
+    there = distributed.is_available()
+    raise DeviceError(
+        "`execution.devices_per_unit`: no process group of PyTorch can be made here",
+        got="this process is in another one" if there else "PyTorch was built without them",
+        then="set it to 1, or run mtlv in a process of its own",
+    )
 
 
 def surroundings() -> Mapping[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +69,19 @@ def test_a_gpu_learns_what_the_processor_learns(precision: str, tolerance: float
     here, there = trained(torch.device("cpu"), "fp32"), trained(torch.device("cuda"), precision)
     np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
     assert np.abs(there[1] - here[1]).mean() < tolerance
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two GPUs here")
+def test_two_gpus_learn_what_one_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Path(__file__).parents[1] / "unit" / "training"
+    monkeypatch.setattr(sys, "path", [*sys.path, str(training)])
+    from one_of_ranks import all_scenarios, of_ranks
+
+    alone, (first, second) = all_scenarios(device="cuda:0"), of_ranks(tmp_path, 2, "cuda")
+    for name, expected in alone.items():
+        for key, weight in expected["weights"].items():
+            assert torch.equal(first[name]["weights"][key], second[name]["weights"][key]), key
+            torch.testing.assert_close(first[name]["weights"][key], weight, rtol=1e-3, atol=1e-4, msg=key)
 
 
 def test_auto_takes_the_gpu_in_bf16() -> None:

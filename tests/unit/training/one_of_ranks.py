@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ from mtlv.models.kinds import kinds_with
 from mtlv.models.layers import compute_twice
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec
+from mtlv.training import group
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
@@ -32,6 +35,7 @@ from mtlv.training.predict import predict
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import Trained
 
+ROOT = Path(__file__).resolve().parents[3]
 RATE = 0.02
 
 
@@ -89,7 +93,9 @@ def corpora() -> list[Corpus]:
     return [make(rng) for make in (made.yes_no, made.relations, made.similar, made.organs)]
 
 
-def trained(scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Ranks) -> dict[str, Any]:
+def trained(
+    scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Ranks, device: torch.device
+) -> dict[str, Any]:
     """Weights, losses and scores after one epoch.
 
     By plain steps along the gradient: AdamW makes rounding as large as any gradient, where that is nothing.
@@ -108,7 +114,7 @@ def trained(scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Rank
         dropout=0.0,
         kinds=kinds_with(tagging_scheme="bio", tagging_layer=scenario.tagging_layer),
         frozen_layers=scenario.frozen_layers,
-    )
+    ).to(device)
     if scenario.twice:
         compute_twice(model.encoder)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
@@ -116,7 +122,9 @@ def trained(scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Rank
     train(
         Trained(model, optimizer, schedule(optimizer, "constant", steps=100, warmup=0.0)),
         lambda epoch: mixture.training(seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine=scenario.combine, head_weights=scenario.head_weights),
+        objective=Objective(
+            heads, tasks=tasks, combine=scenario.combine, head_weights=scenario.head_weights
+        ).to(device),
         epochs=1,
         accumulation=scenario.accumulation,
         clip_norm=scenario.clip_norm,
@@ -127,7 +135,7 @@ def trained(scenario: Scenario, members: list[Corpus], encoder: Any, ranks: Rank
     for part in mixture.parts:
         found = predict(model, part, precision="fp32", ranks=ranks)
         scores |= {name: [np.asarray(row).tolist() for row in rows] for name, rows in found.items()}
-    return {"weights": model.state_dict(), "losses": vars(losses), "scores": scores}
+    return {"weights": model.cpu().state_dict(), "losses": vars(losses), "scores": scores}
 
 
 def _mixture(scenario: Scenario, members: list[Corpus], encoder: Any) -> Mixture:
@@ -146,24 +154,42 @@ def _mixture(scenario: Scenario, members: list[Corpus], encoder: Any) -> Mixture
     return Mixture(tuple(parts), (7,) * len(parts), DRAWS[scenario.draw](2.0))
 
 
-def all_scenarios(ranks: Ranks = ALONE) -> dict[str, dict[str, Any]]:
+def all_scenarios(ranks: Ranks = ALONE, device: str = "cpu") -> dict[str, dict[str, Any]]:
     """What each comes to, by its name."""
     members = corpora()
     encoder = load_encoder("tiny", texts=[text for member in members for text in member.texts])
-    return {name: trained(scenario, members, encoder, ranks) for name, scenario in SCENARIOS.items()}
+    given = (members, encoder, ranks, torch.device(device))
+    return {name: trained(scenario, *given) for name, scenario in SCENARIOS.items()}
 
 
-def main(meeting: str, rank: int, world: int, out: str) -> None:
-    import os
+def of_ranks(folder: Path, world: int, device: str) -> list[dict[str, Any]]:
+    """What each of so many ranks comes to, in processes of their own that print nothing."""
+    outs = [folder / f"{rank}.pt" for rank in range(world)]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(folder / "meeting"), str(rank), str(world), device, str(out)],
+            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank, out in enumerate(outs)
+    ]
+    said = [rank.communicate(timeout=300)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0] * world, said
+    lines = "".join(said).splitlines()
+    assert all("use_cache" in line for line in lines), lines  # Transformers'; no other comes to a terminal
+    return [torch.load(out, weights_only=False) for out in outs]
 
-    from mtlv.training.group import LEAVE, join, surroundings
 
-    os.environ.update(surroundings())
+def main(meeting: str, rank: int, world: int, device: str, out: str) -> None:
+    os.environ.update(group.surroundings())
     torch.set_num_threads(1)
-    ranks = join(Path(meeting), rank, world, device="cpu", seed=0)
-    torch.save(all_scenarios(ranks), out)
-    LEAVE["cpu"]()
+    ranks = group.join(Path(meeting), rank, world, device=device, seed=0)
+    torch.save(all_scenarios(ranks, f"cuda:{rank}" if device == "cuda" else device), out)
+    group.LEAVE[device]()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5])
