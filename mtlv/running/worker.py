@@ -197,9 +197,10 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
         answers.flush()
 
     store, threads = orders.get()
-    trainer = _Trainer(store, threads, say)
+    trainer: _Trainer | None = None
     while (order := orders.get()) is not None:
         try:
+            trainer = trainer or _Trainer(store, threads, say)  # here: a store may be out of its reach
             trainer.train(order)
         except (MtlvError, OSError) as error:
             say(FAILED, (error,))
