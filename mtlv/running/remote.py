@@ -66,13 +66,15 @@ class Remote:
         Raises:
             TrackingError: it cannot be read, or is not what was written.
         """
-        content = self.ask(f"cannot be read: `{name}`", lambda: self.objects.get(name))
-        if content is None:
-            return None
-        try:
-            return unsealed(content)
-        except ValueError as error:
-            raise self.broken(name, str(error)) from error
+        for pause in (*self.pauses[:1], None):
+            content = self.ask(f"cannot be read: `{name}`", lambda: self.objects.get(name))
+            try:
+                return None if content is None else unsealed(content)
+            except ValueError as error:
+                if pause is None:
+                    raise self.broken(name, str(error)) from error
+                time.sleep(pause)  # it may be written just now, where a medium does not write whole
+        return None
 
     def upload(self, name: str, path: Path) -> None:
         """Write an object from a file."""

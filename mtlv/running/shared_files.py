@@ -60,7 +60,8 @@ class SharedCheckpoints(Checkpoints):
 
     def remove(self) -> None:
         super().remove()
-        self._remote.delete(self._remote.names(self._at))
+        with suppress(TrackingError):  # `mtlv clean` finds what is left
+            self._remote.delete(self._remote.names(self._at))
 
     def _write(self, step: int, state: Mapping[str, Any]) -> None:
         super()._write(step, state)

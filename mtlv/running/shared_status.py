@@ -17,6 +17,7 @@ from mtlv.running.remote import Remote
 from mtlv.running.shared_files import write_whole
 
 PAUSE = 10.0  # seconds between two copies
+PATIENCE = 15.0  # seconds that the last copy may take
 ELSEWHERE = "status-elsewhere"  # folder of this node for the files of others
 
 
@@ -44,7 +45,7 @@ class Mirror:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        self._thread.join()
+        self._thread.join(PATIENCE)
 
     def _copy_all(self) -> None:
         over = False
@@ -75,13 +76,14 @@ class Mirror:
 
 
 def bring_status(root: Path, remote: Remote) -> Path:
-    """Fetch the status files of other machines; the folder that they are in.
+    """Fetch the status files that are not in this folder; the folder that they are in then.
 
     Raises:
         TrackingError: they cannot be read.
     """
     folder = root / ELSEWHERE
-    names = [name for name in remote.names(FOLDER) if not Path(name).name.startswith(_own())]
+    here = {_own() + path.name for path in (root / FOLDER).glob("*.json")}
+    names = [name for name in remote.names(FOLDER) if Path(name).name not in here]
     for name in names:
         with suppress(TrackingError):  # one that is torn is not shown, as of a folder
             content = remote.get(name)

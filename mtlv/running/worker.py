@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -216,13 +217,16 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
         pickle.dump((word, content), answers)
         answers.flush()
 
-    from mtlv.running.workbench import Workbench
+    @cache
+    def trainer() -> Trainer:  # made at the first order: a store may be out of reach
+        from mtlv.running.workbench import Workbench
+
+        store = place.open()
+        return Trainer(Workbench(store), store, threads, say)
 
     place, threads = orders.get()
-    store = place.open()
-    trainer = Trainer(Workbench(store), store, threads, say)
     while (order := orders.get()) is not None:
-        answer(lambda: trainer, order, say)
+        answer(trainer, order, say)
 
 
 def _listen(asked: BinaryIO, orders: SimpleQueue[Any]) -> None:

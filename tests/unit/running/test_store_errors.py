@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
+from mtlv.cli import main
 from mtlv.errors import ConfigError, MtlvError, TrackingError
 from mtlv.running import Observer, objects, objects_s3, run_suite
 from mtlv.running.check import check_suite
@@ -18,6 +19,7 @@ from mtlv.running.objects import Trouble, check_scheme, open_objects, sealed, un
 from mtlv.running.objects_fsspec import trouble as of_fsspec
 from mtlv.running.objects_s3 import trouble as of_s3
 from mtlv.running.store_place import Place
+from mtlv.running.worker import FAILED, GRACE, Order, Worker
 from mtlv.tracking import MemoryTracker
 
 AWS = [name for name in os.environ if name.startswith("AWS_")]
@@ -252,3 +254,33 @@ def test_what_is_sealed_is_whole_or_refused(content: bytes) -> None:
     for place in range(len(whole)):
         with pytest.raises(ValueError, match="checksum"):
             unsealed(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+
+
+def test_a_worker_says_that_its_store_is_out_of_its_reach(tmp_path: Path) -> None:
+    """What the suite's own machine reaches another may not."""
+    worker, said = Worker(Place("file:///proc/nowhere/store", str(tmp_path)), 1), []
+    try:
+        word = worker.train(Order(None, 1, False), lambda word, content: said.append(content))
+    finally:
+        worker.end(GRACE)
+    assert word == FAILED
+    [[error]] = said
+    assert isinstance(error, TrackingError)
+    assert "`store.uri`: file:///proc/nowhere/store cannot be used" in str(error)
+
+
+def test_commands_take_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    address = f"file://{tmp_path}/far"
+    assert main(["status", "--store", address]) == 0
+    assert main(["clean", "--store", address]) == 0
+    assert main(["sync", "--store", address]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"no suite has run with the store `{address}` yet")
+    assert said[1] == f"{address}: nothing to clean"
+    assert said[2].startswith("nothing to deliver")
+    assert main(["status", "--store", "s4://x"]) == 2
+    assert "unknown scheme" in capsys.readouterr().err
