@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import DeviceError, MtlvError, TrackingError
@@ -120,14 +122,24 @@ def connected(place: Place) -> Iterator[None]:
         _need_answer(str(address), named_by)
     own: dict[str, Any] = {} if address else {"num_cpus": place.cpus, "include_dashboard": False}
     try:
-        # Without an address Ray would join whatever was started on this machine.
-        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        with _kept(signal.SIGTERM):
+            # Without an address Ray would join whatever was started on this machine.
+            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise _not_let_in(address, named_by, error) from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _kept(number: signal.Signals) -> Iterator[None]:
+    """What this process does on a signal stays as it is; Ray would end on the spot, with a trace."""
+    handler = signal.getsignal(number)
+    yield
+    if handler is not None and current_thread() is main_thread():
+        signal.signal(number, handler)
 
 
 def _address(place: Place) -> tuple[str | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -144,6 +145,18 @@ def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
     run_suite(made, listener, MemoryTracker())
     assert not listener.warnings
     assert listener.ended
+
+
+def test_sigterm_stays_ours(cluster: Any) -> None:
+    """A scheduler ends a job by it; Ray's own way would leave no time to leave the cluster."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
+    try:
+        with connected(At(cluster.address, 1)):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert got == [signal.SIGTERM]
 
 
 # ---- What is refused before a unit begins ----------------------------------------------------------------
