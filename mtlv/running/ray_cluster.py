@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import Execution
 
 PATIENCE = 10.0  # seconds that an address has to answer
+PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came with a job
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
-# Ray counts its users by a call home, and warns of every try to find its own address where there is no internet.
+# Ray calls home to count its users, and without the internet warns of each try to find its own address.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error"}
 
 
@@ -230,6 +231,32 @@ def check_room(wanted: Wanted) -> None:
         f"{most['GPU']:g} GPUs and {memory / 1e9:.1f} GB of memory",
         then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",
     )
+
+
+def check_lasting(store: Path, tracking: str | None) -> None:
+    """Refuse a store, or runs, in the working folder of a job: Ray deletes it some time after the job.
+
+    Args:
+        store: the folder of finished units.
+        tracking: address of MLflow's store; None: a file in the working folder.
+
+    Raises:
+        TrackingError: it lies there.
+    """
+    places = {
+        "store.uri": (store, "a folder that all nodes share, by its whole path"),
+        "tracking.uri": (
+            Path() if tracking is None else None,
+            "a server, or such as sqlite:////SHARED/mlflow.db",
+        ),
+    }
+    for setting, (folder, instead) in places.items():
+        if folder is not None and any(part.startswith(PACKAGE) for part in folder.absolute().parts):
+            raise TrackingError(
+                f"`{setting}`: Ray deletes the working folder of a job, and all that is in it",
+                got=str(folder.absolute()),
+                then=f"name {instead}",
+            )
 
 
 def check_nodes(store: Path) -> None:

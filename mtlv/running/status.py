@@ -26,12 +26,16 @@ def status_lines(store: Path, config: Path | None, duration: Callable[[float], s
         config: only suites of this file.
         duration: seconds in words.
     """
-    states = read_states(store / FOLDER)
+    states = found = read_states(store / FOLDER)
     if config is not None:
-        states = [state for state in states if state.config == str(config.absolute())]
+        states = [state for state in found if state.config == str(config.absolute())]
     if not states:
         of = f" of `{config}`" if config is not None else ""
-        return [f"no suite{of} has run with the store `{store}` yet; start one with `mtlv run CONFIG`"]
+        # A job reads a copy of the config, in a folder of its own.
+        then = (
+            f"`mtlv status store.uri={store}` shows others" if found else "start one with `mtlv run CONFIG`"
+        )
+        return [f"no suite{of} has run with the store `{store}` yet; {then}"]
     teller = _Teller(duration)
     now = [state for state in states if teller.process(state)[0]] or states[:1]
     lines: list[str] = []

@@ -15,7 +15,15 @@ import pytest
 from mtlv.errors import DeviceError, MtlvError, TrackingError
 from mtlv.running import Observer, ray_cluster, run_suite
 from mtlv.running.progress import FOLDER, read_states
-from mtlv.running.ray_cluster import ClusterError, Wanted, check_nodes, check_room, connected, wanted_of
+from mtlv.running.ray_cluster import (
+    ClusterError,
+    Wanted,
+    check_lasting,
+    check_nodes,
+    check_room,
+    connected,
+    wanted_of,
+)
 from mtlv.running.ray_cluster import Place as At
 from mtlv.tracking import MemoryTracker
 
@@ -263,6 +271,24 @@ def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch
     ):
         check_nodes(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's copy of the folder that came with `ray job submit --working-dir`."""
+    job = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
+    job.mkdir(parents=True)
+    server, elsewhere = "http://127.0.0.1:5000", tmp_path / "store"
+    check_lasting(Path("store"), None)
+    monkeypatch.chdir(job)
+    check_lasting(elsewhere, server)
+    with pytest.raises(
+        TrackingError, match=r"`store\.uri`: Ray deletes .* name a folder that all nodes share"
+    ):
+        check_lasting(Path("store"), server)
+    with pytest.raises(
+        TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or such as sqlite"
+    ):
+        check_lasting(elsewhere, None)
 
 
 # ---- Without a cluster -----------------------------------------------------------------------------------
