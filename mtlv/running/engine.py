@@ -11,7 +11,7 @@ from mtlv.running.executor import Executor, LocalExecutor, each_once
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.pool import PoolExecutor
-from mtlv.running.ray_cluster import Head, wanted_of
+from mtlv.running.ray_cluster import Head, check_lasting, wanted_of
 from mtlv.running.resolve import Resolved
 from mtlv.running.share import share
 from mtlv.running.store import Store
@@ -51,6 +51,7 @@ def executor_of(
     jobs = each_once(job for member in resolved for job in member.jobs)
     devices = {resolve_device(each.member.settings.training.device) for each in resolved}
     if execution.engine == "ray":
+        check_lasting(store.root, suite.members[0].settings.tracking.uri)
         return _on_ray(bench, store, observer, jobs, execution, devices)
     # A search asks for one member after the other.
     gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]

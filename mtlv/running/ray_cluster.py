@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 import uuid
@@ -10,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import DeviceError, MtlvError, TrackingError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import Execution
 
 PATIENCE = 10.0  # seconds that an address has to answer
+PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came with a job
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
 # Ray calls home to count its users, and without the internet warns of each try to find its own address.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error"}
@@ -122,14 +126,24 @@ def connected(head: Head) -> Iterator[None]:
         _need_answer(str(address), named_by)
     own: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
     try:
-        # Without an address Ray would join whatever was started on this machine.
-        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        with _kept(signal.SIGTERM):
+            # Without an address Ray would join whatever was started on this machine.
+            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise _not_let_in(address, named_by, error) from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _kept(number: signal.Signals) -> Iterator[None]:
+    """What this process does on a signal stays as it is; Ray would end on the spot, with a trace."""
+    handler = signal.getsignal(number)
+    yield
+    if handler is not None and current_thread() is main_thread():
+        signal.signal(number, handler)
 
 
 def _address(head: Head) -> tuple[str | None, str]:
@@ -220,6 +234,32 @@ def check_room(wanted: Wanted) -> None:
         f"{most['GPU']:g} GPUs and {memory / 1e9:.1f} GB of memory",
         then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",
     )
+
+
+def check_lasting(store: Path, tracking: str | None) -> None:
+    """Refuse a store, or runs, in the working folder of a job: Ray deletes it some time after the job.
+
+    Args:
+        store: the folder of finished units.
+        tracking: address of MLflow's store; None: a file in the working folder.
+
+    Raises:
+        TrackingError: it lies there.
+    """
+    places = {
+        "store.uri": (store, "a folder that all nodes share, by its whole path"),
+        "tracking.uri": (
+            Path() if tracking is None else None,
+            "a server, or such as sqlite:////SHARED/mlflow.db",
+        ),
+    }
+    for setting, (folder, instead) in places.items():
+        if folder is not None and any(part.startswith(PACKAGE) for part in folder.absolute().parts):
+            raise TrackingError(
+                f"`{setting}`: Ray deletes the working folder of a job, and all that is in it",
+                got=str(folder.absolute()),
+                then=f"name {instead}",
+            )
 
 
 def check_nodes(store: Place) -> None:

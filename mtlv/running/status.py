@@ -34,14 +34,17 @@ def status_lines(store: Path | Place, config: Path | None, duration: Callable[[f
         TrackingError: the address cannot be read.
     """
     place = store if isinstance(store, Place) else Place(str(store))
-    states = _states(place)
+    states = found = _states(place)
     if config is not None:
-        states = [state for state in states if state.config == str(config.absolute())]
+        states = [state for state in found if state.config == str(config.absolute())]
     if not states:
         of = f" of `{config}`" if config is not None else ""
-        return [
-            f"no suite{of} has run with the store `{masked(place.uri)}` yet; start one with `mtlv run CONFIG`"
-        ]
+        # A job reads a copy of the config, in a folder of its own.
+        named = masked(place.uri)
+        then = (
+            f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
+        )
+        return [f"no suite{of} has run with the store `{named}` yet; {then}"]
     teller = _Teller(duration)
     now = [state for state in states if teller.process(state)[0]] or states[:1]
     lines: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,7 +15,16 @@ import pytest
 from mtlv.errors import DeviceError, MtlvError, TrackingError
 from mtlv.running import Observer, ray_cluster, run_suite
 from mtlv.running.progress import FOLDER, read_states
-from mtlv.running.ray_cluster import ClusterError, Head, Wanted, check_nodes, check_room, connected, wanted_of
+from mtlv.running.ray_cluster import (
+    ClusterError,
+    Head,
+    Wanted,
+    check_lasting,
+    check_nodes,
+    check_room,
+    connected,
+    wanted_of,
+)
 from mtlv.running.store_place import Place
 from mtlv.tracking import MemoryTracker
 
@@ -146,6 +156,18 @@ def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
     assert listener.ended
 
 
+def test_sigterm_stays_ours(cluster: Any) -> None:
+    """A scheduler ends a job by it; Ray's own way would leave no time to leave the cluster."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
+    try:
+        with connected(Head(cluster.address, 1)):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert got == [signal.SIGTERM]
+
+
 # ---- What is refused before a unit begins ----------------------------------------------------------------
 
 
@@ -250,6 +272,24 @@ def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch
     ):
         check_nodes(Place(str(tmp_path)))
     assert not list(tmp_path.iterdir())
+
+
+def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's copy of the folder that came with `ray job submit --working-dir`."""
+    job = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
+    job.mkdir(parents=True)
+    server, elsewhere = "http://127.0.0.1:5000", tmp_path / "store"
+    check_lasting(Path("store"), None)
+    monkeypatch.chdir(job)
+    check_lasting(elsewhere, server)
+    with pytest.raises(
+        TrackingError, match=r"`store\.uri`: Ray deletes .* name a folder that all nodes share"
+    ):
+        check_lasting(Path("store"), server)
+    with pytest.raises(
+        TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or such as sqlite"
+    ):
+        check_lasting(elsewhere, None)
 
 
 # ---- Without a cluster -----------------------------------------------------------------------------------

@@ -45,6 +45,15 @@ def test_a_store_without_suites(tmp_path: Path) -> None:
     assert "no suite of `/somewhere/c.yml` has run" in say(tmp_path, CONFIG)[0]
 
 
+def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
+    """A job of a cluster reads a copy of the config."""
+    with Progress(tmp_path, suite()):
+        pass
+    (line,) = say(tmp_path, tmp_path / "copy.yml")
+    assert f"of `{tmp_path / 'copy.yml'}` has run" in line
+    assert f"`mtlv status store.uri={tmp_path}` shows others" in line
+
+
 def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
     with Progress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
