@@ -95,7 +95,7 @@ def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]
 def test_the_same_as_here_though_a_node_is_lost(
     cluster: Any, on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path
 ) -> None:
-    """Of two architectures, folds and stages; weights, scores, curves and points, bit for bit."""
+    """Of two architectures and of stages; weights, scores, curves and points, bit for bit."""
     stages = "{stages: [{name: one, architecture: mtl}, {name: two, architecture: stl}]}"
     runs = f"runs=[{{architecture: gmtl}}, {stages}]"
     changes = (
@@ -147,7 +147,7 @@ def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
     def stop() -> None:
         raise KeyboardInterrupt
 
-    made = suite(table("t"), "architecture=stl", "training.epochs=3", "store.checkpoint_steps=1", *on_ray)
+    made = suite(table("t"), "architecture=mtl", "training.epochs=3", "store.checkpoint_steps=1", *on_ray)
     with pytest.raises(KeyboardInterrupt):
         run_suite(made, Listener(stop), MemoryTracker())
     listener = Listener()
