@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import time
 import uuid
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -89,16 +91,27 @@ class Remote:
         """
         part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            if not self.ask(f"cannot be read: `{name}`", lambda: self.objects.download(name, part)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not self.ask(f"cannot be read: `{name}`", lambda: self._download(name, part)):
                 return False
             if sha256 is not None and digest_of(part) != sha256:
                 raise self.broken(name, "its checksum is another: it was changed")
             part.replace(path)
         except OSError as error:
-            raise TrackingError(f"{path} cannot be written", got=error.strerror) from error
+            raise cannot_keep(path.parent, error) from error
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
         return True
+
+    def _download(self, name: str, path: Path) -> bool:
+        try:
+            return self.objects.download(name, path)
+        except Trouble as trouble:
+            cause = trouble.__cause__
+            if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise cause from None  # this machine is full, not the address
+            raise
 
     def names(self, folder: str) -> dict[str, int]:
         """Bytes by the name of each object below a folder."""
@@ -178,6 +191,33 @@ def digest_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file of this machine whole or not at all.
+
+    Raises:
+        TrackingError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise cannot_keep(path.parent, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def cannot_keep(folder: Path, error: OSError) -> TrackingError:
+    """An error: what an address has cannot be kept on this machine."""
+    return TrackingError(
+        f"{folder} on this machine cannot be written",
+        got=error.strerror or error,
+        then="free room there, or set `store.cache` to another folder",
+    )
 
 
 def _prove(objects: Objects) -> None:

@@ -12,7 +12,7 @@ from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import ENDING, KEPT, Checkpoints
 from mtlv.running.ledger import Ledger
 from mtlv.running.objects import Trouble, sealed
-from mtlv.running.remote import Listing, Remote
+from mtlv.running.remote import Listing, Remote, write_whole
 
 CHECKPOINTS, LEDGER, ATTEMPTS = "checkpoints", "ledger", "attempts"
 
@@ -41,7 +41,6 @@ class SharedCheckpoints(Checkpoints):
         for name in sorted((Path(name).name for name in names), reverse=True):
             here = sorted(path.name for path in self.folder.glob(f"*{ENDING}"))
             if not here or name > here[-1]:
-                self.folder.mkdir(parents=True, exist_ok=True)
                 self._remote.download(f"{self._at}/{name}", self.folder / name)
             found = super().newest(warn)
             if found is not None:
@@ -138,21 +137,6 @@ class SharedAttempts(Attempts):
     def more(self, uid: str) -> None:
         self._remote.put(f"{ATTEMPTS}/{uid}", str(self.count(uid) + 1).encode())
         self._listing.add(uid)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file whole or not at all.
-
-    Raises:
-        TrackingError: it cannot be written.
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        raise TrackingError(f"{path} cannot be written", got=error.strerror) from error
 
 
 def _ledger(key: str) -> str:

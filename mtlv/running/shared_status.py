@@ -13,8 +13,7 @@ from typing import Self
 from mtlv.errors import TrackingError
 from mtlv.running.objects import Trouble, sealed
 from mtlv.running.progress import FOLDER, KEPT
-from mtlv.running.remote import Remote
-from mtlv.running.shared_files import write_whole
+from mtlv.running.remote import Remote, write_whole
 
 PAUSE = 10.0  # seconds between two copies
 PATIENCE = 15.0  # seconds that the last copy may take

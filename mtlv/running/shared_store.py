@@ -14,14 +14,8 @@ from mtlv.running.cache_room import make_room
 from mtlv.running.leases import FOLDER as LOCKS
 from mtlv.running.leases import Leases
 from mtlv.running.manifests import Manifest, Manifests
-from mtlv.running.remote import Listing, Remote
-from mtlv.running.shared_files import (
-    CHECKPOINTS,
-    SharedAttempts,
-    SharedCheckpoints,
-    SharedLedger,
-    write_whole,
-)
+from mtlv.running.remote import Listing, Remote, cannot_keep, write_whole
+from mtlv.running.shared_files import CHECKPOINTS, SharedAttempts, SharedCheckpoints, SharedLedger
 from mtlv.running.shared_status import Mirror
 from mtlv.running.store import WEIGHTS, Store, UnitRecord, silent
 from mtlv.running.store_place import Place
@@ -76,17 +70,17 @@ class SharedStore(Store):
     # ---- Finished units ------------------------------------------------------------------------------------
 
     def has(self, key: str) -> bool:
-        return key in self._done or self._mark(key).exists()
+        return key in self._done or self._only_here(key)
 
     def has_weights(self, key: str) -> bool:
-        if super().has_weights(key):
-            return True
+        if self._only_here(key):
+            return super().has_weights(key)
         manifest = self._manifests.of(key)
         return manifest is not None and WEIGHTS in manifest.files
 
     def weights(self, key: str) -> Path | None:
         path = self.units / key / WEIGHTS
-        return path if self.has_weights(key) and self._bring(key, WEIGHTS) else None
+        return path if self._bring(key, WEIGHTS) else None
 
     def weights_of(self, record: UnitRecord) -> dict[str, Path] | None:
         found = super().weights_of(record)
@@ -105,9 +99,11 @@ class SharedStore(Store):
         Raises:
             TrackingError: it cannot be handed over; it stays in the folder, and the next run tries again.
         """
+        shutil.rmtree(
+            self.units / record.key, ignore_errors=True
+        )  # of a training before the address forgot it
+        write_whole(self._mark(record.key), b"")
         super().save(record, weights)
-        mark = self._mark(record.key)
-        write_whole(mark, b"")
         try:
             self._publish(record.key)
         except TrackingError as error:
@@ -158,6 +154,10 @@ class SharedStore(Store):
         """Keys of units that were not handed over."""
         return sorted(path.name for path in (self.root / UNPUBLISHED).glob("[!.]*"))
 
+    def _only_here(self, key: str) -> bool:
+        """Whether a unit is finished and was not handed over."""
+        return self._mark(key).exists() and self.here(key)
+
     def _mark(self, key: str) -> Path:
         return self.root / UNPUBLISHED / key
 
@@ -166,7 +166,10 @@ class SharedStore(Store):
     def _bring_scores(self, key: str) -> None:
         """Everything of a unit but its weights appears in the folder, whole or not at all."""
         manifest = self._manifest(key)
-        part = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{key}-"))
+        try:
+            part = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{key}-"))
+        except OSError as error:
+            raise cannot_keep(self.units, error) from error
         try:
             for name in manifest.files:
                 if not name.endswith(WEIGHT_FILES):
@@ -182,14 +185,16 @@ class SharedStore(Store):
     def _bring(self, key: str, name: str) -> bool:
         """Another file of a unit, from the same training as those that are there; whether it is there now."""
         path = self.units / key / name
-        if path.is_file():
-            return True
-        manifest = self._manifest(key)
+        if self._only_here(key):
+            return path.is_file()
+        manifest = self._manifests.of(key)
+        if manifest is None or name not in manifest.files:
+            return False
         if not self._is_of(key, manifest):
             self._bring_scores(key)
-        if name in manifest.files:
+        if not path.is_file():
             self._manifests.bring(key, manifest, name, path.parent)
-        return path.is_file()
+        return True
 
     def _is_of(self, key: str, manifest: Manifest) -> bool:
         """Whether the files that are here are those of a manifest."""

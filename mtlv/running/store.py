@@ -105,7 +105,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.place = Place(str(root))
+        self.place = Place(str(root.absolute()))  # a worker may have another working folder
         self.units = root / "units"
         self.splits = root / "splits"
         self.tokens = root / "tokens"

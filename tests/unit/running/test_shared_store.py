@@ -273,6 +273,21 @@ def test_weights_are_of_the_same_training_as_the_scores(node: Callable, trained:
     assert fresh.load(key).device == "another"
 
 
+def test_what_this_node_kept_of_a_unit_that_was_forgotten_does_not_come_back(
+    node: Callable, trained: tuple
+) -> None:
+    store, key = trained
+    record = store.load(key)
+    other = opened(node("other"))
+    other.load(key)
+    store.forget(key)
+    with other.held(key) as mine:
+        assert mine
+        other.save(replace(record, device="another"), None)
+    assert opened(node("three")).load(key).device == "another"
+    assert other.load(key).device == "another"
+
+
 @EVERYWHERE
 def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
     node: Callable, monkeypatch: pytest.MonkeyPatch

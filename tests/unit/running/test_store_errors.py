@@ -18,6 +18,7 @@ from mtlv.running.check import check_suite
 from mtlv.running.objects import Trouble, check_scheme, open_objects, sealed, unsealed
 from mtlv.running.objects_fsspec import trouble as of_fsspec
 from mtlv.running.objects_s3 import trouble as of_s3
+from mtlv.running.remote import Remote
 from mtlv.running.store_place import Place
 from mtlv.running.worker import FAILED, GRACE, Order, Worker
 from mtlv.tracking import MemoryTracker
@@ -213,6 +214,33 @@ def test_a_server_without_conditional_writes_is_best_effort(
     assert [made.create("a", b"1"), made.create("a", b"2")] == [True, False]
     assert made.get("a") == b"1"
     assert not made.exclusive
+
+
+def test_an_upload_tells_as_much_as_a_small_object(
+    keys: pytest.MonkeyPatch, server: str, tmp_path: Path
+) -> None:
+    keys.setenv("AWS_ENDPOINT_URL", server)
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(Trouble, match="there is no such bucket"):
+        objects_s3.S3Objects("s3://nowhere/x").upload("a", tmp_path / "file")
+
+
+def test_a_full_disk_of_this_machine_is_not_the_address_that_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = Remote("memory://full-disk", pauses=())
+    far.objects.put("a", b"x")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(far.objects._fs, "get_file", full)
+    with pytest.raises(TrackingError) as caught:
+        far.download("a", tmp_path / "a")
+    assert str(caught.value) == (
+        f"{tmp_path} on this machine cannot be written (got No space left on device); free room there, or "
+        "set `store.cache` to another folder."
+    )
 
 
 @pytest.mark.parametrize("medium", ["file", "memory", "s3"])
