@@ -17,7 +17,11 @@ from pathlib import Path
 from suites import begin, log_of, run, units
 
 UNITS = int(os.environ.get("MTLV_CHAOS_RANKS", "20"))
-GIVEN = ("matrix={architecture: [gmhl]}", "execution={processes: 1, devices_per_unit: 3}")
+GIVEN = (
+    "matrix={architecture: [gmhl]}",
+    "training.epochs=12",  # so that most moments are in training
+    "execution={processes: 1, devices_per_unit: 3}",
+)
 
 
 def ranks_of(process: subprocess.Popen[bytes]) -> list[int]:
@@ -46,10 +50,10 @@ def seconds_with_ranks(folder: Path) -> float:
 def test_units_whose_ranks_are_killed_end_as_an_undisturbed_one(
     tmp_path: Path, say: Callable[[str], None]
 ) -> None:
-    undisturbed = tmp_path / "undisturbed" / "suite"
+    undisturbed = tmp_path / "suites" / "undisturbed"
     lasts, moments, kills, within = seconds_with_ranks(undisturbed), random.Random(0), 0, 0
     for number in range(UNITS):
-        folder = tmp_path / str(number) / "suite"
+        folder = tmp_path / "suites" / str(number)
         process = begin(folder, *GIVEN)
         while process.poll() is None and not ranks_of(process):
             time.sleep(0.05)
