@@ -27,7 +27,7 @@ PATIENCE = 10.0  # seconds that an address has to answer
 PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came with a job
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
 # Ray calls home to count its users, and without the internet warns of each try to find its own address.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error"}
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 
 class ClusterError(MtlvError):

@@ -1,0 +1,105 @@
+"""A suite of real units on Ray with one worker and with two: python benchmarks/ray_scaling.py; 10 minutes
+
+STL of six tasks with `minilm`, a thread for each unit: trained by Ray on one CPU and on two of this machine,
+and by the executor of here, one unit after the other. Told are documents per second from the end of planning
+to the end of the suite, so that a worker's start (PyTorch, the encoder from the object store) counts. The
+claim needs two idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness import Claim, Result, alone, interleaved, publish
+
+from mtlv.running import Observer, run_suite
+from mtlv.running.store import Store
+from mtlv.settings import load_suite
+from mtlv.tracking import MemoryTracker
+
+LIMIT = 1.8
+LABELS = ("Enlarged heart", "Congestion", "Emphysema", "Lung scarring", "Catheter", "Pacemaker")
+CONFIG = """\
+experiment: scaling
+data: {{name: synthetic, documents: {documents}, max_length: 64, labels: [{labels}]}}
+encoder: minilm
+architecture: stl
+training: {{epochs: 1, batch_size: 16, device: cpu}}
+tracking: {{models: none}}
+"""
+PEERS = {
+    "here, one after another": ("local", 1),
+    "Ray, 1 worker": ("ray", 1),
+    "Ray, 2 workers": ("ray", 2),
+}
+
+
+class Begun(Observer):
+    """When planning was done, and how much there was to do."""
+
+    def suite_started(self, units: int, documents: int) -> None:  # noqa: ARG002
+        self.at, self.documents = time.perf_counter(), documents
+
+
+def one(engine: str, workers: int, documents: int) -> None:
+    """Print what one run came to, as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "c.yml"
+        config.write_text(CONFIG.format(documents=documents, labels=", ".join(LABELS)), encoding="utf-8")
+        changes = [
+            f"store.uri={folder}/store",
+            f"execution.engine={engine}",
+            f"execution.processes={workers}",
+            "execution.threads=1",
+        ]
+        begun = Begun()
+        run_suite(load_suite(config, changes), begun, MemoryTracker())
+        wall = time.perf_counter() - begun.at
+        store = Store(Path(folder) / "store")
+        units = sum(store.load(path.name).total_seconds for path in store.units.iterdir())
+    print(json.dumps({"speed": begun.documents / wall, "wall": wall, "units": units}))
+
+
+def main() -> int:
+    """Every run in a process of its own, in turn."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--documents", type=int, default=600)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--only", help="ENGINE,WORKERS: one run alone, as JSON")
+    args = parser.parse_args()
+    if args.only:
+        engine, workers = args.only.split(",")
+        one(engine, int(workers), args.documents)
+        return 0
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in PEERS}
+
+    def peer(name: str) -> float:
+        engine, workers = PEERS[name]
+        argv = [sys.argv[0], "--documents", str(args.documents), "--only", f"{engine},{workers}"]
+        runs[name].append(alone(argv))
+        return runs[name][-1]["speed"]
+
+    found = interleaved({name: lambda name=name: peer(name) for name in PEERS}, args.repeats)
+    row = f"STL of {len(LABELS)} tasks, {args.documents} documents"
+    result = Result(
+        "ray_scaling",
+        "A suite on Ray, documents trained per second of the whole suite",
+        "documents/s",
+        {row: found},
+        setting={"encoder": "minilm", "documents": args.documents, "tasks": len(LABELS), "threads": 1},
+        details={"runs": runs},
+    )
+    ratio = result.ratio(row, "Ray, 2 workers", "Ray, 1 worker")
+    result.claims.append(Claim("a suite on 2 workers of Ray against 1", LIMIT, ratio))
+    return publish(result)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
