@@ -97,8 +97,10 @@ def wanted_of(execution: Execution, devices: Collection[str]) -> tuple[Wanted, i
 
 
 def need_ray() -> None:
-    """Raises:
-    ClusterError: the package is not installed.
+    """Refuse to go on without the package.
+
+    Raises:
+        ClusterError: it is not installed.
     """
     if find_spec("ray") is None:
         raise ClusterError(
