@@ -79,6 +79,10 @@ class DeviceError(MtlvError):
     """A device that was asked for and is not there."""
 
 
+class ClusterError(MtlvError):
+    """A cluster that is not there, or cannot run the units."""
+
+
 class TrackingError(MtlvError):
     """A tracking or result store that cannot be reached or written."""
 

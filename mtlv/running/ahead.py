@@ -175,6 +175,7 @@ class AheadExecutor(ABC):
         error = TrainingError(
             f"`{job.name}`: {self.tries} processes that trained it are gone",
             got=how,
-            then="where memory was short (SIGKILL), lower `execution.processes` or `training.batch_size`",
+            then="where memory was short (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
+            "on Ray raise `execution.memory_gb`",
         )
         return LOST, (error,)

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import DeviceError, MtlvError, TrackingError
+from mtlv.errors import ClusterError, DeviceError, TrackingError
 from mtlv.running.environment import versions
 from mtlv.running.ray_work import look
 from mtlv.running.store_place import Place
@@ -28,10 +28,6 @@ PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came w
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
 # Ray calls home to count its users, and without the internet warns of each try to find its own address.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-
-
-class ClusterError(MtlvError):
-    """A cluster that is not there, or cannot run the units."""
 
 
 @dataclass(frozen=True)

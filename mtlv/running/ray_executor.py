@@ -13,7 +13,7 @@ from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.ray_cluster import Head, Wanted, alive, check_nodes, check_room, connected, slots
-from mtlv.running.ray_work import NODE, Parcel, train
+from mtlv.running.ray_work import NODE, Parcel, keep, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
 from mtlv.running.worker import LAST
@@ -57,7 +57,7 @@ class RayExecutor(AheadExecutor):
         super().__init__(bench, store, observer, jobs)
         self._bench, self.wanted, self.threads = bench, wanted, threads
         self._head, self._task = head, task
-        self._materials: dict[int, Any] = {}
+        self._materials: dict[tuple[str, ...], Any] = {}
         self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
         self._nodes: dict[str, str] = {}  # of units at work
         self._room, self._counted = 0, -COUNTED
@@ -119,12 +119,9 @@ class RayExecutor(AheadExecutor):
 
     def _material(self, job: Job) -> Any:
         """A reference to what a unit reads; what several read is put into the object store once."""
-        import ray
-
-        material = self._bench.material(job.settings)
-        key = hash((id(material.corpus), id(material.tokens), id(material.encoder), id(material.below)))
+        key = self._bench.material_key(job.settings)
         if key not in self._materials:
-            self._materials[key] = ray.put(material)
+            self._materials[key] = keep(self._bench.material(job.settings))
         return self._materials[key]
 
     # ---- What tasks say ------------------------------------------------------------------------------------

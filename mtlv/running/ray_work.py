@@ -6,13 +6,14 @@ import pickle  # nosec B403 # between the processes of one cluster
 import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import MtlvError
+from mtlv.errors import ClusterError, MtlvError
 from mtlv.running.store import Store
 from mtlv.running.store_place import Place
 from mtlv.running.worker import LAST, Order, Trainer, answer
@@ -40,6 +41,34 @@ class Given:
         return self.given
 
 
+def keep(material: object) -> Any:
+    """A reference to something in Ray's object store, of which each node holds one copy.
+
+    Raises:
+        ClusterError: there is no room.
+    """
+    import ray
+
+    with _room():
+        return ray.put(material)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Says how to get it, where there is none."""
+    from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+
+    try:
+        yield
+    except (ObjectStoreFullError, OutOfDiskError) as error:
+        raise ClusterError(
+            "the object store of Ray is full",
+            got=type(error).__name__,
+            then="give the nodes more (ray start --object-store-memory=BYTES), or room on the disk of "
+            "Ray's own folder, where it moves what does not fit",
+        ) from error
+
+
 class Shelf:
     """Materials of this process. A node holds the arrays of each once, for all its processes."""
 
@@ -52,7 +81,8 @@ class Shelf:
 
         key = reference.hex()
         if key not in self._held:
-            self._held[key] = ray.get(reference)
+            with _room():
+                self._held[key] = ray.get(reference)
             while len(self._held) > HELD:
                 self._held.popitem(last=False)
         self._held.move_to_end(key)

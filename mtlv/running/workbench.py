@@ -131,6 +131,13 @@ class Workbench:
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
         return Material(corpus, tokens, encoder, targets, below)
 
+    def material_key(self, settings: Settings) -> tuple[str, ...]:
+        """Members with the same key read the same."""
+        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
+        how = repr(_how(settings.data))
+        return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
+
     def _below(self, encoder: Encoder, settings: Settings) -> Below:
         """What frozen layers make of documents: the same in every unit and stage, for they never learn."""
         from mtlv.models.below import Below

@@ -8,15 +8,15 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mtlv.errors import DeviceError, MtlvError, TrackingError
+from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.running import Observer, ray_cluster, run_suite
 from mtlv.running.progress import FOLDER, read_states
 from mtlv.running.ray_cluster import (
-    ClusterError,
     Head,
     Wanted,
     check_lasting,
@@ -25,7 +25,9 @@ from mtlv.running.ray_cluster import (
     connected,
     wanted_of,
 )
+from mtlv.running.ray_work import Shelf, keep
 from mtlv.running.store_place import Place
+from mtlv.running.workbench import Workbench
 from mtlv.tracking import MemoryTracker
 
 ray = pytest.importorskip("ray")
@@ -322,3 +324,29 @@ def test_errors_are_those_that_users_see() -> None:
     assert issubclass(ClusterError, MtlvError)
     assert importlib.util.find_spec("ray") is not None
     assert "RAY_ADDRESS" not in os.environ
+
+
+def test_an_object_store_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object) -> None:
+        raise ray.exceptions.ObjectStoreFullError("no room")
+
+    monkeypatch.setattr(ray, "put", full)
+    with pytest.raises(ClusterError, match=r"object store of Ray is full .*--object-store-memory"):
+        keep("material")
+    monkeypatch.setattr(ray, "get", full)
+    reference: Any = SimpleNamespace(hex=lambda: "1f")
+    with pytest.raises(ClusterError, match="object store of Ray is full"):
+        Shelf().take(reference)
+
+
+def test_what_members_share_is_handed_over_once(table: Callable, suite: Callable) -> None:
+    """And what they read in another way is not shared."""
+    members = suite(
+        table("t"),
+        "runs=[{architecture: stl}, {architecture: mtl}, {name: short, data.max_length: 8}, "
+        "{name: frozen, encoder.frozen_layers: 1}, {name: tags, heads.tagging_scheme: io}]",
+    ).members
+    bench = Workbench()
+    keys = [bench.material_key(member.settings) for member in members]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4
