@@ -99,9 +99,8 @@ class SharedStore(Store):
         Raises:
             TrackingError: it cannot be handed over; it stays in the folder, and the next run tries again.
         """
-        shutil.rmtree(
-            self.units / record.key, ignore_errors=True
-        )  # of a training before the address forgot it
+        stale = self.units / record.key  # of a training before the address forgot it
+        shutil.rmtree(stale, ignore_errors=True)
         write_whole(self._mark(record.key), b"")
         super().save(record, weights)
         try:

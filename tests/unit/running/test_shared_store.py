@@ -335,6 +335,7 @@ def test_a_suite_that_is_run_anew_has_runs_of_its_own_on_every_node(node: Callab
     assert set(tracker.runs) == first
 
 
+@pytest.mark.slow
 @IN_S3
 def test_several_processes_of_a_node_share_it(node: Callable) -> None:
     run_suite(node("one", "execution.processes=2"), Trained(), MemoryTracker())
