@@ -52,7 +52,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_on_any_number_of_nodes(
     nodes: int, here: Path, tmp_path: Path, say: Callable[[str], None]
 ) -> None:
-    there = tmp_path / "there"
+    there = tmp_path / f"there-{nodes}"
     with cluster_of(nodes) as cluster:
         run(there, *on(cluster))
     said = log_of(there).read_text(encoding="utf-8").splitlines()
@@ -66,7 +66,7 @@ def test_the_same_on_any_number_of_nodes(
 
 def test_a_driver_that_is_killed(here: Path, tmp_path: Path, say: Callable[[str], None]) -> None:
     """Its units end with it; the next one finds what is done, and goes on with what was running."""
-    there, draw, kills = tmp_path / "there", random.Random(0), 0
+    there, draw, kills = tmp_path / "drivers", random.Random(0), 0
     with cluster_of(2) as cluster:
         process = begin(there, *on(cluster))
         while kills < 5 and not _ends(process, draw.uniform(10, 25)):

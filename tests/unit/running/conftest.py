@@ -53,6 +53,7 @@ def write_suite(folder: Path, table: Path, *changes: str, store: str = "store") 
             "training.batch_size=8",
             "training.learning_rate=1e-3",
             "training.device=cpu",
+            "training.precision=fp32",  # auto is bf16 on some processors
             f"store.uri={folder / store}",
             *changes,
         ],
