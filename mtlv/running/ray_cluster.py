@@ -206,6 +206,17 @@ def slots(wanted: Wanted) -> int:
     return sum(_on(node, wanted) for node in nodes())
 
 
+def size(wanted: Wanted) -> str:
+    """Which cluster this is, and how much of it units can use, for a person."""
+    import ray
+
+    count, units = len(nodes()), slots(wanted)
+    return (
+        f"the cluster at {ray.get_runtime_context().gcs_address} has {count} node{'' if count == 1 else 's'} "
+        f"and room for {units} unit{'' if units == 1 else 's'} at once"
+    )
+
+
 def _on(node: Mapping[str, Any], wanted: Wanted) -> int:
     there = node["Resources"]
     return min(

@@ -12,7 +12,7 @@ from mtlv.running.ahead import AheadExecutor
 from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
-from mtlv.running.ray_cluster import Head, Wanted, alive, check_nodes, check_room, connected, slots
+from mtlv.running.ray_cluster import Head, Wanted, alive, check_nodes, check_room, connected, size, slots
 from mtlv.running.ray_work import NODE, Parcel, keep, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -68,6 +68,7 @@ class RayExecutor(AheadExecutor):
             stack.enter_context(connected(self._head))
             check_room(self.wanted)
             check_nodes(self.store.place.absolute)
+            self.observer.note(size(self.wanted))
             self._left = stack.pop_all()
         return self
 

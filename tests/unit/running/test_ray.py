@@ -23,6 +23,7 @@ from mtlv.running.ray_cluster import (
     check_nodes,
     check_room,
     connected,
+    size,
     wanted_of,
 )
 from mtlv.running.ray_work import Shelf, keep
@@ -243,6 +244,14 @@ def test_a_store_relative_to_the_folder_of_the_driver(
     made = suite(table("t"), "architecture=mtl", "training.epochs=1", *on_ray, "store.uri=near")
     run_suite(made, Listener(), MemoryTracker())
     assert len(files(tmp_path / "near")) > 1
+
+
+def test_which_cluster_it_is(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with connected(Head(cluster.address, 1)):
+        there = [{"Resources": {"CPU": 2.0}}, {"Resources": {"CPU": 0.0}}]
+        monkeypatch.setattr(ray_cluster, "nodes", lambda: there)
+        assert size(Wanted(1)) == f"the cluster at {cluster.address} has 2 nodes and room for 2 units at once"
+        assert size(Wanted(2)).endswith("has 2 nodes and room for 1 unit at once")
 
 
 def test_more_than_any_node_has(cluster: Any) -> None:
