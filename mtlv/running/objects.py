@@ -34,7 +34,7 @@ class Trouble(Exception):
     """
 
     def __init__(self, reason: object, then: str, *, passing: bool = False) -> None:
-        super().__init__(shorten(str(reason), 300))
+        super().__init__(shorten(str(reason), 300).rstrip("."))
         self.then, self.passing = then, passing
 
 

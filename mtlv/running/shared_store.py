@@ -136,7 +136,7 @@ class SharedStore(Store):
             self._publish(key)
         lines = [] if self.remote.objects.exclusive else [f"{self.remote.address}: {BEST_EFFORT}"]
         if keys:
-            lines.append(f"{len(keys)} finished units of an earlier run are handed over to the store now")
+            lines.append(f"finished units of an earlier run, handed over to the store now: {len(keys)}")
         return lines
 
     def _publish(self, key: str) -> None:

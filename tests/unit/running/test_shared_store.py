@@ -310,7 +310,9 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
     assert store.remote.names("done") == {}
     second, third = Trained(), Trained()
     run_suite(node("one"), second, MemoryTracker())
-    assert any("1 finished units of an earlier run are handed over" in text for text in second.said)
+    assert any(
+        "finished units of an earlier run, handed over to the store now: 1" in text for text in second.said
+    )
     assert len(first.names + second.names) == 3
     run_suite(node("two"), third, MemoryTracker())
     assert not third.names
