@@ -51,7 +51,7 @@ def executor_of(
     jobs = each_once(job for member in resolved for job in member.jobs)
     devices = {resolve_device(each.member.settings.training.device) for each in resolved}
     if execution.engine == "ray":
-        check_lasting(store.root, suite.members[0].settings.tracking.uri)
+        check_lasting(store.place, suite.members[0].settings.tracking.uri)
         return _on_ray(bench, store, observer, jobs, execution, devices)
     # A search asks for one member after the other.
     gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]

@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,9 +15,9 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import ClusterError, DeviceError, TrackingError
+from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.running.environment import versions
-from mtlv.running.ray_work import look
+from mtlv.running.ray_work import Terms, look
 from mtlv.running.store_place import Place
 
 if TYPE_CHECKING:
@@ -245,18 +245,21 @@ def check_room(wanted: Wanted) -> None:
     )
 
 
-def check_lasting(store: Path, tracking: str | None) -> None:
+def check_lasting(store: Place, tracking: str | None) -> None:
     """Refuse a store, or runs, in the working folder of a job: Ray deletes it some time after the job.
 
     Args:
-        store: the folder of finished units.
+        store: where finished units are.
         tracking: address of MLflow's store; None: a file in the working folder.
 
     Raises:
         TrackingError: it lies there.
     """
     places = {
-        "store.uri": (store, "a folder that all nodes share, by its whole path"),
+        "store.uri": (
+            None if store.shared else store.folder,
+            "a folder that all nodes share, by its whole path",
+        ),
         "tracking.uri": (
             Path() if tracking is None else None,
             "a server, or such as sqlite:////SHARED/mlflow.db",
@@ -271,37 +274,28 @@ def check_lasting(store: Path, tracking: str | None) -> None:
             )
 
 
-def check_nodes(store: Place) -> None:
-    """Ask every node for its releases, and whether it can use the store.
+@contextmanager
+def agreed(store: Place) -> Iterator[Terms]:
+    """The terms of a suite, as long as it runs; every node that is there has been asked.
 
     Raises:
-        ClusterError: a node has other releases than this process.
+        ClusterError: a node has other releases than this process, or cannot run mtlv.
         TrackingError: a node cannot read or write the store.
     """
     mark = store.folder / f".seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
-        answers = _ask(store, mark.name)
+        terms = Terms(store, mark.name, tuple((name, versions()[name]) for name in SAME))
+        for problem in _ask(terms):
+            if problem is not None:
+                raise problem
+        yield terms
     finally:
         mark.unlink(missing_ok=True)
-    for answer in answers:
-        other = [name for name in SAME if answer[name] != versions()[name]]
-        if other:
-            raise ClusterError(
-                f"node {answer['node']} of the cluster has other releases",
-                got=", ".join(f"{name} {answer[name]}" for name in other),
-                allowed=", ".join(f"{name} {versions()[name]}" for name in other),
-                then="install the same on all nodes: results depend on them",
-            )
-        if answer["store"]:
-            raise TrackingError(
-                f"`store.uri`: node {answer['node']} of the cluster cannot use {store.words}",
-                got=answer["store"],
-                then="name a folder that all nodes share and may write, or an address such as s3://bucket/runs",
-            )
 
 
-def _ask(store: Place, mark: str) -> Sequence[Mapping[str, str]]:
+def _ask(terms: Terms) -> Iterator[MtlvError | None]:
+    """What each node says."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -310,11 +304,10 @@ def _ask(store: Place, mark: str) -> Sequence[Mapping[str, str]]:
     for node in nodes():
         there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         options = task.options(num_cpus=0, max_retries=0, scheduling_strategy=there)
-        asked[node["NodeID"]] = options.remote(store, mark)
-    found = []
+        asked[node["NodeID"]] = options.remote(terms)
     for name, answer in asked.items():
         try:
-            found.append(ray.get(answer))
+            yield ray.get(answer)
         except ray.exceptions.RayError as error:
             if not isinstance(error, ray.exceptions.RayTaskError) and _goes(name):
                 continue  # it was lost a moment ago, or just now
@@ -323,7 +316,6 @@ def _ask(store: Place, mark: str) -> Sequence[Mapping[str, str]]:
                 got=_first_line(error),
                 then="install the same release of mtlv on all nodes, for the Python that runs Ray",
             ) from error
-    return found
 
 
 def _goes(node: str) -> bool:

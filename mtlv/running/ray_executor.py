@@ -12,7 +12,7 @@ from mtlv.running.ahead import AheadExecutor
 from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
-from mtlv.running.ray_cluster import Head, Wanted, alive, check_nodes, check_room, connected, size, slots
+from mtlv.running.ray_cluster import Head, Wanted, agreed, alive, check_room, connected, size, slots
 from mtlv.running.ray_work import NODE, Parcel, keep, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -67,7 +67,7 @@ class RayExecutor(AheadExecutor):
         with ExitStack() as stack:
             stack.enter_context(connected(self._head))
             check_room(self.wanted)
-            check_nodes(self.store.place.absolute)
+            self._terms = stack.enter_context(agreed(self.store.place.absolute))
             self.observer.note(size(self.wanted))
             self._left = stack.pop_all()
         return self
@@ -105,7 +105,7 @@ class RayExecutor(AheadExecutor):
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._board.next()) is not None:
-            parcel = Parcel(self._order(job), self.store.place.absolute, self.threads)
+            parcel = Parcel(self._order(job), self._terms, self.threads)
             self._at_work[self._remote.remote(parcel.packed(), [self._material(job)])] = job
 
     @cached_property

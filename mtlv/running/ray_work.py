@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import ClusterError, MtlvError
+from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.running.store import Store
 from mtlv.running.store_place import Place
 from mtlv.running.worker import LAST, Order, Trainer, answer
@@ -92,12 +92,6 @@ class Shelf:
 SHELF = Shelf()
 
 
-@cache
-def opened(place: Place) -> Store:
-    """A store, opened once for each process."""
-    return place.open()
-
-
 def where() -> tuple[str, str]:
     """Ray's id of this node, and what people call it."""
     import ray
@@ -107,17 +101,73 @@ def where() -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What a node must have to train units of a suite.
+
+    Args:
+        store: where finished units are.
+        mark: name of a file that the driver has written in the store's folder, where nodes share one.
+        releases: name and version of each package that results depend on.
+    """
+
+    store: Place
+    mark: str
+    releases: tuple[tuple[str, str], ...]
+
+
+@cache
+def admitted(terms: Terms) -> Store:
+    """The suite's store, once it is known that this node may train for it; asked once for each process.
+
+    Raises:
+        ClusterError: it has other releases than the driver.
+        TrackingError: it cannot use the store.
+    """
+    from mtlv.running.environment import versions
+
+    _, node = where()
+    other = [(name, wanted) for name, wanted in terms.releases if versions()[name] != wanted]
+    if other:
+        raise ClusterError(
+            f"node {node} of the cluster has other releases",
+            got=", ".join(f"{name} {versions()[name]}" for name, _ in other),
+            allowed=", ".join(f"{name} {wanted}" for name, wanted in other),
+            then="install the same on all nodes: results depend on them",
+        )
+    place, trouble = terms.store, ""
+    if place.shared or (place.folder / terms.mark).is_file():
+        try:
+            return place.open()
+        except MtlvError as error:
+            trouble = str(error)
+    raise TrackingError(
+        f"`store.uri`: node {node} of the cluster cannot use {place.words}",
+        got=trouble or "what the driver has written there is not there",
+        then="name a folder that all nodes share and may write, or an address such as s3://bucket/runs",
+    )
+
+
+def look(terms: Terms) -> MtlvError | None:
+    """Why this node may train nothing; what a driver asks each before it begins."""
+    try:
+        admitted(terms)
+    except MtlvError as error:
+        return error
+    return None
+
+
+@dataclass(frozen=True)
 class Parcel:
     """A unit on its way to a node.
 
     Args:
         order: the unit.
-        store: where finished units are; all nodes see the same.
+        terms: on which a node trains it; one that joined later has not been asked yet.
         threads: of its arithmetic.
     """
 
     order: Order
-    store: Place
+    terms: Terms
     threads: int
 
     def packed(self) -> bytes:
@@ -145,7 +195,7 @@ def train(parcel: bytes, material: Sequence[Any]) -> Iterator[list[Word]]:
     def work() -> None:
         def make() -> Trainer:
             bench = Given(SHELF.take(material[0]))
-            return Trainer(bench, opened(given.store), given.threads, say, apart=APART)
+            return Trainer(bench, admitted(given.terms), given.threads, say, apart=APART)
 
         answer(make, given.order, say)
 
@@ -160,24 +210,3 @@ def train(parcel: bytes, material: Sequence[Any]) -> Iterator[list[Word]]:
         while not said.empty():
             words.append(said.get())
         yield words
-
-
-def look(place: Place, mark: str) -> dict[str, str]:
-    """What a driver asks each node before it gives it units: its releases, and what is wrong with the store.
-
-    Args:
-        place: where finished units are.
-        mark: name of a file that the driver has written in the store's folder, where all share one.
-    """
-    from mtlv.running.environment import versions
-
-    _, called = where()
-    trouble = ""
-    try:
-        if not place.shared and not (place.folder / mark).is_file():
-            trouble = "what the driver has written there is not there"
-        else:
-            place.open()
-    except (OSError, MtlvError) as error:
-        trouble = str(error)
-    return versions() | {"node": called, "store": trouble}

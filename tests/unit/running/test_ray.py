@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,19 +16,19 @@ from typing import Any
 import pytest
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
-from mtlv.running import Observer, ray_cluster, run_suite
+from mtlv.running import Observer, ray_cluster, ray_work, run_suite
 from mtlv.running.progress import FOLDER, read_states
 from mtlv.running.ray_cluster import (
     Head,
     Wanted,
+    agreed,
     check_lasting,
-    check_nodes,
     check_room,
     connected,
     size,
     wanted_of,
 )
-from mtlv.running.ray_work import Shelf, keep
+from mtlv.running.ray_work import Shelf, Terms, admitted, keep
 from mtlv.running.store_place import Place
 from mtlv.running.workbench import Workbench
 from mtlv.tracking import MemoryTracker
@@ -270,19 +272,34 @@ def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pyt
         pytest.raises(
             ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
         ),
+        agreed(Place(str(tmp_path))),
     ):
-        check_nodes(Place(str(tmp_path)))
+        pass
 
 
 def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = ray_cluster._ask
-    monkeypatch.setattr(ray_cluster, "_ask", lambda _, mark: real(Place(str(tmp_path / "elsewhere")), mark))
+    real, elsewhere = ray_cluster._ask, Place(str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(ray_cluster, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
         connected(Head(cluster.address, 1)),
         pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),
+        agreed(Place(str(tmp_path))),
     ):
-        check_nodes(Place(str(tmp_path)))
+        pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_node_that_joins_later_is_asked_before_its_first_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_work, "where", lambda: ("1f", "late/1f"))
+    (tmp_path / "mark").touch()
+    terms = Terms(Place(str(tmp_path)), "mark", (("numpy", version("numpy")),))
+    assert admitted(terms).root == tmp_path
+    with pytest.raises(TrackingError, match=r"node late/1f .* what the driver has written there is not there"):
+        admitted(replace(terms, mark="another"))
+    with pytest.raises(ClusterError, match=r"node late/1f .* \(got numpy .*; allowed: numpy 1\.0"):
+        admitted(replace(terms, releases=(("numpy", "1.0"),)))
 
 
 def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,17 +307,17 @@ def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     job = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
     job.mkdir(parents=True)
     server, elsewhere = "http://127.0.0.1:5000", tmp_path / "store"
-    check_lasting(Path("store"), None)
+    check_lasting(Place("store"), None)
     monkeypatch.chdir(job)
-    check_lasting(elsewhere, server)
+    check_lasting(Place(str(elsewhere)), server)
     with pytest.raises(
         TrackingError, match=r"`store\.uri`: Ray deletes .* name a folder that all nodes share"
     ):
-        check_lasting(Path("store"), server)
+        check_lasting(Place("store"), server)
     with pytest.raises(
         TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or such as sqlite"
     ):
-        check_lasting(elsewhere, None)
+        check_lasting(Place(str(elsewhere)), None)
 
 
 # ---- Without a cluster -----------------------------------------------------------------------------------
