@@ -296,7 +296,9 @@ def test_a_node_that_joins_later_is_asked_before_its_first_unit(
     (tmp_path / "mark").touch()
     terms = Terms(Place(str(tmp_path)), "mark", (("numpy", version("numpy")),))
     assert admitted(terms).root == tmp_path
-    with pytest.raises(TrackingError, match=r"node late/1f .* what the driver has written there is not there"):
+    with pytest.raises(
+        TrackingError, match=r"node late/1f .* what the driver has written there is not there"
+    ):
         admitted(replace(terms, mark="another"))
     with pytest.raises(ClusterError, match=r"node late/1f .* \(got numpy .*; allowed: numpy 1\.0"):
         admitted(replace(terms, releases=(("numpy", "1.0"),)))
