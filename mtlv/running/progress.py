@@ -18,7 +18,7 @@ from mtlv.seeding import content_key
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 FOLDER = "status"  # in the store
 PAUSE = 1.0  # seconds between two writes, at least
-SHARE = 20  # and so many times as long as a write takes: a file of 100,000 units takes a second
+SHARE = 20  # and so many times what a write takes of the processor: a file of 100,000 units takes a second
 KEPT = 20  # files of suites that have ended
 
 
@@ -153,7 +153,7 @@ class Progress(Observer):
 
     def _write(self) -> None:
         """Whole or not at all: a reader sees the old file or the new. A full disk must not end training."""
-        self._changed, begun = False, time.monotonic()
+        self._changed, begun = False, time.thread_time()
         self.state.seen = time.time()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,8 +162,7 @@ class Progress(Observer):
             os.replace(half, self.path)
         except OSError:
             pass
-        now = time.monotonic()
-        self._next = now + max(PAUSE, SHARE * (now - begun))
+        self._next = time.monotonic() + max(PAUSE, SHARE * (time.thread_time() - begun))
 
 
 def read_states(folder: Path) -> list[SuiteState]:

@@ -26,10 +26,12 @@ def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(smal
         while len(told := rows(small, query)) < 3 and time.monotonic() < end:
             time.sleep(0.1)
         assert len(told) == 3, "epochs are told soon after they end"
-        status = mtlv.run(small, "status")
+        running = "1 unit: 0 done, 1 running, 0 waiting, 0 failed"  # the file is written once a second
+        while running not in (status := mtlv.run(small, "status")).stdout and time.monotonic() < end:
+            time.sleep(0.1)
         assert status.returncode == 0
         assert f"running here (process {process.pid})" in status.stdout
-        assert "1 unit: 0 done, 1 running, 0 waiting, 0 failed" in status.stdout
+        assert running in status.stdout
         process.send_signal(signal.SIGINT)
         process.stderr.read()
         assert process.wait(120) == 130
