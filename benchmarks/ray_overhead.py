@@ -44,9 +44,10 @@ class Nothing(Store):
         return key
 
 
-def empty(parcel, material):  # noqa: ARG001
+def empty(parcel, references):
     """In place of a unit."""
-    yield [(NODE, (unpacked(parcel).order.job.name, "here", "here")), (ENDED, (0.0,))]
+    name = unpacked(parcel, references[1:]).order.job.name
+    yield [(NODE, (name, "here", "here")), (ENDED, (0.0,))]
 
 
 def plain(order, store, threads, material):  # noqa: ARG001

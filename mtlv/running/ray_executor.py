@@ -13,7 +13,7 @@ from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.ray_cluster import Head, Wanted, agreed, alive, check_room, connected, size, slots
-from mtlv.running.ray_work import NODE, Parcel, keep, train
+from mtlv.running.ray_work import NODE, Common, Parcel, keep, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
 from mtlv.running.worker import LAST
@@ -57,6 +57,8 @@ class RayExecutor(AheadExecutor):
         super().__init__(bench, store, observer, jobs)
         self._bench, self.wanted, self.threads = bench, wanted, threads
         self._head, self._task = head, task
+        self._common = Common()
+        self._keys: dict[Any, tuple[str, ...]] = {}  # of settings' materials
         self._materials: dict[tuple[str, ...], Any] = {}
         self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
         self._nodes: dict[str, str] = {}  # of units at work
@@ -105,8 +107,8 @@ class RayExecutor(AheadExecutor):
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._board.next()) is not None:
-            parcel = Parcel(self._order(job), self._terms, self.threads)
-            self._at_work[self._remote.remote(parcel.packed(), [self._material(job)])] = job
+            packed, others = self._common.pack(Parcel(self._order(job), self._terms, self.threads))
+            self._at_work[self._remote.remote(packed, [self._material(job), *others])] = job
 
     @cached_property
     def _remote(self) -> Any:
@@ -120,7 +122,10 @@ class RayExecutor(AheadExecutor):
 
     def _material(self, job: Job) -> Any:
         """A reference to what a unit reads; what several read is put into the object store once."""
-        key = self._bench.material_key(job.settings)
+        settings = self._common.reference(job.settings)
+        if settings not in self._keys:
+            self._keys[settings] = self._bench.material_key(job.settings)
+        key = self._keys[settings]
         if key not in self._materials:
             self._materials[key] = keep(self._bench.material(job.settings))
         return self._materials[key]

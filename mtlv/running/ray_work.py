@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import pickle  # nosec B403 # between the processes of one cluster
 import socket
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,20 +14,20 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from mtlv.data.splits import Fold
 from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.running.store import Store
 from mtlv.running.store_place import Place
 from mtlv.running.worker import LAST, Order, Trainer, answer
+from mtlv.settings.schema import Settings
 
 if TYPE_CHECKING:
     from mtlv.running.material import Material
-    from mtlv.settings.schema import Settings
 
 Word = tuple[str, tuple[Any, ...]]
 """As in `mtlv.running.worker`."""
 
 NODE = "on_node"  # first of all: the unit's name, Ray's id of the node, what people call it
-HELD = 2  # materials that a process keeps: those of stages or members that take turns
 APART = 0.5  # seconds between words about batches: a driver hears of a thousand units
 
 
@@ -70,12 +71,17 @@ def _room() -> Iterator[None]:
 
 
 class Shelf:
-    """Materials of this process. A node holds the arrays of each once, for all its processes."""
+    """What this process took from the object store. A node holds its arrays once, for all its processes.
 
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, Material] = OrderedDict()
+    Args:
+        most: how many things are kept; those that were taken longest ago go first.
+    """
 
-    def take(self, reference: Any) -> Material:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[str, Any] = OrderedDict()
+
+    def take(self, reference: Any) -> Any:
         """What a reference into the object store stands for."""
         import ray
 
@@ -83,13 +89,14 @@ class Shelf:
         if key not in self._held:
             with _room():
                 self._held[key] = ray.get(reference)
-            while len(self._held) > HELD:
+            while len(self._held) > self._most:
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
         return self._held[key]
 
 
-SHELF = Shelf()
+SHELF = Shelf(2)  # materials: those of stages or members that take turns
+SMALL = Shelf(64)  # settings and folds
 
 
 def where() -> tuple[str, str]:
@@ -170,31 +177,79 @@ class Parcel:
     terms: Terms
     threads: int
 
-    def packed(self) -> bytes:
-        """As it travels: Ray's own pickling takes five times as long, and a driver has many."""
-        return pickle.dumps(self, protocol=5)
+
+class Common:
+    """What units of a driver have in common: put into the object store once, and named in their parcels."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[object, Any]] = {}  # with the object, so that its id stays its own
+
+    def reference(self, thing: object) -> Any:
+        """Stands for it on any node."""
+        if id(thing) not in self._kept:
+            self._kept[id(thing)] = thing, keep(thing)
+        return self._kept[id(thing)][1]
+
+    def pack(self, parcel: Parcel) -> tuple[bytes, list[Any]]:
+        """A parcel as it travels, and references to what was left out of it.
+
+        Settings and a fold's rows, which for a million documents are 8 MB, are left out. Ray's own pickling
+        would take five times as long for the rest, and a driver has many.
+        """
+        file, used = io.BytesIO(), list[Any]()
+
+        def left_out(thing: object) -> int | None:
+            if not isinstance(thing, Settings | Fold):
+                return None
+            reference = self.reference(thing)
+            if reference not in used:
+                used.append(reference)
+            return used.index(reference)
+
+        _Packer(file, left_out).dump(parcel)
+        return file.getvalue(), used
 
 
-def unpacked(parcel: bytes) -> Parcel:
-    """What `packed` gave."""
-    found = pickle.loads(parcel)  # nosec B301 # the driver's own, by the cluster's own way
+class _Packer(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, left_out: Callable[[object], int | None]) -> None:
+        super().__init__(file, protocol=5)
+        self._left_out = left_out
+
+    def persistent_id(self, thing: object) -> int | None:
+        return self._left_out(thing)
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, references: Sequence[Any]) -> None:
+        super().__init__(file)
+        self._references = references
+
+    def persistent_load(self, number: int) -> Any:
+        return SMALL.take(self._references[number])
+
+
+def unpacked(parcel: bytes, references: Sequence[Any]) -> Parcel:
+    """What was packed."""
+    found = _Unpacker(io.BytesIO(parcel), references).load()  # the driver's own
     assert isinstance(found, Parcel)
     return found
 
 
-def train(parcel: bytes, material: Sequence[Any]) -> Iterator[list[Word]]:
+def train(parcel: bytes, references: Sequence[Any]) -> Iterator[list[Word]]:
     """Train a unit; gives what is said of it, the last word last.
 
     Args:
         parcel: a packed `Parcel`.
-        material: one reference, in a list so that Ray hands it over as it is.
+        references: to the material that it reads, then to what was left out of the parcel; in a list, so that
+            Ray hands them over as they are.
     """
-    given = unpacked(parcel)
+    material, *others = references
+    given = unpacked(parcel, others)
     said: SimpleQueue[Word] = SimpleQueue()
 
     def work() -> None:
         def make() -> Trainer:
-            bench = Given(SHELF.take(material[0]))
+            bench = Given(SHELF.take(material))
             return Trainer(bench, admitted(given.terms), given.threads, say, apart=APART)
 
         answer(make, given.order, say)

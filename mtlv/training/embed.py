@@ -33,7 +33,8 @@ def embed_texts(
     device = next(encoder.module.parameters()).device
     encoder.module.eval()
     with torch.inference_mode():
-        for batch in inference_batches(Documents(tokens, {}, np.arange(len(texts))), device):
+        documents = Documents(tokens, {}, np.arange(len(texts)))
+        for batch in inference_batches(documents, device, "fp32"):
             hidden = encoder.module(
                 input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device)
             ).last_hidden_state  # [B, L, H]

@@ -364,7 +364,7 @@ def test_an_object_store_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "get", full)
     reference: Any = SimpleNamespace(hex=lambda: "1f")
     with pytest.raises(ClusterError, match="object store of Ray is full"):
-        Shelf().take(reference)
+        Shelf(1).take(reference)
 
 
 def test_what_members_share_is_handed_over_once(table: Callable, suite: Callable) -> None:

@@ -31,13 +31,13 @@ class FirstToken(torch.nn.Module):
 
 
 def test_scores_are_in_the_order_of_the_index(monkeypatch):
-    monkeypatch.setitem(TOKENS, "cpu", 20)  # so that there are several batches
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 20)  # so that there are several batches
     lengths = np.random.default_rng(0).integers(1, 9, size=30)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
     index = np.random.default_rng(1).permutation(30)[:17]
     documents = Documents(Tokens(ids, offsets, 0, 0), {}, index)
-    assert len(list(inference_batches(documents, torch.device("cpu")))) > 3
+    assert len(list(inference_batches(documents, torch.device("cpu"), "fp32"))) > 3
     found = predict(FirstToken(), documents, precision="fp32")
     assert found["a"].tolist() == index.tolist()
     assert found["b"].shape == (17, 3)
@@ -58,7 +58,7 @@ class Rehearsed(Ranks):
 
 @pytest.mark.parametrize("world", [2, 3, 20])
 def test_ranks_share_documents_without_loss_or_repetition(world, monkeypatch):
-    monkeypatch.setitem(TOKENS, "cpu", 20)
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 20)
     lengths = np.random.default_rng(0).integers(1, 9, size=30)
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
     index = np.random.default_rng(1).permutation(30)[:17]
