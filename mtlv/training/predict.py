@@ -21,8 +21,8 @@ Found = dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]]
 MOST = 4096
 """Documents of a batch."""
 TOKENS = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
-"""Of a batch, by type of device and precision. On a processor more of them leave its cache: in fp32 batches of
-64 documents took up to half as long again, of which a part is padding. In bf16 twice as many fit."""
+"""Of a batch, by type of device and precision. On a processor more of them leave its cache: in fp32 batches
+of 64 documents took up to half as long again, of which a part is padding. In bf16 twice as many fit."""
 TOKENS_ELSEWHERE = 32_768
 
 
