@@ -63,7 +63,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 test: $(VENV)/.test  ## Install what the tests need and run them all.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: half an hour of what may go wrong.
+chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
 
 lint: $(VENV)/.lint  ## Style, format, types, security.

@@ -160,9 +160,14 @@ def bound(claim: Claim) -> str:
     return f"{'at least' if claim.at_least else 'at most'} {claim.limit:g} {claim.unit}"
 
 
+def number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def measured(claim: Claim) -> str:
     """The value in words."""
-    return "" if claim.value is None else f"{claim.value:.3g} {claim.unit}"
+    return "" if claim.value is None else f"{number(claim.value)} {claim.unit}"
 
 
 def _sentence(claim: Claim) -> str:
@@ -196,9 +201,9 @@ def _table(result: Result) -> list[str]:
         first = median(next(iter(peers.values())))
         lines.append(f"{row} [{result.unit}]")
         for peer, values in peers.items():
-            span = f"{min(values):.4g} - {max(values):.4g}"
+            span = f"{number(min(values))} - {number(max(values))}"
             lines.append(
-                f"  {peer:{width}} {median(values):>10.4g}  {span:>21} {median(values) / first:8.2f}x"
+                f"  {peer:{width}} {number(median(values)):>10}  {span:>21} {median(values) / first:8.2f}x"
             )
     return lines
 
@@ -223,7 +228,7 @@ def _figure(result: Result, path: Path) -> None:
         error = [[middle - min(values)], [max(values) - middle]]
         axes.barh(place, middle, xerr=error, color=colours[peer], height=0.7, error_kw={"lw": 1})
         axes.annotate(
-            f" {middle:.3g}", (max(values), place), xytext=(2, 0), textcoords="offset points", va="center"
+            f" {number(middle)}", (max(values), place), xytext=(2, 0), textcoords="offset points", va="center"
         )
     axes.set_yticks(range(len(bars)), names)
     axes.invert_yaxis()

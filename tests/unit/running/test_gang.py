@@ -77,6 +77,7 @@ def files(store: Path) -> Mapping[str, bytes]:
 # ---- Real ranks ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable, tmp_path: Path) -> None:
     """All go on from the last checkpoint: the same, bit for bit, also with dropout."""
 

@@ -79,6 +79,7 @@ def workers() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     table: Callable, suite: Callable, tmp_path: Path
 ) -> None:

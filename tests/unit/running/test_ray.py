@@ -97,6 +97,7 @@ def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]
     }
 
 
+@pytest.mark.slow
 def test_the_same_as_here_though_a_node_is_lost(
     cluster: Any, on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path
 ) -> None:
