@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from what_came import children, files
 
 from mtlv import beside
 from mtlv.errors import ConfigError, DeviceError, TrainingError
@@ -25,23 +26,9 @@ from mtlv.running.store import Store, UnitRecord
 from mtlv.tracking import MemoryTracker
 from mtlv.training.group import Group
 
+RANK = "mtlv.running.rank"
 TWO = ("execution.devices_per_unit=2", "execution.processes=1", "execution.threads=2")
 ONE = ("execution.processes=1", "execution.threads=1")
-ENDINGS = (".safetensors", ".parquet")
-
-
-def ranks() -> list[int]:
-    """Processes that this one started as ranks."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = path.joinpath("cmdline").read_bytes().split(b"\0")
-            parent = int(path.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if parent == os.getpid() and b"mtlv.running.rank" in words:
-            found.append(int(path.name))
-    return found
 
 
 class Listener(Observer):
@@ -69,11 +56,6 @@ def record_of(store: Path) -> UnitRecord:
     return Store(store).load(folder.name)
 
 
-def files(store: Path) -> Mapping[str, bytes]:
-    found = (store / "units").glob("*/*")
-    return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
-
-
 # ---- Real ranks ------------------------------------------------------------------------------------------
 
 
@@ -82,7 +64,7 @@ def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable,
     """All go on from the last checkpoint: the same, bit for bit, also with dropout."""
 
     def kill() -> None:
-        (rank,) = ranks()
+        (rank,) = children(RANK)
         os.kill(rank, signal.SIGKILL)
 
     changes = ("encoder.dropout=0.2", "store.checkpoint_steps=1", "training.select=best", *TWO)
@@ -93,7 +75,7 @@ def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable,
     assert any("goes on after step" in text for text in listener.notes)
     assert files(tmp_path / "killed") == files(tmp_path / "undisturbed")
     assert record_of(tmp_path / "killed").device == "cpu (2 ranks of 1 thread)"
-    assert not ranks()
+    assert not children(RANK)
 
 
 def test_two_ranks_that_are_interrupted_go_on_as_one(
@@ -107,7 +89,7 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
     path, changes = table("t"), ("encoder.dropout=0", "store.checkpoint_steps=1", "data.window=null")
     with pytest.raises(KeyboardInterrupt):
         run_suite(suite(path, *changes, *TWO, store="both"), Listener(stop), MemoryTracker())
-    assert not ranks()
+    assert not children(RANK)
     listener = Listener()
     run_suite(suite(path, *changes, *ONE, store="both"), listener, MemoryTracker())
     assert any("goes on after step" in text for text in listener.notes)

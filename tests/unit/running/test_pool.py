@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from what_came import children, files, points
 
 from mtlv.running import Observer, run_suite
 from mtlv.running.pool import PoolExecutor
@@ -18,10 +19,9 @@ from mtlv.running.workbench import Workbench
 from mtlv.running.worker import GRACE
 from mtlv.tracking import MemoryTracker
 
+WORKER = "mtlv.running.worker"
 TWO = ("execution.processes=2", "execution.threads=1")
 ONE = ("execution.processes=1", "execution.threads=1")
-TIMES = ("time/", "cost/")
-ENDINGS = (".safetensors", ".parquet")
 
 
 class Listener(Observer):
@@ -51,34 +51,6 @@ class Listener(Observer):
         return [name for said, name, *_ in self.told if said == word]
 
 
-def files(store: Path) -> Mapping[str, bytes]:
-    """Weights, scores and curves of all finished units."""
-    found = (store / "units").glob("*/*")
-    return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
-
-
-def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]:
-    """All that runs were told, each point once, but for what a clock says."""
-    return {
-        uid: sorted((p.key, p.step, p.value) for p in run.points if not p.key.startswith(TIMES))
-        for uid, run in tracker.runs.items()
-    }
-
-
-def workers() -> list[int]:
-    """Processes that this one started to train."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = path.joinpath("cmdline").read_bytes().split(b"\0")
-            parent = int(path.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if parent == os.getpid() and b"mtlv.running.worker" in words:
-            found.append(int(path.name))
-    return found
-
-
 @pytest.mark.slow
 def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     table: Callable, suite: Callable, tmp_path: Path
@@ -91,7 +63,7 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
 
     def kill(_: str) -> None:
         if not killed:
-            killed.append(workers()[0])
+            killed.append(children(WORKER)[0])
             os.kill(killed[0], signal.SIGKILL)
 
     listener = Listener(kill)
@@ -104,7 +76,7 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     assert not listener.names("failed")
     warnings = listener.names("warning")
     assert all("is gone (SIGKILL); another one goes on with it" in text for text in warnings)
-    assert not workers()
+    assert not children(WORKER)
 
 
 def test_units_that_fail_take_no_other_with_them(
@@ -124,7 +96,7 @@ def test_units_that_fail_take_no_other_with_them(
 
     def kill(name: str) -> None:
         holder = int(store.lock(key).read_text().split()[1])
-        if name.startswith("lost") and holder in workers():
+        if name.startswith("lost") and holder in children(WORKER):
             os.kill(holder, signal.SIGKILL)
 
     listener, tracker = Listener(kill), MemoryTracker()
@@ -136,7 +108,7 @@ def test_units_that_fail_take_no_other_with_them(
     assert sorted(name.split(" ")[0] for name in listener.names("failed")) == ["bad", "lost"]
     status = {run.spec.name: run.status for run in tracker.runs.values() if run.spec.kind == "suite member"}
     assert status == {"bad": "FAILED", "lost": "FAILED", "good": "FINISHED"}
-    assert not workers()
+    assert not children(WORKER)
 
 
 def test_ctrl_c_ends_all_processes_at_once(table: Callable, suite: Callable) -> None:
@@ -151,5 +123,5 @@ def test_ctrl_c_ends_all_processes_at_once(table: Callable, suite: Callable) -> 
     with pytest.raises(KeyboardInterrupt):
         run_suite(made, Listener(stop), tracker)
     assert time.monotonic() - begun[0] < 2 * GRACE
-    assert not workers()
+    assert not children(WORKER)
     assert {run.status for run in tracker.runs.values()} == {"KILLED"}

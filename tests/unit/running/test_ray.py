@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from what_came import files, points
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.running import Observer, ray_cluster, ray_work, run_suite
@@ -36,8 +37,6 @@ from mtlv.tracking import MemoryTracker
 ray = pytest.importorskip("ray")
 
 LOCAL = ("execution.processes=1", "execution.threads=1")
-ENDINGS = (".safetensors", ".parquet")
-TIMES = ("time/", "cost/")
 
 
 class Listener(Observer):
@@ -81,20 +80,6 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def on_ray(cluster: Any) -> tuple[str, ...]:
     return ("execution.engine=ray", f"execution.address='{cluster.address}'", "execution.threads=1")
-
-
-def files(store: Path) -> Mapping[str, bytes]:
-    """Weights, scores and curves of all finished units."""
-    found = (store / "units").glob("*/*")
-    return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
-
-
-def points(tracker: MemoryTracker) -> Mapping[str, list[tuple[str, int, float]]]:
-    """All that runs were told, each point once, but for what a clock says."""
-    return {
-        uid: sorted((p.key, p.step, p.value) for p in run.points if not p.key.startswith(TIMES))
-        for uid, run in tracker.runs.items()
-    }
 
 
 @pytest.mark.slow
