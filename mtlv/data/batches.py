@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,8 @@ class Batch:
             given as words.
         mentions: [B, M, 2] first token of each marked entity and the one behind its last, or `CUT_OFF`,
             `NO_WORD`; None where none is marked.
+        padded: whether a document may be shorter than L. False spares an encoder its mask, and known here no
+            device needs to be asked.
     """
 
     index: NDArray[np.int64]
@@ -40,6 +43,7 @@ class Batch:
     segments: torch.Tensor | None = None
     words: torch.Tensor | None = None
     mentions: torch.Tensor | None = None
+    padded: bool = True
 
     @property
     def size(self) -> int:
@@ -59,25 +63,54 @@ class Batch:
 
     def part(self, rows: slice) -> Batch:
         """Some of its documents; padding stays."""
-        part = self._each(lambda tensor: tensor[rows])
-        return replace(part, index=self.index[rows])
+        return replace(self._each(lambda tensor: tensor[rows]), index=self.index[rows])
 
     def to(self, device: torch.device) -> Batch:
-        """The batch on `device`; copies do not wait where the memory is pinned."""
+        """The batch on `device`, by one copy that is not waited for."""
         if device.type == "cpu":
             return self
-        return self._each(lambda tensor: tensor.pin_memory().to(device, non_blocking=True))
+        held: list[torch.Tensor] = []
+
+        def hold(tensor: torch.Tensor) -> torch.Tensor:
+            held.append(tensor)
+            return tensor
+
+        self._each(hold)
+        there = iter(moved(held, device))
+        return self._each(lambda _: next(there))
 
     def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
-        return Batch(
-            self.index,
-            change(self.input_ids),
-            change(self.attention_mask),
-            {name: change(target) for name, target in self.targets.items()},
-            None if self.segments is None else change(self.segments),
-            None if self.words is None else change(self.words),
-            None if self.mentions is None else change(self.mentions),
+        return replace(
+            self,
+            input_ids=change(self.input_ids),
+            attention_mask=change(self.attention_mask),
+            targets={name: change(target) for name, target in self.targets.items()},
+            segments=None if self.segments is None else change(self.segments),
+            words=None if self.words is None else change(self.words),
+            mentions=None if self.mentions is None else change(self.mentions),
         )
+
+
+ALIGNED = 16  # bytes: more than any element has
+
+
+def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+    """Tensors on `device`, one behind the other in one piece of memory: many small copies cost more.
+
+    To a CUDA device from pinned memory, so that nobody waits for the copy.
+    """
+    import torch
+
+    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+    starts = list(accumulate((-(-size // ALIGNED) * ALIGNED for size in sizes), initial=0))
+    flat = torch.empty(starts[-1], dtype=torch.uint8, pin_memory=device.type == "cuda")
+    for tensor, start, size in zip(tensors, starts, sizes, strict=False):
+        flat[start : start + size] = tensor.contiguous().view(-1).view(torch.uint8)
+    there = flat.to(device, non_blocking=True)
+    return [
+        there[start : start + size].view(tensor.dtype).view(tensor.shape)
+        for tensor, start, size in zip(tensors, starts, sizes, strict=False)
+    ]
 
 
 @dataclass(frozen=True)
@@ -134,4 +167,5 @@ class Documents:
             None if segments is None else torch.from_numpy(segments),
             words if words is not None and words.shape[1] else None,  # a source of several may have no words
             None if mentions is None else torch.from_numpy(mentions),
+            padded=not mask.all(),
         )

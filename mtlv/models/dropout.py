@@ -112,9 +112,21 @@ def use_fast_dropout(model: nn.Module) -> None:
             change(ATTENTION)
 
 
-def _register() -> None:
-    from transformers import AttentionInterface, AttentionMaskInterface
+def mask_of(attention_mask: torch.Tensor | None = None, **more: Any) -> torch.Tensor | None:
+    """Transformers' mask for `sdpa`, without asking another device whether it is true everywhere.
+
+    To read the answer is to wait for all that the device has to do. A batch without padding comes without a
+    mask: see `Batch.padded`.
+    """
     from transformers.masking_utils import sdpa_mask
 
+    if attention_mask is not None and attention_mask.device.type != "cpu":
+        more["allow_is_bidirectional_skip"] = False
+    return sdpa_mask(attention_mask=attention_mask, **more)
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+
     AttentionInterface.register(ATTENTION, attention)
-    AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+    AttentionMaskInterface.register(ATTENTION, mask_of)

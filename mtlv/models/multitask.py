@@ -101,6 +101,7 @@ class MultiTaskModel(nn.Module):
         words: torch.Tensor | None = None,
         mentions: torch.Tensor | None = None,
         heads: Collection[str] | None = None,
+        padded: bool = True,
     ) -> dict[str, torch.Tensor]:
         """Logits of each head: [B, outputs], or [B, W, outputs] where each word has some.
 
@@ -111,11 +112,12 @@ class MultiTaskModel(nn.Module):
             mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative for
                 none; for heads that read mentions.
             heads: names of the wanted ones; None is all.
+            padded: whether `attention_mask` is false anywhere; False spares the encoder the mask.
         """
         # RoBERTa and DistilBERT tell two texts apart by the separator alone.
         two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
         given = {"token_type_ids": segments} if two and segments is not None else {}
-        output = self._encoded(input_ids, attention_mask, given)
+        output = self._encoded(input_ids, attention_mask, given, padded)
         wanted = [name for name in self.specs if heads is None or name in heads]
         places = Places(attention_mask, words, mentions)
         there = None if words is None else words >= 0
@@ -125,10 +127,12 @@ class MultiTaskModel(nn.Module):
         }
         return {name: self.heads[_module_name(name)](vectors[self.readers[name]], there) for name in wanted}
 
-    def _encoded(self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor]) -> Any:
+    def _encoded(
+        self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool
+    ) -> Any:
         """The encoder's output; its frozen layers' share is taken from `below`, where that is given."""
         if self._below is None or self._halves is None or ids.device.type != "cpu":
-            return self.encoder(input_ids=ids, attention_mask=mask, **given)
+            return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
         lower, upper = self._halves
 
         def compute(*rows: torch.Tensor | None) -> torch.Tensor:

@@ -100,6 +100,7 @@ class HeadLosses(nn.Module):
                 batch.words,
                 batch.mentions,
                 heads=names,
+                padded=batch.padded,
             )
         return self.objective.losses(self.model, logits, batch.targets, here)
 

@@ -50,11 +50,13 @@ class Objective:
         self.combine = COMBINE[combine]
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
+        self._places: dict[tuple[int, ...], torch.Tensor] = {}
 
     def to(self, device: torch.device) -> Objective:
         """Move the weights to `device`."""
         self.weights = self.weights.to(device)
         self.task_weights = {name: weights.to(device) for name, weights in self.task_weights.items()}
+        self._places = {}
         return self
 
     def __call__(
@@ -86,9 +88,17 @@ class Objective:
 
     def combined(self, losses: torch.Tensor, here: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """As the whole, from the losses of some heads [here]."""
-        record = losses.new_full((len(self.heads),), torch.nan)
-        record[here] = losses.detach()
-        return self.combine(losses, self.weights[here]), record
+        if len(here) == len(self.heads):
+            return self.combine(losses, self.weights), losses.detach()
+        places = self._on_device(tuple(here), losses.device)
+        record = losses.new_full((len(self.heads),), torch.nan).index_copy(0, places, losses.detach())
+        return self.combine(losses, self.weights[places]), record
+
+    def _on_device(self, here: tuple[int, ...], device: torch.device) -> torch.Tensor:
+        """Numbers of heads as an index that is copied to the device once: each copy is waited for."""
+        if here not in self._places:
+            self._places[here] = torch.tensor(here, device=device)
+        return self._places[here]
 
     def _loss(
         self,

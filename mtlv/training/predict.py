@@ -47,7 +47,9 @@ def predict(
     order = np.argsort(documents.index, kind="stable")
     found: Found = {}
     model.eval()
-    with torch.inference_mode(), autocast(device, precision):
+    # Not in inference mode: there autocast does not keep the weights that it has cast, and casts them again
+    # for every batch.
+    with torch.no_grad(), autocast(device, precision):
         for batch in inference_batches(documents, device, precision, ranks):
             rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
             for task, scores in _scores(model, batch.to(device)).items():
@@ -64,8 +66,15 @@ def _together(found: Sequence[Found]) -> Found:
 def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDArray]]:
     """Of each task the scores of the batch's documents: [B] or [B, C], or B arrays [W]."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
-    places = batch.words, batch.mentions
-    logits = model(batch.input_ids, batch.attention_mask, batch.segments, *places, heads=here)
+    logits = model(
+        batch.input_ids,
+        batch.attention_mask,
+        batch.segments,
+        batch.words,
+        batch.mentions,
+        heads=here,
+        padded=batch.padded,
+    )
     out: dict[str, NDArray | list[NDArray]] = {}
     for name in here:
         kind = model.kinds[name]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import Documents, moved
 from mtlv.data.columns import dense
 from mtlv.data.sampling import bucketed_order, longest_first
 from mtlv.data.tokens import Tokens, tokenise
@@ -83,3 +84,26 @@ def test_tokenise_cuts_and_counts() -> None:
     assert made.lengths.tolist() == [2, 4, 1]
     assert made.ids.tolist() == [7] * 7
     assert (len(made), made.truncated) == (3, 1)
+
+
+def test_tensors_move_in_one_piece_of_memory_and_stay_what_they_are() -> None:
+    given = [
+        torch.arange(6, dtype=torch.int32).view(2, 3),
+        torch.tensor([[True, False, True]]),
+        torch.zeros(0, 4),
+        torch.tensor([1.5, -2.0, 3.25], dtype=torch.float64),
+        torch.arange(12).view(3, 4)[:, ::2],
+        torch.tensor(7, dtype=torch.int8),
+    ]
+    there = moved(given, torch.device("cpu"))
+    assert all(
+        torch.equal(old, new) and old.dtype == new.dtype for old, new in zip(given, there, strict=True)
+    )
+    assert len({each.untyped_storage().data_ptr() for each in there}) == 1
+
+
+def test_a_batch_knows_whether_it_has_padding() -> None:
+    documents = Documents(tokens([5, 5, 5, 9]), {}, np.arange(4))
+    padded, full = list(documents.inference(2))
+    assert (padded.padded, full.padded) == (True, False)
+    assert padded.part(slice(1)).padded

@@ -26,7 +26,7 @@ class FirstToken(torch.nn.Module):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, ids, *_, heads):
+    def forward(self, ids, *_, heads, padded):
         return {name: ids[:, 0].float() for name in heads}
 
 

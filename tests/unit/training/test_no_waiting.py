@@ -1,0 +1,121 @@
+"""A step asks nothing of the device that it trains on, and copies each batch there once.
+
+The device is PyTorch's `meta`: it computes nothing, so that whatever reads a value of it fails.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from mtlv.data.batches import Documents
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
+from mtlv.data.tokens import Tokens, tokenise
+from mtlv.models.encoder import load_encoder
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import ARCHITECTURES, with_own_heads
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.state import Progress, Trained
+
+META = torch.device("meta")
+READ = ("aten._local_scalar_dense", "aten.nonzero", "aten.masked_select", "aten.equal")
+
+
+class Watched(TorchDispatchMode):
+    """Counts operations that go from one device to another, and names those that read values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.crossed: list[str] = []
+        self.read: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [each.device for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        if META in given and str(function).rsplit(".", 1)[0] in READ:
+            self.read.append(str(function))
+        out = function(*args, **(kwargs or {}))
+        made = [each.device for each in tree_leaves(out) if isinstance(each, torch.Tensor)]
+        if len({*given, *made}) > 1:
+            self.crossed.append(str(function))
+        return out
+
+
+class Enough(Exception):
+    """The epoch's last step is done; its losses cannot be read."""
+
+
+def take_steps(model: MultiTaskModel, heads: Any, tasks: Any, batches: list[Any]) -> Watched:
+    objective = Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(META)
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=True)  # PyTorch has no fused one for `meta`
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
+
+    def until_the_end() -> Any:
+        yield from batches
+        raise Enough
+
+    watched = Watched()
+    with watched, pytest.raises(Enough):
+        train(
+            Trained(model, optimizer, scheduler),
+            lambda _: until_the_end(),
+            objective=objective,
+            epochs=1,
+            progress=Progress(),
+        )
+    return watched
+
+
+@pytest.fixture(scope="module")
+def encoder(one_corpus_per_kind: list[Corpus]) -> Any:
+    return load_encoder("tiny", texts=[text for corpus in one_corpus_per_kind for text in corpus.texts])
+
+
+def documents_of(corpus: Corpus, encoder: Any) -> Documents:
+    pad = encoder.tokenizer.pad_token_id
+    given = corpus.words or corpus.texts
+    tokens: Tokens = tokenise(given, encoder.tokenizer, max_length=24, pad=pad, seconds=corpus.seconds)
+    columns = {t.name: TARGETS[t.kind].column(t, corpus.targets[t.name], tokens) for t in corpus.tasks}
+    return Documents(tokens, columns, np.arange(len(corpus)))
+
+
+def heads_of(corpora: list[Corpus]) -> Any:
+    tasks = [task for corpus in corpora for task in corpus.tasks]
+    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    return plan.models[0].heads, {task.name: task for task in tasks}
+
+
+@pytest.mark.parametrize("batches_of", [lambda d: d.training(8, seed=0, epoch=0), lambda d: d.inference(8)])
+def test_steps_on_every_kind_of_task_wait_for_nothing(
+    one_corpus_per_kind: list[Corpus], encoder: Any, batches_of: Callable[[Documents], Any]
+) -> None:
+    heads, tasks = heads_of(one_corpus_per_kind)
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    batches = [batch for each in one_corpus_per_kind for batch in batches_of(documents_of(each, encoder))]
+    watched = take_steps(model.to(META), heads, tasks, batches)
+    assert watched.read == []
+    assert watched.crossed == ["aten._to_copy.default"] * len(batches)
+
+
+def test_a_batch_without_padding_needs_no_mask(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+    heads, tasks = heads_of(one_corpus_per_kind[:1])
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0).eval()
+    documents = documents_of(one_corpus_per_kind[0], encoder)
+    lengths = documents.tokens.lengths
+    same = np.flatnonzero(lengths == np.bincount(lengths).argmax())
+    (batch,) = replace(documents, index=same).inference(len(same))
+    assert not batch.padded
+    given = batch.input_ids, batch.attention_mask, batch.segments
+    with torch.no_grad():
+        with_mask, without = model(*given), model(*given, padded=False)
+    for name, logits in with_mask.items():
+        assert torch.equal(logits, without[name])
