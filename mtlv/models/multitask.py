@@ -64,6 +64,7 @@ class MultiTaskModel(nn.Module):
         self.specs = {head.name: head for head in heads}
         self.kinds: dict[str, Kind] = {}
         self.readers: dict[str, Reader] = {}
+        self._modules_of: dict[str, str] = {}
         document = DocumentReader(FEATURES[features])
         if dropout is not None:
             set_dropout(encoder, dropout)
@@ -77,7 +78,8 @@ class MultiTaskModel(nn.Module):
             outputs = kind.outputs([tasks[name] for name in head.tasks])
             module = kind.head(Shape(width, outputs, head.layers, rate, reader.width(width)))
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
-            self.heads[_module_name(head.name)] = module
+            self._modules_of[head.name] = _module_name(head.name)
+            self.heads[self._modules_of[head.name]] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
         use_fast_dropout(self)
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: named once only
@@ -125,7 +127,7 @@ class MultiTaskModel(nn.Module):
         vectors = {
             reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
         }
-        return {name: self.heads[_module_name(name)](vectors[self.readers[name]], there) for name in wanted}
+        return {name: self.heads[self._modules_of[name]](vectors[self.readers[name]], there) for name in wanted}
 
     def _encoded(
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool

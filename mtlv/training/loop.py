@@ -91,7 +91,7 @@ class HeadLosses(nn.Module):
 
     def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
         """The loss of each of the heads `here` on a batch [here]."""
-        names = [self.objective.heads[number].name for number in here]
+        names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
             logits = self.model(
                 batch.input_ids,
@@ -159,7 +159,7 @@ class _Step:
     def _piece(self, piece: Batch, weight: float, of: int, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """The gradient of a piece of this rank's share of a batch."""
         here = self.objective.here(piece.targets)
-        by_word = [self.trained.model.kinds[self.objective.heads[number].name].by_word for number in here]
+        by_word = [self.trained.model.kinds[self.objective.names[number]].by_word for number in here]
         losses = self.losses(piece.to(self.trained.device), here)
         loss, heads = self.objective.combined(self.ranks.joined(losses, batch, by_word), here)
         (loss * weight / of).backward()

@@ -47,6 +47,7 @@ class Objective:
         head_weights: str | Mapping[str, float] | None,
     ) -> None:
         self.heads = tuple(heads)
+        self.names = tuple(head.name for head in heads)
         self.combine = COMBINE[combine]
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
@@ -69,7 +70,7 @@ class Objective:
 
         Heads without logits, whose tasks the batch's source does not have, count nowhere; their loss is NaN.
         """
-        here = [number for number, head in enumerate(self.heads) if head.name in logits]
+        here = [number for number, name in enumerate(self.names) if name in logits]
         return self.combined(self.losses(model, logits, targets, here), here)
 
     def here(self, targets: Collection[str]) -> list[int]:
@@ -84,7 +85,7 @@ class Objective:
         here: Sequence[int],
     ) -> torch.Tensor:
         """The loss of each of some heads [here]: means over documents, or over words."""
-        return torch.stack([self._loss(model, self.heads[number], logits, targets) for number in here])
+        return torch.stack([self._loss(model, number, logits, targets) for number in here])
 
     def combined(self, losses: torch.Tensor, here: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """As the whole, from the losses of some heads [here]."""
@@ -103,13 +104,13 @@ class Objective:
     def _loss(
         self,
         model: MultiTaskModel,
-        head: HeadSpec,
+        number: int,
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
-        wanted = [targets[task] for task in head.tasks]
-        per_task = model.kinds[head.name].losses(logits[head.name], wanted)  # [T]
-        return (per_task * self.task_weights[head.name]).mean()
+        name, wanted = self.names[number], [targets[task] for task in self.heads[number].tasks]
+        per_task = model.kinds[name].losses(logits[name], wanted)  # [T]
+        return (per_task * self.task_weights[name]).mean()
 
 
 def _weights(heads: Sequence[HeadSpec], given: str | Mapping[str, float] | None) -> list[float]:
