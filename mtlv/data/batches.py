@@ -121,11 +121,13 @@ class Documents:
         tokens: token ids of the whole corpus (N documents).
         targets: of N documents per task name.
         index: [n] which documents belong to this part.
+        multiple: of which L is in every batch, where the longest document is not reached before.
     """
 
     tokens: Tokens
     targets: Mapping[str, Column]
     index: NDArray[np.int64]
+    multiple: int = 1
 
     def __len__(self) -> int:
         return len(self.index)
@@ -155,8 +157,8 @@ class Documents:
     def _batch(self, index: NDArray[np.int64]) -> Batch:
         import torch
 
-        ids, mask = self.tokens.padded(index)
-        segments = self.tokens.padded_segments(index)
+        ids, mask = self.tokens.padded(index, self.multiple)
+        segments = self.tokens.padded_segments(index, self.multiple)
         words = None if self.tokens.words is None else self.tokens.words.batch(index)
         mentions = self.tokens.padded_mentions(index)
         return Batch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
@@ -85,18 +86,35 @@ class Tokens:
         """Tokens per document [N]."""
         return np.diff(self.offsets)
 
-    def padded(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Ids and mask of some documents, both [B, L], padded to the longest of them."""
-        lengths = self.lengths[index]
-        mask = np.arange(lengths.max())[None, :] < lengths[:, None]
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest document."""
+        return int(self.lengths.max())
+
+    def padded(
+        self, index: NDArray[np.int64], multiple: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Ids and mask of some documents, both [B, L], padded to the longest of them.
+
+        Args:
+            index: [B] which.
+            multiple: that L is rounded up to, but not beyond the longest document of all.
+        """
+        mask = self._mask(index, multiple)
         return self._spread(self.ids, index, mask, self.pad), mask
 
-    def padded_segments(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def padded_segments(self, index: NDArray[np.int64], multiple: int = 1) -> NDArray[np.int64] | None:
         """Which text each token of some documents belongs to [B, L]; None where there are no pairs."""
         if self.segments is None:
             return None
-        lengths = self.lengths[index]
-        return self._spread(self.segments, index, np.arange(lengths.max())[None, :] < lengths[:, None], 0)
+        return self._spread(self.segments, index, self._mask(index, multiple), 0)
+
+    def _mask(self, index: NDArray[np.int64], multiple: int) -> NDArray[np.bool_]:
+        lengths = self.offsets[index + 1] - self.offsets[index]  # `lengths` would be made of all documents
+        columns = int(lengths.max())
+        if multiple > 1:
+            columns = max(columns, min(-(-columns // multiple) * multiple, self.longest))
+        return np.arange(columns)[None, :] < lengths[:, None]
 
     def _spread(
         self, flat: NDArray, index: NDArray[np.int64], mask: NDArray[np.bool_], fill: int

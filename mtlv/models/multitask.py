@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from torch import nn
 
 from mtlv.errors import PlanError
 from mtlv.models.below import Below
+from mtlv.models.compiled import Compile
 from mtlv.models.dropout import use_fast_dropout
 from mtlv.models.features import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
 from mtlv.models.heads import Shape
@@ -86,7 +87,15 @@ class MultiTaskModel(nn.Module):
         for part in self._frozen:
             part.requires_grad_(False)
         self._below = below if frozen_layers else None
+        self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
         self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
+
+    def use_compiled(self, compiled: Compile) -> None:
+        """Have the encoder's training steps computed by what `compiled` makes of it; others stay as they are.
+
+        Predictions have large batches, of ever new sizes: there is nothing to win.
+        """
+        self._compiled = (compiled(self.encoder),)
 
     def train(self, mode: bool = True) -> Self:
         """As every module; what is frozen stays in evaluation."""
@@ -127,12 +136,15 @@ class MultiTaskModel(nn.Module):
         vectors = {
             reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
         }
-        return {name: self.heads[self._modules_of[name]](vectors[self.readers[name]], there) for name in wanted}
+        heads = {name: self.heads[self._modules_of[name]] for name in wanted}
+        return {name: head(vectors[self.readers[name]], there) for name, head in heads.items()}
 
     def _encoded(
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool
     ) -> Any:
         """The encoder's output; its frozen layers' share is taken from `below`, where that is given."""
+        if self.training and self._compiled:  # with a mask always: without one it is compiled once more
+            return self._compiled[0](input_ids=ids, attention_mask=mask, **given)
         if self._below is None or self._halves is None or ids.device.type != "cpu":
             return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
         lower, upper = self._halves

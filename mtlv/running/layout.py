@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
 ARITHMETIC = 2
 
-NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing")
-"""Training settings that are not part of a unit's key as written: precision enters as resolved."""
+NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
+"""Training settings that are not part of a unit's key as written: what matters enters as resolved."""
 
 PARTS = ("train", "validation", "test")
 
@@ -168,25 +168,31 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
         settings: of its stage.
         read: which of the sources it learns from.
     """
-    from mtlv.training.optim import resolve_device, resolve_precision
+    from mtlv.training.optim import resolve_compile, resolve_device, resolve_precision
 
     training = settings.training.model_dump(mode="json")
     kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
-    precision = resolve_precision(settings.training.precision, resolve_device(settings.training.device))
+    device = resolve_device(settings.training.device)
+    precision = resolve_precision(settings.training.precision, device)
+    compiled = {"compile": True} if resolve_compile(settings.training.compile, device) else {}
     own = settings.data.batch_sizes
     sources = [
         [one.called, one.max_length, own.get(one.called)]
         for one, here in zip(settings.data.each, read, strict=True)
         if here
     ]
-    return kept | {
-        "arithmetic": ARITHMETIC,
-        "precision": precision,
-        "features": settings.encoder.features,
-        "dropout": settings.encoder.dropout,
-        "frozen_layers": settings.encoder.frozen_layers,
-        "heads": settings.heads.model_dump(mode="json"),
-        "sources": sources,
-        "mentions": settings.data.mentions,
-        "window": [settings.data.window, settings.data.window_overlap],
-    }
+    return (
+        kept
+        | compiled
+        | {
+            "arithmetic": ARITHMETIC,
+            "precision": precision,
+            "features": settings.encoder.features,
+            "dropout": settings.encoder.dropout,
+            "frozen_layers": settings.encoder.frozen_layers,
+            "heads": settings.heads.model_dump(mode="json"),
+            "sources": sources,
+            "mentions": settings.data.mentions,
+            "window": [settings.data.window, settings.data.window_overlap],
+        }
+    )

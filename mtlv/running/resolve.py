@@ -25,7 +25,7 @@ NOT_IDENTITY: dict[str, Any] = {
     "store": True,
     "execution": True,
     "data": {"path"},
-    "training": {"device", "auto_batch", "gradient_checkpointing"},
+    "training": {"device", "auto_batch", "gradient_checkpointing", "compile"},
 }
 """Settings that say where things are: the same member elsewhere is the same member."""
 

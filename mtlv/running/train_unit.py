@@ -160,14 +160,19 @@ def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
 def _training(job: Job, material: Material) -> Mixture:
     """The batches that a unit learns from."""
     from mtlv.data.mixing import DRAWS, Mixture
+    from mtlv.models.compiled import MULTIPLE
 
     settings, own = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
     sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
-    return Mixture(material.parts(tasks, job.fold.train), sizes, DRAWS[settings.draw](settings.temperature))
+    parts = material.parts(tasks, job.fold.train)
+    if job.unit.train.get("compile"):
+        parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
+    return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature))
 
 
 def _build(job: Job, material: Material) -> Any:
+    from mtlv.models.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
 
     model = build_model(
@@ -184,6 +189,8 @@ def _build(job: Job, material: Material) -> Any:
     )
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
+    if job.unit.train.get("compile"):
+        model.use_compiled(with_cuda_graphs)
     return model
 
 

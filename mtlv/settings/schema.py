@@ -212,6 +212,7 @@ class Training(Section):
     accumulation: Count
     auto_batch: Flag
     gradient_checkpointing: Flag
+    compile: Flag
     learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
     schedule: Literal["linear", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]

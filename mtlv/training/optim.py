@@ -63,6 +63,11 @@ def resolve_precision(name: str, device: torch.device) -> str:
     return "bf16" if _computes_bf16(device) else "fp32"
 
 
+def resolve_compile(wanted: bool, device: torch.device) -> bool:
+    """Whether an encoder is compiled: where it is wanted, and there are kernels to launch."""
+    return wanted and device.type == "cuda"
+
+
 def _computes_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from mtlv.data.batches import Documents
 from mtlv.data.columns import dense
 from mtlv.data.source import DataOptions
 from mtlv.data.tokens import tokenise
+from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
@@ -23,7 +25,9 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import Progress, Trained
+
+BATCHES = 10  # of an epoch
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -38,18 +42,32 @@ class Losses(Hook):
         self.values.append(losses.loss)
 
 
-def trained(device: torch.device, precision: str) -> tuple[list[float], np.ndarray]:
+class Asking(Hook):
+    """Refuses what waits for the device, from the second batch of an epoch to its end."""
+
+    def on_batch(self, documents: int) -> None:
+        torch.cuda.set_sync_debug_mode("error")
+
+    def on_step(self, progress: Progress) -> None:
+        torch.cuda.set_sync_debug_mode("default" if progress.batches == BATCHES else "error")
+
+
+def trained(
+    device: torch.device, precision: str, *, compiled: bool = False, hooks: Sequence[Hook] = ()
+) -> tuple[list[float], np.ndarray]:
     """Losses and scores of a small GMHL without dropout, the same start and batches on every device."""
     corpus = catalog.load("synthetic", DataOptions(documents=160))
     encoder = load_encoder("tiny", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
-    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)))
+    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=MULTIPLE)
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
     model = MultiTaskModel(
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=0.0
     ).to(device)
+    if compiled:
+        model.use_compiled(with_cuda_graphs)
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
     scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
@@ -58,7 +76,7 @@ def trained(device: torch.device, precision: str) -> tuple[list[float], np.ndarr
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(device),
         epochs=3,
         precision=precision,
-        hooks=[losses],
+        hooks=[losses, *hooks],
     )
     scores = predict(model, documents, precision=precision)
     return losses.values, np.stack([scores[name] for name in names], axis=1)
@@ -69,6 +87,21 @@ def test_a_gpu_learns_what_the_processor_learns(precision: str, tolerance: float
     here, there = trained(torch.device("cpu"), "fp32"), trained(torch.device("cuda"), precision)
     np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
     assert np.abs(there[1] - here[1]).mean() < tolerance
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 5e-2)])
+def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: float) -> None:
+    here = trained(torch.device("cpu"), "fp32")
+    there = trained(torch.device("cuda"), precision, compiled=True)
+    np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
+    assert np.abs(there[1] - here[1]).mean() < tolerance
+
+
+def test_steps_do_not_wait_for_the_gpu() -> None:
+    try:
+        trained(torch.device("cuda"), "bf16", hooks=[Asking()])
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two GPUs here")

@@ -214,6 +214,43 @@ def test_layers_computed_twice_change_no_bit(suite: Callable, table: Callable, t
     assert_same(twice.train(tmp_path / "twice"), plain.train(tmp_path / "plain"))
 
 
+def test_a_processor_compiles_nothing(suite: Callable, table: Callable) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    compiled = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "training.compile=true"))
+    assert compiled.job.unit.key == plain.job.unit.key
+
+
+def test_where_kernels_are_launched_units_are_compiled_and_known_as_such(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "architecture=mtl", "encoder.dropout=0", "training.compile=true"
+    plain = unit_of(suite(table("t"), *MATTER, *asked))
+    with monkeypatch.context() as patch:
+        patch.setattr("mtlv.training.optim.resolve_compile", lambda wanted, _: wanted)
+        compiled = unit_of(suite(table("t"), *MATTER, *asked))
+    assert compiled.job.unit.key != plain.job.unit.key
+    shapes = []
+
+    def noted(encoder: Any) -> Callable[..., Any]:
+        def forward(**given: Any) -> Any:
+            shapes.append(given["input_ids"].shape)
+            return encoder(**given)
+
+        return forward
+
+    monkeypatch.setattr("mtlv.models.compiled.with_cuda_graphs", noted)
+    found, weights = compiled.train(tmp_path / "compiled")
+    record, expected = plain.train(tmp_path / "plain")
+    longest = compiled.material.tokens.longest
+    assert shapes
+    assert all(length % 8 == 0 or length == longest for _, length in shapes)
+    assert len({length for _, length in shapes}) > 1
+    for one, other in zip(found.epochs, record.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
+    for name, weight in weights[found.chosen_epoch].items():
+        torch.testing.assert_close(weight, expected[record.chosen_epoch][name], rtol=2e-3, atol=2e-4)
+
+
 def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:
     plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
     frozen = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "encoder.frozen_layers=1"))

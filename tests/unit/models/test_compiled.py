@@ -1,0 +1,123 @@
+"""A compiled encoder computes what the plain one does, as one graph, for models of any tasks.
+
+Compiled by PyTorch's `aot_eager`, which traces forward and backward as the compiler for a GPU does and leaves
+out the writing of kernels: CUDA graphs themselves need a GPU (`tests/gpu`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from mtlv.data import catalog
+from mtlv.data.batches import Documents
+from mtlv.data.columns import dense
+from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.tokens import tokenise
+from mtlv.models.compiled import Compile
+from mtlv.models.encoder import load_encoder
+from mtlv.models.layers import compute_twice
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import ARCHITECTURES, Task
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, schedule
+from mtlv.training.predict import predict
+from mtlv.training.state import Trained
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return catalog.load("synthetic", DataOptions(documents=60))
+
+
+@pytest.fixture(scope="module")
+def encoder(corpus: Corpus) -> Any:
+    return load_encoder("tiny", texts=corpus.texts)
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled_before() -> Iterator[None]:
+    torch._dynamo.reset()
+    counters.clear()
+    yield
+    torch._dynamo.reset()
+
+
+def as_one_graph(encoder: Any) -> Any:
+    return torch.compile(encoder, dynamic=True, backend="aot_eager", fullgraph=True)
+
+
+def as_graphs(encoder: Any) -> Any:
+    return torch.compile(encoder, dynamic=True, backend="aot_eager")
+
+
+def trained(
+    corpus: Corpus,
+    encoder: Any,
+    names: list[str],
+    precision: str = "fp32",
+    *,
+    compiled: Compile | None,
+    twice: bool = False,
+) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Weights and scores after two epochs without dropout."""
+    torch.manual_seed(0)
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=48, pad=encoder.tokenizer.pad_token_id)
+    documents = Documents(
+        tokens, dense({n: corpus.targets[n] for n in names}), np.arange(len(corpus)), multiple=8
+    )
+    tasks = {name: Task(name) for name in names}
+    heads = ARCHITECTURES["mtl"].build(names, (), 1).models[0].heads
+    module = copy.deepcopy(encoder.module)
+    model = MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0, dropout=0.0)
+    if twice:
+        compute_twice(model.encoder)
+    if compiled is not None:
+        model.use_compiled(compiled)
+    optimizer = adamw(model, learning_rate=1e-3, weight_decay=0.01)
+    train(
+        Trained(model, optimizer, schedule(optimizer, "linear", steps=8, warmup=0.1)),
+        lambda epoch: documents.training(16, seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+        epochs=2,
+        precision=precision,
+    )
+    return model.state_dict(), predict(model, documents, precision=precision)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 2e-2)])
+def test_it_learns_what_the_plain_one_learns(
+    corpus: Corpus, encoder: Any, precision: str, tolerance: float
+) -> None:
+    names = [task.name for task in corpus.tasks]
+    weights, scores = trained(corpus, encoder, names, precision, compiled=as_one_graph)
+    plain, found = trained(corpus, encoder, names, precision, compiled=None)
+    assert list(weights) == list(plain)
+    for name, expected in plain.items():
+        torch.testing.assert_close(weights[name], expected, rtol=tolerance, atol=tolerance)
+    for name, expected in found.items():
+        np.testing.assert_allclose(scores[name], expected, atol=tolerance)
+
+
+def test_batches_of_all_lengths_and_models_of_other_tasks_share_one_graph(
+    corpus: Corpus, encoder: Any
+) -> None:
+    for task in corpus.tasks:
+        trained(corpus, encoder, [task.name], compiled=as_one_graph)
+    assert len(corpus.tasks) > torch._dynamo.config.recompile_limit
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_layers_may_be_computed_twice_as_well(corpus: Corpus, encoder: Any) -> None:
+    names = [task.name for task in corpus.tasks]
+    weights, _ = trained(corpus, encoder, names, compiled=as_graphs, twice=True)
+    plain, _ = trained(corpus, encoder, names, compiled=None)
+    for name, expected in plain.items():
+        torch.testing.assert_close(weights[name], expected, rtol=1e-4, atol=1e-4)
