@@ -107,3 +107,21 @@ def test_a_batch_knows_whether_it_has_padding() -> None:
     padded, full = list(documents.inference(2))
     assert (padded.padded, full.padded) == (True, False)
     assert padded.part(slice(1)).padded
+
+
+def test_lengths_are_rounded_up_but_not_beyond_the_longest_document() -> None:
+    documents = Documents(tokens([3, 8, 9, 19]), {}, np.arange(4), multiple=8)
+    batches = [batch for size in (1, 2) for batch in documents.training(size, seed=0, epoch=0)]
+    for batch in batches:
+        longest = documents.tokens.lengths[batch.index].max()
+        assert batch.input_ids.shape[1] == min(-(-longest // 8) * 8, 19)
+        assert batch.attention_mask.sum() == documents.tokens.lengths[batch.index].sum()
+        assert (batch.input_ids[~batch.attention_mask] == 0).all()
+
+
+def test_pairs_are_as_long_as_their_segments() -> None:
+    ids = np.arange(1, 15, dtype=np.int32)
+    pair = Tokens(ids, np.array([0, 5, 14]), pad=0, truncated=0, segments=(ids % 2).astype(np.int8))
+    (batch,) = Documents(pair, {}, np.arange(1), multiple=8).inference(2)
+    assert batch.segments is not None
+    assert batch.segments.shape == batch.input_ids.shape == (1, 8)

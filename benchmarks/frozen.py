@@ -1,0 +1,125 @@
+"""What frozen layers save, and what computing them once saves: python benchmarks/frozen.py; about 5 minutes
+
+Four single-task models of `minilm` (6 layers) in one process, two epochs each on generated reports, with the
+encoder's lowest 0, 3 or 5 layers frozen (`encoder.frozen_layers`). What frozen layers come to is computed
+anew in every batch of every model, or once for all models and epochs, as units of a suite have it. Weights
+must be the same up to rounding; how far they are apart is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import Claim, Result, alone, interleaved, profiled, publish, seconds
+
+MODELS, DOCUMENTS, EPOCHS, REPEATS = 4, 64, 2, 3
+FROZEN = (3, 5)
+ANEW, ONCE = "computed in every batch", "computed once"
+
+
+def train_all(frozen, shared, documents, folder=None):
+    """Seconds of training; the last model's weights go to `folder`."""
+    import numpy as np
+    import torch
+
+    from mtlv.data import catalog
+    from mtlv.data.batches import Documents
+    from mtlv.data.columns import dense
+    from mtlv.data.source import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.below import Below
+    from mtlv.models.encoder import load_encoder
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.plan import ARCHITECTURES, Task
+    from mtlv.training.loop import train
+    from mtlv.training.memory import keep_freed_memory
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import Trained
+
+    keep_freed_memory()
+    corpus = catalog.load("synthetic", DataOptions(documents=documents))
+    encoder = load_encoder("minilm")
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    below = Below(2**30) if shared else None
+
+    def one(name):
+        torch.manual_seed(0)
+        plan = ARCHITECTURES["stl"].build([name], (), 1)
+        heads, tasks = plan.models[0].heads, {name: Task(name)}
+        module = copy.deepcopy(encoder.module)
+        model = MultiTaskModel(
+            module, heads, tasks=tasks, features="mean", seed=0, frozen_layers=frozen, below=below
+        )
+        optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+        part = Documents(tokens, dense({name: corpus.targets[name]}), np.arange(len(corpus)))
+        train(
+            Trained(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+            lambda epoch: part.training(16, seed=0, epoch=epoch),
+            objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+            epochs=EPOCHS,
+            precision="fp32",
+        )
+        return model
+
+    names = [task.name for task in corpus.tasks][:MODELS]
+    models = []
+    took = seconds(lambda: models.extend([one(name) for name in names][-1:]))
+    if folder is not None:
+        torch.save(models[0].state_dict(), Path(folder) / f"{frozen}-{int(shared)}.pt")
+    return took
+
+
+def apart(folder, frozen):
+    """The largest difference between weights of models with and without what was computed once."""
+    import torch
+
+    one, other = (torch.load(Path(folder) / f"{frozen}-{shared}.pt") for shared in (0, 1))
+    return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--documents", type=int, default=DOCUMENTS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--only", help="FROZEN,SHARED,FOLDER: one case, as JSON")
+    args = parser.parse_args()
+    if args.only:
+        frozen, shared, folder = args.only.split(",", 2)
+        print(json.dumps(train_all(int(frozen), shared == "1", args.documents, folder)))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+
+        def case(frozen, shared):
+            only = f"{frozen},{shared},{folder}"
+            return lambda: alone([__file__, "--documents", str(args.documents), "--only", only])
+
+        peers = {"nothing frozen": case(0, 0)}
+        for frozen in FROZEN:
+            peers |= {f"{frozen} of 6, {ANEW}": case(frozen, 0), f"{frozen} of 6, {ONCE}": case(frozen, 1)}
+        row = f"{MODELS} models"
+        result = Result(
+            "frozen", "Single-task models with frozen layers", "s", {row: interleaved(peers, args.repeats)}
+        )
+        result.details = {f"weights apart, {frozen} frozen": apart(folder, frozen) for frozen in FROZEN}
+    result.setting = {"documents": args.documents, "epochs": EPOCHS, "encoder": "minilm", "precision": "fp32"}
+    for frozen in FROZEN:
+        anew, once = f"{frozen} of 6, {ANEW}", f"{frozen} of 6, {ONCE}"
+        text = f"{frozen} of 6 layers frozen: computed once against in every batch"
+        result.claims.append(Claim(text, None, result.ratio(row, anew, once)))
+        result.claims.append(
+            Claim(
+                f"{frozen} of 6 layers frozen against none", None, result.ratio(row, "nothing frozen", once)
+            )
+        )
+    result.profile = profiled(lambda: train_all(FROZEN[-1], True, min(args.documents, 48)))
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
