@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mtlv.arguments import parse
 from mtlv.errors import ConfigError, MtlvError, masked, shorten
+from mtlv.words import many
 
 if TYPE_CHECKING:
     from mtlv.display import Display
@@ -112,7 +113,7 @@ def _check(args: argparse.Namespace) -> int:
     seen: dict[tuple[str, ...], str] = {}
     told: set[str] = set()
     for member in found.members:
-        _say(f"{member.name}: {_many(member.units, 'unit')}")
+        _say(f"{member.name}: {many(member.units, 'unit')}")
         if member.lines in seen:
             _say(f"  as {seen[member.lines]}")
         else:
@@ -121,7 +122,7 @@ def _check(args: argparse.Namespace) -> int:
         _say(*(f"  warning: {warning}" for warning in member.warnings if warning not in told))
         told |= set(member.warnings)
     _say(*(f"note: {note}" for note in suite.notes))
-    members, units = _many(len(found.members), "member"), _many(found.units, "unit")
+    members, units = many(len(found.members), "member"), many(found.units, "unit")
     from mtlv.running.share import share_lines
     from mtlv.running.store_place import place_of
 
@@ -270,7 +271,7 @@ def _predict(args: argparse.Namespace) -> int:
     answers = predict_texts(place, texts, tasks=args.task, device=args.device)
     if out is not None:
         write_answers(answers, out)
-        _say(f"{out}: {_many(len(texts), 'text')}, {_many(len(answers.found.tasks), 'task')}")
+        _say(f"{out}: {many(len(texts), 'text')}, {many(len(answers.found.tasks), 'task')}")
         return OK
     from mtlv.display import table
 
@@ -380,10 +381,6 @@ def _suite_or_defaults(args: argparse.Namespace) -> Suite:
 
 
 # ---- Helpers ---------------------------------------------------------------------------------------------
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _quoted(text: str) -> str:

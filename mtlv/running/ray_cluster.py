@@ -19,6 +19,7 @@ from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.running.environment import versions
 from mtlv.running.ray_work import Terms, look
 from mtlv.running.store_place import Place
+from mtlv.words import many
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Execution
@@ -212,8 +213,8 @@ def size(wanted: Wanted) -> str:
 
     count, units = len(nodes()), slots(wanted)
     return (
-        f"the cluster at {ray.get_runtime_context().gcs_address} has {count} node{'' if count == 1 else 's'} "
-        f"and room for {units} unit{'' if units == 1 else 's'} at once"
+        f"the cluster at {ray.get_runtime_context().gcs_address} has {many(count, 'node')} "
+        f"and room for {many(units, 'unit')} at once"
     )
 
 
@@ -239,7 +240,7 @@ def check_room(wanted: Wanted) -> None:
     memory = max((node["Resources"].get("memory", 0.0) for node in here), default=0.0)
     raise DeviceError(
         f"no node of the cluster has {wanted.words} for a unit",
-        got=f"{len(here)} node{'' if len(here) == 1 else 's'} with up to {most['CPU']:g} CPUs, "
+        got=f"{many(len(here), 'node')} with up to {most['CPU']:g} CPUs, "
         f"{most['GPU']:g} GPUs and {memory / 1e9:.1f} GB of memory",
         then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",
     )

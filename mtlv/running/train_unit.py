@@ -16,6 +16,7 @@ from mtlv.running.saver import Saver
 from mtlv.running.store import UnitRecord
 from mtlv.running.watch import Chosen, Listeners, Watch
 from mtlv.training.ranks import ALONE, Ranks
+from mtlv.words import many
 
 if TYPE_CHECKING:
     import torch
@@ -235,4 +236,4 @@ def _device_name(device: torch.device, world: int) -> str:
     threads = torch.get_num_threads()
     if world == 1:
         return f"cpu ({threads} threads)"
-    return f"cpu ({world} ranks of {threads} thread{'' if threads == 1 else 's'})"
+    return f"cpu ({world} ranks of {many(threads, 'thread')})"
