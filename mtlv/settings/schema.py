@@ -5,12 +5,11 @@ The description of a key says what it takes; messages about a wrong value quote 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mtlv.variables import variable
 
 Text = Annotated[str, Field(min_length=1, description="text")]
 MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
@@ -371,20 +370,6 @@ class Settings(Section):
         return self.seed if isinstance(self.seed, tuple) else (self.seed,)
 
 
-@contextmanager
-def _without_plugins() -> Iterator[None]:
-    """Pydantic looks through every installed package for plugins, which takes a tenth of a second."""
-    name = "PYDANTIC_DISABLE_PLUGINS"
-    before = os.environ.get(name)
-    os.environ[name] = "__all__"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
-with _without_plugins():
+# Else Pydantic looks through every installed package for plugins, which takes a tenth of a second.
+with variable("PYDANTIC_DISABLE_PLUGINS", "__all__"):
     Settings.model_rebuild()
