@@ -95,6 +95,7 @@ def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
 def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
     """What the unit came to."""
     watch, ranks = saver.watch, saver.ranks
+    test = _test(saver.job, watch.model, watch.material, chosen, ranks)  # before the clock is read
     return UnitRecord(
         key=saver.job.unit.key,
         epochs=tuple(watch.records),
@@ -106,7 +107,7 @@ def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
         peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
         device=_device_name(device, ranks.world),
         validation=watch.scores_of(chosen.epochs),
-        test=_test(saver.job, watch.model, watch.material, chosen, ranks),
+        test=test,
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
 
