@@ -29,7 +29,7 @@ def show(args: argparse.Namespace) -> int:
 
 def fetch(args: argparse.Namespace) -> int:
     """Download one from its source."""
-    from mtlv.display import Download
+    from mtlv.display.download import Download
     from mtlv.running.corpora import fetch_lines
 
     with Download(console(stderr=True), args.name) as download:

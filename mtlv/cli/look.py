@@ -11,14 +11,13 @@ from pathlib import Path
 from mtlv.cli.named import is_config, suite_or_defaults
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, say
 from mtlv.errors import ConfigError
-from mtlv.words import many
+from mtlv.words import duration, many
 
 OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too, behind other words
 
 
 def status(args: argparse.Namespace) -> int:
     """How far the running or last suite is."""
-    from mtlv.display import duration
     from mtlv.running.status import status_lines
     from mtlv.running.store_place import place_of
 
@@ -61,7 +60,7 @@ def compare(args: argparse.Namespace) -> int:
         log=not args.no_log,
     )
     result = comparing.compare_store(args.uri or first.members[0].settings.tracking.uri, ask)
-    from mtlv.display import table
+    from mtlv.display.tables import table
 
     table(console(), *result.table, title=result.comparison.title)
     for warning in result.comparison.warnings:
@@ -96,7 +95,7 @@ def predict(args: argparse.Namespace) -> int:
         write_answers(answers, out)
         say(f"{out}: {many(len(texts), 'text')}, {many(len(answers.found.tasks), 'task')}")
         return OK
-    from mtlv.display import table
+    from mtlv.display.tables import table
 
     table(console(), answers.header, answers.rows, title=answers.origin, left=answers.text_columns)
     return OK

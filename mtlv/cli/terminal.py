@@ -8,10 +8,11 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import masked, shorten
+from mtlv.errors import masked
+from mtlv.words import safe
 
 if TYPE_CHECKING:
-    from mtlv.display import Display
+    from mtlv.display.suite import Display
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -26,12 +27,12 @@ def show_anything() -> None:
 def say(*lines: str) -> None:
     """What was asked for."""
     for line in lines:
-        print(_safe(line))
+        print(safe(line))
 
 
 def complain(line: str, *, who: str = "mtlv: ") -> None:
     """What is wrong, or worth knowing beside what was asked for; `who` is empty where a line says it."""
-    print(f"{who}{_safe(line)}", file=sys.stderr)
+    print(f"{who}{safe(line)}", file=sys.stderr)
 
 
 def own_fault() -> int:
@@ -39,11 +40,6 @@ def own_fault() -> int:
     print(masked(traceback.format_exc()), file=sys.stderr)
     complain("this is a fault of mtlv itself, not of what it was given; please report the lines above")
     return FAILED
-
-
-def _safe(text: str) -> str:
-    """Names come from files; a terminal must not obey what they hold."""
-    return shorten(text, sys.maxsize)
 
 
 def console(*, stderr: bool = False) -> Any:
@@ -55,7 +51,7 @@ def console(*, stderr: bool = False) -> Any:
 
 def progress() -> Display:
     """Shows how far a suite is."""
-    from mtlv.display import Display
+    from mtlv.display.suite import Display
 
     return Display(console(stderr=True))
 

@@ -44,7 +44,7 @@ def check(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Train, score and track what a config asks for."""
-    from mtlv.display import table
+    from mtlv.display.tables import table
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)
