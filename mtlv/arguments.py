@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mtlv._version import __version__
 from mtlv.errors import shorten
+from mtlv.words import safe
 
 
 class _Once(argparse.Action):
@@ -37,7 +37,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     more = next((name for name in ("overrides", "targets", "texts") if hasattr(args, name)), "")
     late = [text for text in rest if not text.startswith("-") and ("=" in text or more != "overrides")]
     if len(late) < len(rest) or (late and not more):
-        parser.error(f"unrecognized arguments: {' '.join(shorten(text, sys.maxsize) for text in rest)}")
+        parser.error(f"unrecognized arguments: {' '.join(safe(text) for text in rest)}")
     if late:
         setattr(args, more, [*getattr(args, more), *late])
     return args

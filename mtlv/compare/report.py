@@ -15,6 +15,7 @@ from string import Template
 
 from mtlv.compare.judged import titled
 from mtlv.compare.table import COLUMNS, Column, Row, shown, used
+from mtlv.words import many
 
 PICTURES = 3_500_000  # bytes of all pictures; as base64 the page stays below 5 MB
 STABLE = 0.5  # adjusted Rand index below which a grouping is called unstable
@@ -143,7 +144,7 @@ def _lead(run: ReportInput) -> str:
     system = SYSTEMS.get(run.architecture, run.architecture)
     corpus = f"the generated corpus {run.dataset}" if run.generated else run.dataset
     text = f"{system[:1].upper()}{system[1:]}, with the encoder {run.encoder}, "
-    text += f"on {len(run.tasks)} task{'' if len(run.tasks) == 1 else 's'} of {corpus}"
+    text += f"on {many(len(run.tasks), 'task')} of {corpus}"
     if run.documents:
         counts = [f"{count:,} {part}" for part, count in run.documents.items()]
         text += f" ({', '.join(counts)} documents)"

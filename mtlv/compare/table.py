@@ -6,12 +6,11 @@ import csv
 import io
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mtlv.errors import shorten
+from mtlv.words import safe
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str
 
 def plain(text: str) -> str:
     """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags, no links."""
-    text = shorten(" ".join(text.split()), sys.maxsize)
+    text = safe(" ".join(text.split()))
     for sign in "\\|`*_<>[]":
         text = text.replace(sign, "\\" + sign)
     # Bare addresses become links by themselves.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.compare.transfer import FEWEST, Effect, Transfers
-from mtlv.evaluation.significance import ALPHA, counted
+from mtlv.evaluation.significance import ALPHA
+from mtlv.words import many
 
 RULE = (
     "Paired by fold and seed; 95% interval of the mean difference by Student's t. Helps: the interval lies "
@@ -31,7 +32,7 @@ def chance(found: Sequence[Effect]) -> str:
     helping, harming = (sum(cell.verdict == word for cell in judged) for word in ("helps", "harms"))
     kept = sum(cell.p_holm is not None and cell.p_holm <= ALPHA for cell in judged)
     text = (
-        f"By the rule {helping} of {counted(len(judged), 'cell')} {'helps' if helping == 1 else 'help'} and "
+        f"By the rule {helping} of {many(len(judged), 'cell')} {'helps' if helping == 1 else 'help'} and "
         f"{harming} {'harms' if harming == 1 else 'harm'}. If no source made any difference, about "
         f"{ALPHA * len(judged):.1f} would be coloured by chance alone (1 in {1 / ALPHA:g}), and as the "
         "cells of a row share its baseline, mostly in the same rows. After Holm's correction for all cells "
@@ -40,7 +41,7 @@ def chance(found: Sequence[Effect]) -> str:
     without = sum(cell.p is None for cell in judged)
     if without:
         text += (
-            f" {counted(without, 'cell')} {'has' if without == 1 else 'have'} the same difference in every "
+            f" {many(without, 'cell')} {'has' if without == 1 else 'have'} the same difference in every "
             "pair: an interval of no width and no p."
         )
     return text

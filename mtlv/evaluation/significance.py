@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.bootstrap import Interval, bootstrap_mean
+from mtlv.words import many
 
 ALPHA = 0.05
 LEVEL = 1 - ALPHA  # of intervals
@@ -111,10 +112,10 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     p, method = _decided(moved, ranks, above)
     reason = ""
     if p is None:
-        pairs = counted(moved.size, "unequal pair" if equal else "pair")
+        pairs = many(moved.size, "unequal pair" if equal else "pair")
         verb = "is" if moved.size == 1 else "are"
         reason = f"{pairs} {verb} too few for Wilcoxon, whose p cannot be below {smallest_p(moved.size):.3g}"
-    left_out = f", {counted(equal, 'equal pair')} left out" if equal else ""
+    left_out = f", {many(equal, 'equal pair')} left out" if equal else ""
     return PairedTest(min(above, below), p, (above - below) / (above + below), method + left_out, reason)
 
 
@@ -123,11 +124,6 @@ def _mean_ranks(values: Floats) -> Floats:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last: Floats = np.cumsum(counts, dtype=np.float64)
     return (last - (counts - 1) / 2)[place]
-
-
-def counted(count: int, what: str) -> str:
-    """`1 pair`, `2 pairs`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
@@ -173,7 +169,7 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
     effect, freedom = float(values.mean()) / spread, values.size - 1
     t = effect * values.size**0.5
     p = 2 * float(stdtr(freedom, -abs(t)))
-    return PairedTest(t, p, effect, f"t with {counted(freedom, 'degree')} of freedom")
+    return PairedTest(t, p, effect, f"t with {many(freedom, 'degree')} of freedom")
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -14,6 +14,7 @@ from mtlv.tracking import Tracker
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
 from mtlv.tracking.sender import Pace
+from mtlv.words import many
 
 if TYPE_CHECKING:
     from mtlv.running.observer import Observer
@@ -63,7 +64,7 @@ def deliver(settings: Settings, observer: Observer, courier: Courier) -> Iterato
         journal.close(delivered=True)  # it is empty
         raise
     if earlier:
-        observer.note(f"{records(earlier)} of earlier runs are delivered to the tracking store first")
+        observer.note(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
     delivery = Delivery(JournalTracker(journal))
     try:
         yield delivery
@@ -87,12 +88,7 @@ def _end(
         store = place_of(settings).folder
         why = f": {came.problem}" if came.problem else ""
         observer.warn(
-            f"not in the tracking store yet: {records(came.left)}, kept in `{store / FOLDER}`; "
+            f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
             f"`mtlv sync --store {store}` delivers what is left{why}"
         )
     return came
-
-
-def records(count: int) -> str:
-    """`1 record`, `2 records`."""
-    return f"{count} record{'' if count == 1 else 's'}"

@@ -16,6 +16,7 @@ from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import ChildResult, MemberResult, judged_by, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
+from mtlv.words import many
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -49,14 +50,14 @@ def describe_plan(resolved: Resolved, *, generated: bool) -> str:
     settings, child = resolved.member.settings, resolved.children[0]
     system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
     what, _, how = system.partition(": ")
-    shape = f"{_many(len(child.plan.models), 'model')} with {_many(len(list(child.plan.heads)), 'head')}"
+    shape = f"{many(len(child.plan.models), 'model')} with {many(len(list(child.plan.heads)), 'head')}"
     over = _over(resolved.children) or ["1 fold"]
     parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
-        f"**{what[0].upper()}{what[1:]}** ({how}) of {_many(len(resolved.tasks), 'task')} of "
+        f"**{what[0].upper()}{what[1:]}** ({how}) of {many(len(resolved.tasks), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
-        f"{_many(settings.training.epochs, 'epoch')}; documents: {parts}."
+        f"{many(settings.training.epochs, 'epoch')}; documents: {parts}."
     ]
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
         lines.append(_stage(stage.name, before))
@@ -71,14 +72,14 @@ def _stage(name: str, settings: Settings) -> str:
     """An earlier stage in a line."""
     what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
     return (
-        f"Before it, stage {plain(name)}: {what}, {_many(settings.training.epochs, 'epoch')}, "
+        f"Before it, stage {plain(name)}: {what}, {many(settings.training.epochs, 'epoch')}, "
         f"learning rate {settings.training.learning_rate:g}."
     )
 
 
 def _groups(method: str, features: str, groups: TaskGroups) -> str:
     how = "as given" if method == "given" else f"by `{method}` on `{features}`"
-    head = f"**{_many(len(groups.groups), 'group')}** {how} ({plain(groups.reason).rstrip('.')}):\n"
+    head = f"**{many(len(groups.groups), 'group')}** {how} ({plain(groups.reason).rstrip('.')}):\n"
     return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
 
 
@@ -105,7 +106,7 @@ def describe_child(result: ChildResult, files: Iterable[str]) -> str:
     text = (
         f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test "
         f"{', '.join(shown_figures)}{_limits(found.thresholds)}, on "
-        f"{_many(len(found.test.ids), 'document')}; "
+        f"{many(len(found.test.ids), 'document')}; "
         f"best validation {columns[0].title} in epoch {found.best_epoch} (from 0)."
     )
     named = main_title(list(result.names.known.values()))
@@ -117,7 +118,7 @@ def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], fi
     """What a suite's members came to, side by side."""
     column = _first(results[0].outcomes[0].metrics.plan)[0]
     best = [row.name for row in rows if row.cells[column.key].best]
-    text = f"{_many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
+    text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
     text += f"Highest {column.title}: **{', '.join(map(plain, best))}**."
     table = _fitting(_airy(as_markdown(rows)))
     more = "With statistics, curves and errors: `mtlv compare`."
@@ -181,7 +182,7 @@ def _spread(result: MemberResult) -> str:
 def _over(children: Sequence[Child]) -> list[str]:
     """`4 folds`, `3 seeds`: what there are several of."""
     folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
-    return [_many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
+    return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
 
 
 def _airy(table: str) -> str:
@@ -196,10 +197,6 @@ def _gaps(line: str) -> str:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(map(plain, names))
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _fitting(table: str) -> str:

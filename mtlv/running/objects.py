@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 from mtlv.errors import ConfigError, masked, shorten
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SETTLE = 2.0  # seconds in which others that create the same name have surely written it
 SEAL = b"\nmtlv object 1, SHA-256 "  # ends a small object, with the digest of what stands before it
@@ -73,6 +77,31 @@ class Objects(Protocol):
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects; what is gone already is fine."""
         ...
+
+
+def told(by: Callable[[Exception], Trouble | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: what a call of a medium raises is told as `Trouble`.
+
+    Args:
+        by: the words for an error; None for one that is not the medium's, which goes on as it is.
+    """
+
+    def decorated(call: Callable[P, R]) -> Callable[P, R]:
+        @wraps(call)
+        def wrapped(*given: P.args, **named: P.kwargs) -> R:
+            try:
+                return call(*given, **named)
+            except Trouble:
+                raise
+            except Exception as error:  # each medium has errors of its own
+                trouble = by(error)
+                if trouble is None:
+                    raise
+                raise trouble from error
+
+        return wrapped
+
+    return decorated
 
 
 def create_maybe(objects: Objects, name: str, content: bytes) -> bool:

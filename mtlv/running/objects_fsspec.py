@@ -8,14 +8,10 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from mtlv.running.objects import Trouble, create_maybe, scheme
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from mtlv.running.objects import Trouble, create_maybe, scheme, told
 
 WHOLE = {"gs", "gcs", "az", "abfs", "abfss", "memory"}  # an object appears whole, and needs no folder
 CREATES = {"gs", "gcs", "az", "abfs", "abfss", "memory", "file", "local"}  # one of several creates it
@@ -39,19 +35,30 @@ BUSY = {
 THERE = {409, 412}
 
 
-def _told(call: Callable[P, R]) -> Callable[P, R]:
-    """A call whose errors are told as `Trouble`."""
+def _number(error: BaseException) -> int | None:
+    """A status of HTTP, or the system's number."""
+    for name in ("status", "code", "status_code", "errno"):
+        found = getattr(error, name, None)
+        if isinstance(found, int) or (isinstance(found, str) and found.isdecimal()):
+            return int(found)
+    return None
 
-    @wraps(call)
-    def wrapped(*given: P.args, **named: P.kwargs) -> R:
-        try:
-            return call(*given, **named)
-        except Trouble:
-            raise
-        except Exception as error:  # each file system has errors of its own
-            raise trouble(error) from error
 
-    return wrapped
+def trouble(error: Exception) -> Trouble:
+    """What a file system raised, in words."""
+    number = _number(error)
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if number in FULL:
+        return Trouble(f"it is full: {text}", "free room there or raise its quota")
+    if isinstance(error, PermissionError) or number in DENIED:
+        return Trouble(f"access is denied: {text}", "check the credentials and permissions there")
+    if isinstance(error, (ConnectionError, TimeoutError)) or number in BUSY:
+        return Trouble(f"it does not answer: {text}", "check the network and the address", passing=True)
+    if isinstance(error, (FileNotFoundError, NotADirectoryError, FileExistsError)) or number == 404:
+        return Trouble(f"there is no such place: {text}", "make it, or mend the name in `store.uri`")
+    if isinstance(error, ImportError):
+        return Trouble(text, "install what it names")
+    return Trouble(text, "check the address, the credentials and the network")
 
 
 class FsspecObjects:
@@ -61,7 +68,7 @@ class FsspecObjects:
         uri: any that fsspec takes; options come from its own configuration and the environment.
     """
 
-    @_told
+    @told(by=trouble)
     def __init__(self, uri: str) -> None:
         from fsspec.core import url_to_fs
 
@@ -71,11 +78,11 @@ class FsspecObjects:
         self._base = base.rstrip("/")
         self.exclusive = self._scheme in CREATES
 
-    @_told
+    @told(by=trouble)
     def put(self, name: str, content: bytes) -> None:
         self._write(self._path(name), lambda path: self._fs.pipe_file(path, content))
 
-    @_told
+    @told(by=trouble)
     def create(self, name: str, content: bytes) -> bool:
         path = self._path(name)
         if self._scheme in FOLDERS:
@@ -93,18 +100,18 @@ class FsspecObjects:
                 raise
         return True
 
-    @_told
+    @told(by=trouble)
     def get(self, name: str) -> bytes | None:
         try:
             return bytes(self._fs.cat_file(self._path(name)))
         except FileNotFoundError:
             return None
 
-    @_told
+    @told(by=trouble)
     def upload(self, name: str, path: Path) -> None:
         self._write(self._path(name), lambda target: self._fs.put_file(str(path), target))
 
-    @_told
+    @told(by=trouble)
     def download(self, name: str, path: Path) -> bool:
         try:
             self._fs.get_file(self._path(name), str(path))
@@ -112,7 +119,7 @@ class FsspecObjects:
             return False
         return True
 
-    @_told
+    @told(by=trouble)
     def names(self, folder: str) -> dict[str, int]:
         self._fs.invalidate_cache()
         try:
@@ -122,7 +129,7 @@ class FsspecObjects:
         start = len(self._base) + 1
         return {path[start:]: int(each["size"]) for path, each in found.items() if not path.endswith(PART)}
 
-    @_told
+    @told(by=trouble)
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
             with suppress(FileNotFoundError):
@@ -156,29 +163,3 @@ class FsspecObjects:
         finally:
             Path(part).unlink(missing_ok=True)
         return True
-
-
-def _number(error: BaseException) -> int | None:
-    """A status of HTTP, or the system's number."""
-    for name in ("status", "code", "status_code", "errno"):
-        found = getattr(error, name, None)
-        if isinstance(found, int) or (isinstance(found, str) and found.isdecimal()):
-            return int(found)
-    return None
-
-
-def trouble(error: Exception) -> Trouble:
-    """What a file system raised, in words."""
-    number = _number(error)
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    if number in FULL:
-        return Trouble(f"it is full: {text}", "free room there or raise its quota")
-    if isinstance(error, PermissionError) or number in DENIED:
-        return Trouble(f"access is denied: {text}", "check the credentials and permissions there")
-    if isinstance(error, (ConnectionError, TimeoutError)) or number in BUSY:
-        return Trouble(f"it does not answer: {text}", "check the network and the address", passing=True)
-    if isinstance(error, (FileNotFoundError, NotADirectoryError, FileExistsError)) or number == 404:
-        return Trouble(f"there is no such place: {text}", "make it, or mend the name in `store.uri`")
-    if isinstance(error, ImportError):
-        return Trouble(text, "install what it names")
-    return Trouble(text, "check the address, the credentials and the network")

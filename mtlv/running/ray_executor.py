@@ -12,7 +12,8 @@ from mtlv.running.ahead import AheadExecutor
 from mtlv.running.board import PAUSE
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
-from mtlv.running.ray_cluster import Head, Wanted, agreed, alive, check_room, connected, size, slots
+from mtlv.running.ray_cluster import Head, connected
+from mtlv.running.ray_nodes import Wanted, agreed, alive, check_room, size, slots
 from mtlv.running.ray_work import NODE, Common, Parcel, keep, train
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench

@@ -11,12 +11,12 @@ from datetime import datetime
 from pathlib import Path
 
 from mtlv.errors import masked
-from mtlv.running.delivery import records
 from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, alive, read_states
 from mtlv.running.remote import Remote
 from mtlv.running.shared_status import bring_status
 from mtlv.running.store_place import Place
 from mtlv.running.sync import waiting
+from mtlv.words import many
 
 SHOWN = 60  # units; of larger suites the members are listed, and the units at work
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
@@ -66,7 +66,8 @@ def _undelivered(store: Path) -> list[str]:
     if not found.calls:
         return []
     return [
-        f"{records(found.calls)} not in the tracking store yet: `mtlv sync --store {store}` delivers them"
+        f"{many(found.calls, 'record')} not in the tracking store yet: "
+        f"`mtlv sync --store {store}` delivers them"
     ]
 
 
@@ -97,7 +98,7 @@ class _Teller:
         ]
         cached = sum(unit.cached for unit in units)
         found = f"; {cached} of them taken from the store" if cached else ""
-        yield f"{len(units)} unit{'' if len(units) == 1 else 's'}: {_counts(units)}{found}"
+        yield f"{many(len(units), 'unit')}: {_counts(units)}{found}"
         for node in sorted({unit.node for unit in units if unit.node}):
             yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
         if len(units) <= SHOWN:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mtlv.errors import TrackingError
 from mtlv.running.courier import open_tracker
-from mtlv.running.delivery import records
 from mtlv.tracking.address import MASK, kept_address
 from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.mlflow_access import check_access
 from mtlv.tracking.outbox import Outbox, Tell, dead_journals, journals
 from mtlv.tracking.sender import Pace, Sender
+from mtlv.words import many
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def sync_store(
     for place, outboxes in places.items():
         try:
             count = _deliver(uri or place, outboxes, tell, patience=patience, set_aside=set_aside)
-            lines.append(f"{records(count)} delivered to `{place}`")
+            lines.append(f"{many(count, 'record')} delivered to `{place}`")
         except TrackingError as error:
             errors.append(error)
     if errors:
@@ -94,7 +94,8 @@ def _deliver(uri: str, outboxes: Sequence[Outbox], tell: Tell, *, patience: floa
     left = sender.close(patience)
     if left:
         raise TrackingError(
-            f"{records(left)} not delivered, {sender.delivered} delivered: {sender.problem or 'no answer'}",
+            f"{many(left, 'record')} not delivered, {sender.delivered} delivered: "
+            f"{sender.problem or 'no answer'}",
             then="run `mtlv sync` again; a record that the store refuses is skipped with `--set-aside`",
         )
     return sender.delivered

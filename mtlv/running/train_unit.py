@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from mtlv.running.saver import Saver
 from mtlv.running.store import UnitRecord
 from mtlv.running.watch import Chosen, Listeners, Watch
 from mtlv.training.ranks import ALONE, Ranks
+from mtlv.words import many
 
 if TYPE_CHECKING:
     import torch
@@ -53,45 +55,61 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the device asked for is not there.
     """
+    device = _device(job, ranks)
+    with _own_draws(job, device):
+        model = _build(job, material, start).to(device)
+        training = _training(job, material)
+        trained, objective = _optimisation(job, model, material, training)
+        saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
+        _train(job, training, objective, saver, material)
+    chosen = saver.watch.chosen()
+    record = _record(saver, chosen, device)
+    return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+
+
+def _device(job: Job, ranks: Ranks) -> torch.device:
+    """This rank's, made ready."""
     import torch
 
-    from mtlv.models.carry import take_over
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.optim import device_of
 
-    unit = job.unit
     device = device_of(job.settings.training.device, ranks.rank, ranks.world)
     if device.type == "cpu":
         keep_freed_memory()
     else:
         torch.cuda.reset_peak_memory_stats(device)
+    return device
+
+
+@contextmanager
+def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
+    """What is drawn comes of the unit's own seed, and changes no draw of others."""
+    import torch
+
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(unit.draw_seed("dropout"))
-        model = _build(job, material)
-        if start is not None:
-            take_over(model, start, job.carry)
-        model.to(device)
-        training = _training(job, material)
-        trained, objective = _optimisation(job, model, material, training)
-        watch = Watch(job, model, material, listeners, ranks)
-        saver = Saver(job, trained, watch, checkpoints, ranks)
-        _train(job, training, objective, saver, material)
-    chosen = watch.chosen()
-    record = UnitRecord(
-        key=unit.key,
+        torch.manual_seed(job.unit.draw_seed("dropout"))
+        yield
+
+
+def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
+    """What the unit came to."""
+    watch, ranks = saver.watch, saver.ranks
+    test = _test(saver.job, watch.model, watch.material, chosen, ranks)  # before the clock is read
+    return UnitRecord(
+        key=saver.job.unit.key,
         epochs=tuple(watch.records),
         chosen_epoch=chosen.epoch,
         chosen_epochs=dict(chosen.epochs),
         train_seconds=sum(epoch.seconds for epoch in watch.records),
         total_seconds=saver.seconds,
-        parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
+        parameters=sum(p.numel() for p in watch.model.parameters() if p.requires_grad),
         peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
         device=_device_name(device, ranks.world),
         validation=watch.scores_of(chosen.epochs),
-        test=_test(job, model, material, chosen, ranks),
+        test=test,
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
-    return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
 
 
 def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
@@ -171,7 +189,9 @@ def _training(job: Job, material: Material) -> Mixture:
     return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature))
 
 
-def _build(job: Job, material: Material) -> Any:
+def _build(job: Job, material: Material, start: Mapping[str, torch.Tensor] | None) -> Any:
+    """The unit's model; its heads are drawn, and what it starts from is taken over."""
+    from mtlv.models.carry import take_over
     from mtlv.models.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
 
@@ -191,6 +211,8 @@ def _build(job: Job, material: Material) -> Any:
         compute_twice(model.encoder)
     if job.unit.train.get("compile"):
         model.use_compiled(with_cuda_graphs)
+    if start is not None:
+        take_over(model, start, job.carry)
     return model
 
 
@@ -242,4 +264,4 @@ def _device_name(device: torch.device, world: int) -> str:
     threads = torch.get_num_threads()
     if world == 1:
         return f"cpu ({threads} threads)"
-    return f"cpu ({world} ranks of {threads} thread{'' if threads == 1 else 's'})"
+    return f"cpu ({world} ranks of {many(threads, 'thread')})"

@@ -1,157 +1,29 @@
-"""The settings as types: no default stands here (see `defaults.yml`) and no value is converted.
-
-The description of a key says what it takes; messages about a wrong value quote it as `allowed`.
-"""
+"""The settings as types: no default stands here (see `defaults.yml`) and no value is converted."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
-Text = Annotated[str, Field(min_length=1, description="text")]
-MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
-NO_CONTROL = r"^[^\p{Cc}\p{Zl}\p{Zp}\u{202A}-\u{202E}\u{2066}-\u{2069}]*$"
-"""Names on pages and terminals: no control characters, nothing that turns the direction of what follows."""
-Flag = Annotated[bool, Field(description="true or false")]
-Count = Annotated[int, Field(ge=1, description="a whole number of 1 or more")]
-MaybeCount = Annotated[int | None, Field(ge=1, description="a whole number of 1 or more, or null")]
-Seed = Annotated[int, Field(ge=0, lt=2**31, description="a whole number of 0 or more, below 2147483648")]
-Share = Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
-Fraction = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
-Positive = Annotated[float, Field(gt=0, description="a number above 0")]
-# Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
-Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+from mtlv.settings.data_schema import Data
+from mtlv.settings.values import (
+    NO_CONTROL,
+    Count,
+    Flag,
+    Fraction,
+    MaybeCount,
+    MaybeText,
+    Names,
+    Positive,
+    Section,
+    Seed,
+    Share,
+    Text,
+)
+from mtlv.variables import variable
+
 Weight = Annotated[float, Field(ge=0)]
-LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
-
-
-class Section(BaseModel):
-    """A mapping of known keys, all of them present, none of them changed or converted."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        serialize_by_alias=True,
-        defer_build=True,  # of all at once, at the end of this file
-    )
-
-
-class Columns(Section):
-    text: Text
-    text_pair: MaybeText
-    words: MaybeText
-    mentions: MaybeText
-    id: MaybeText
-    part: MaybeText
-    group: MaybeText
-    kind: Literal["binary", "multiclass", "regression", "tagging"]
-    task: MaybeText
-    labels: Annotated[Names | None, Field(description="a list of column names, or null")]
-    label_list: MaybeText
-    separator: Text
-    target: MaybeText
-    tags: MaybeText
-    classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]
-    negative: Annotated[
-        tuple[Text, ...], Field(strict=False, description="a list of class names (numbers in quotes)")
-    ]
-    metric: MaybeText
-
-
-class Source(Section):
-    """One corpus of several; what it leaves out is as in `data`."""
-
-    name: Text
-    alias: MaybeText = None
-    path: MaybeText = None
-    hub: MaybeText = None
-    columns: Annotated[Columns | None, Field(description="a mapping, or null")] = None
-    labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
-    limit: MaybeCount = None
-    max_length: Annotated[int | None, LENGTHS] = None
-    batch_size: MaybeCount = None
-
-
-class Data(Section):
-    name: Text
-    sources: Annotated[
-        tuple[Source, ...] | None,
-        Field(
-            min_length=2,
-            strict=False,
-            description="a list of two or more mappings with name, alias, path, hub, columns, labels, limit, "
-            "max_length (4 to 8192) and batch_size, or null",
-        ),
-    ]
-    alias: MaybeText
-    path: MaybeText
-    hub: MaybeText
-    labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
-    limit: MaybeCount
-    documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
-    columns: Columns
-    descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
-    mentions: Literal["dummy", "markers", "original"]
-    max_length: Annotated[int, LENGTHS]
-    window: MaybeCount
-    window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
-    test_share: Share
-    validation_share: Share
-    folds: Count
-    scheme: Literal["fixed_test", "rotate_test"]
-    repeats: Literal["leave_out", "keep"]
-    split_seed: Seed
-
-    @model_validator(mode="before")
-    @classmethod
-    def _whole_columns(cls, given: Any) -> Any:
-        """What the columns of a source leave out is as in `columns`."""
-        if not isinstance(given, dict) or not isinstance(given.get("sources"), (list, tuple)):
-            return given
-        return given | {"sources": [_with_columns(one, given.get("columns")) for one in given["sources"]]}
-
-    @property
-    def each(self) -> tuple[Data, ...]:
-        """The settings of each corpus by itself."""
-        if self.sources is None:
-            return (self,)
-        return tuple(self._of(one) for one in self.sources)
-
-    def _of(self, one: Source) -> Data:
-        changes = {key: getattr(one, key) for key in ("name", "alias", "path", "hub", "labels", "limit")}
-        own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
-        return self.model_copy(update={**changes, **own, "sources": None})
-
-    @property
-    def batch_sizes(self) -> dict[str, int]:
-        """Documents per batch of the sources that have their own, by name."""
-        sources = zip(self.each, self.sources or (), strict=False)
-        return {data.called: one.batch_size for data, one in sources if one.batch_size is not None}
-
-    @property
-    def called(self) -> str:
-        """What one corpus is called."""
-        return self.alias or self.name
-
-    @property
-    def title(self) -> str:
-        """What the corpora are called."""
-        return " + ".join(one.called for one in self.each)
-
-
-def _with_columns(source: Any, columns: Any) -> Any:
-    own = source.get("columns") if isinstance(source, dict) else None
-    return (
-        {**source, "columns": {**columns, **own}}
-        if isinstance(own, dict) and isinstance(columns, dict)
-        else source
-    )
 
 
 class Encoder(Section):
@@ -372,20 +244,6 @@ class Settings(Section):
         return self.seed if isinstance(self.seed, tuple) else (self.seed,)
 
 
-@contextmanager
-def _without_plugins() -> Iterator[None]:
-    """Pydantic looks through every installed package for plugins, which takes a tenth of a second."""
-    name = "PYDANTIC_DISABLE_PLUGINS"
-    before = os.environ.get(name)
-    os.environ[name] = "__all__"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
-with _without_plugins():
+# Else Pydantic looks through every installed package for plugins, which takes a tenth of a second.
+with variable("PYDANTIC_DISABLE_PLUGINS", "__all__"):
     Settings.model_rebuild()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import address
 from mtlv.tracking.refusal import refusal
+from mtlv.variables import variable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -140,23 +141,9 @@ def _no_warnings() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def environment(name: str, value: str) -> Iterator[None]:
-    """Another value for one of MLflow's variables, which it reads from the environment at each request."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
 def once() -> AbstractContextManager[None]:
     """Let MLflow send each request once: if an answer is lost, it would make what it asks for twice."""
-    return environment("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    return variable("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")  # MLflow reads it at each request
 
 
 @contextmanager

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import environment, guarded, local_folder, once, open_client
+from mtlv.tracking.mlflow_access import guarded, local_folder, once, open_client
 from mtlv.tracking.tracker import RUN_ID, TrackedModel
+from mtlv.variables import variable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -199,4 +200,4 @@ def _environment() -> dict[str, str]:
 def _patiently() -> AbstractContextManager[None]:
     """Wait as long as a large file takes."""
     before = os.environ.get(TIMEOUT, "")
-    return environment(TIMEOUT, str(max(PATIENCE, int(before) if before.isdecimal() else 0)))
+    return variable(TIMEOUT, str(max(PATIENCE, int(before) if before.isdecimal() else 0)))

@@ -9,7 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from mtlv.display import Display, Download, Progress, duration, plain_table, safe, table, tree
+from mtlv.display.download import Download
+from mtlv.display.suite import Display, Progress
+from mtlv.display.tables import plain_table, table
 from mtlv.running.observer import Observer
 
 EVIL = "a [red]b[/red] \x1b[31mc\nd"
@@ -199,10 +201,8 @@ def test_names_are_shown_and_not_obeyed() -> None:
     display.note(EVIL)
     display.warn(EVIL)
     table(target, ["run", EVIL], [[EVIL, "1"]], title=EVIL)
-    tree(target, EVIL, [EVIL])
     assert "\x1b" not in text(target)
     assert all(SHOWN in line for line in text(target).splitlines())
-    assert safe(EVIL) == SHOWN
 
 
 def test_a_table_is_whole_in_a_file_and_folds_by_rows_on_a_narrow_terminal() -> None:
@@ -225,14 +225,6 @@ def test_a_table_is_whole_in_a_file_and_folds_by_rows_on_a_narrow_terminal() -> 
         "       0.8         1.0",
     ]
     assert plain_table(["a", "b"], []) == ["a  b"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0.2, "0 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (3600, "1 h 00 min"), (7384, "2 h 03 min")],
-)
-def test_durations(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
 
 
 def test_a_download_tells_each_tenth_once() -> None:

@@ -9,6 +9,7 @@ from mtlv.compare.blocks import Block, Column, Section, Table, Text
 from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.pairs import tasks_of
 from mtlv.compare.sections.parts import listed, of_run
+from mtlv.words import many
 
 # They say where a run goes and which child it is, not what was done.
 NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.")
@@ -115,7 +116,7 @@ def _task_words(runs: Sequence[ComparedRun]) -> Callable[[ComparedRun], str]:
         tasks = tasks_of(run)
         if tasks not in words:
             again = sum(len(other) == len(tasks) for other in words)
-            count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+            count = many(len(tasks), "task")
             words[tasks] = count + (f" (other set {again})" if again else "")
     return lambda run: words[tasks_of(run)]
 

@@ -18,7 +18,7 @@ from mtlv.errors import DataError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.plan import Task, TaskScores
 from mtlv.plan.spans import Span
-from mtlv.settings.schema import Columns as ColumnSettings
+from mtlv.settings.data_schema import Columns as ColumnSettings
 from tests.unit.data.test_main_metrics import MADE
 
 CLASSES = Columns(kind="multiclass", target="label")

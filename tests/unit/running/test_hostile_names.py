@@ -13,7 +13,7 @@ import yaml
 from rich.console import Console
 
 from mtlv.compare.table import plain
-from mtlv.display import Display
+from mtlv.display.suite import Display
 from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug, group_name, slug
 from mtlv.running import run_suite

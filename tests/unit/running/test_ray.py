@@ -17,18 +17,10 @@ import pytest
 from what_came import files, points
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
-from mtlv.running import Observer, ray_cluster, ray_work, run_suite
+from mtlv.running import Observer, ray_cluster, ray_nodes, ray_work, run_suite
 from mtlv.running.progress import FOLDER, read_states
-from mtlv.running.ray_cluster import (
-    Head,
-    Wanted,
-    agreed,
-    check_lasting,
-    check_room,
-    connected,
-    size,
-    wanted_of,
-)
+from mtlv.running.ray_cluster import Head, check_lasting, connected, wanted_of
+from mtlv.running.ray_nodes import Wanted, agreed, check_room, size
 from mtlv.running.ray_work import Shelf, Terms, admitted, keep
 from mtlv.running.store_place import Place
 from mtlv.running.workbench import Workbench
@@ -237,7 +229,7 @@ def test_a_store_relative_to_the_folder_of_the_driver(
 def test_which_cluster_it_is(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with connected(Head(cluster.address, 1)):
         there = [{"Resources": {"CPU": 2.0}}, {"Resources": {"CPU": 0.0}}]
-        monkeypatch.setattr(ray_cluster, "nodes", lambda: there)
+        monkeypatch.setattr(ray_nodes, "nodes", lambda: there)
         assert size(Wanted(1)) == f"the cluster at {cluster.address} has 2 nodes and room for 2 units at once"
         assert size(Wanted(2)).endswith("has 2 nodes and room for 1 unit at once")
 
@@ -252,7 +244,7 @@ def test_more_than_any_node_has(cluster: Any) -> None:
 
 
 def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_cluster, "versions", lambda: dict.fromkeys(ray_cluster.SAME, "0.0"))
+    monkeypatch.setattr(ray_nodes, "versions", lambda: dict.fromkeys(ray_nodes.SAME, "0.0"))
     with (
         connected(Head(cluster.address, 1)),
         pytest.raises(
@@ -264,8 +256,8 @@ def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, elsewhere = ray_cluster._ask, Place(str(tmp_path / "elsewhere"))
-    monkeypatch.setattr(ray_cluster, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
+    real, elsewhere = ray_nodes._ask, Place(str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(ray_nodes, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
         connected(Head(cluster.address, 1)),
         pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),

@@ -13,6 +13,7 @@ import torch
 
 from mtlv.errors import TrainingError
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.running import train_unit as module
 from mtlv.running.checkpoints import ENDING, Checkpoints
 from mtlv.running.job import Job
 from mtlv.running.material import Material
@@ -127,6 +128,16 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
         assert_same(unit.train(folder, heard), undisturbed)
         assert f"goes on after step {step}," in heard.notes[0]
         assert not heard.warnings
+
+
+def test_its_seconds_have_the_test_too(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested, real = [], module._test
+    monkeypatch.setattr(module, "_test", lambda *given: (tested.append(1), real(*given))[1])
+    monkeypatch.setattr(Saver, "seconds", property(lambda _: float(len(tested))))
+    record, _ = unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path / "checkpoints")
+    assert record.total_seconds == 1
 
 
 def test_a_unit_that_is_interrupted_thrice(

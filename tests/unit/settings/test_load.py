@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.errors import ConfigError
 from mtlv.settings import Suite, dump, flatten, load_overrides, load_suite
-from mtlv.settings.schema import Columns
+from mtlv.settings.data_schema import Columns
 
 Write = Callable[[str], Path]
 COLUMNS = ", ".join(Columns.model_fields)

@@ -1,39 +1,20 @@
-"""What a person sees: the progress of a suite, its tree and its table."""
+"""How far a suite is, for a person: live on a terminal, else a line per epoch."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bars
 from rich.text import Text
 
-from mtlv.errors import shorten
+from mtlv.words import duration, safe
 
 BAR = 12  # cells
 SHOWN = 8  # units at work, a line each
-
-
-def safe(text: str) -> str:
-    """`text` on one line, with everything a terminal would obey made visible."""
-    return shorten(text, sys.maxsize)
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min 05 s` or `3 h 20 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 @dataclass
@@ -263,91 +244,3 @@ def _joined(facts: Iterable[str]) -> str:
 def _line_of(*parts: str | tuple[str, str]) -> Text:
     """One line, cut where the terminal ends."""
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
-
-
-class Download:
-    """Progress of a download: a bar on a terminal, else a line per tenth."""
-
-    def __init__(self, console: Console, name: str) -> None:
-        self.console = console
-        self._name = safe(name)
-        self._tenth = -1
-        self._bar = Bars(
-            TextColumn(self._name, markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=None)
-
-    def __enter__(self) -> Download:
-        if self.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.console.is_terminal:
-            self._bar.stop()
-
-    def update(self, done: int, total: int | None) -> None:
-        """`done` of `total` bytes are here; the total may be unknown."""
-        if self.console.is_terminal:
-            self._bar.update(self._task, completed=done, total=total)
-            return
-        tenth = 10 * done // total if total else done // 10_000_000
-        if tenth != self._tenth:
-            self._tenth = tenth
-            of = f" of {total / 1e6:.1f}" if total else ""
-            self.console.print(Text(f"{self._name}: {done / 1e6:.1f}{of} MB"), soft_wrap=True)
-
-
-def table(
-    console: Console,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    title: str = "",
-    left: int = 1,
-) -> None:
-    """A table of text: the first `left` columns left, the others right.
-
-    Where a terminal is too narrow the first cell of each row gets a line of its own.
-    """
-    cells = [[safe(cell) for cell in row] for row in rows]
-    names = [safe(name) for name in header]
-    if title:
-        console.print(Text(safe(title), style="bold"), soft_wrap=True)
-    lines = plain_table(names, cells, left)
-    if console.is_terminal and cells and max(map(cell_len, lines)) > console.width:
-        figures = plain_table(["", *names[1:]], [["", *row[1:]] for row in cells], left)
-        lines = [figures[0]]
-        for row, figure in zip(cells, figures[1:], strict=True):
-            lines += [row[0], figure]
-    for i, line in enumerate(lines):
-        console.print(Text(line, style="" if i else "bold"), soft_wrap=True)
-
-
-def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines of a table, two spaces between columns, the first `left` to the left; the header comes first."""
-    everything = [header, *rows]
-    widths = [max(cell_len(row[i]) for row in everything) for i in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        padded = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        pairs = enumerate(zip(padded, row, strict=True))
-        parts = [cell + pad if column < left else pad + cell for column, (pad, cell) in pairs]
-        return "  ".join(parts).rstrip()
-
-    return [line(row) for row in everything]
-
-
-def tree(console: Console, title: str, lines: Iterable[str]) -> None:
-    """A title and indented lines, names as they are but for what a terminal would obey."""
-    console.print(Text(safe(title), style="bold"), soft_wrap=True)
-    for line in lines:
-        console.print(Text(f"  {safe(line)}"), soft_wrap=True)

@@ -1,0 +1,78 @@
+"""The commands. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from mtlv.arguments import parse
+from mtlv.cli import data, look, tend, work
+from mtlv.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    USER_ERROR,
+    complain,
+    own_fault,
+    show_anything,
+)
+from mtlv.errors import ConfigError, MtlvError
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": work.run,
+    "check": work.check,
+    "status": look.status,
+    "sync": tend.sync,
+    "cluster": work.cluster,
+    "clean": tend.clean,
+    "compare": look.compare,
+    "predict": look.predict,
+    "data list": data.list_all,
+    "data show": data.show,
+    "data fetch": data.fetch,
+    "data check": data.check,
+    "ui": look.ui,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code.
+
+    0: done. 1: a member of a suite failed, nobody reads the output, MLflow's server ended, or mtlv itself is
+    at fault. 2: an error of the user's. 130: Ctrl-C. 143: SIGTERM.
+    """
+    gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
+    show_anything()
+    try:
+        args = parse(argv)
+        code = COMMANDS[args.command](args)
+        sys.stdout.flush()
+        return code
+    except ConfigError as error:
+        for line in error.problems:  # each begins with its own place
+            complain(line, who="")
+        return USER_ERROR
+    except MtlvError as error:
+        for line in error.problems:
+            complain(line)
+        return USER_ERROR
+    except KeyboardInterrupt as stop:
+        complain("stopped")
+        return TERMINATED if stop.args == ("SIGTERM",) else INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has gone, such as `head`. Nothing may be written at exit any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return own_fault()
+        complain(f"the disk is full: {error}; free room and start again: what was written before is whole")
+        return USER_ERROR
+    except Exception:
+        return own_fault()
+    finally:
+        gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second

@@ -1,0 +1,9 @@
+"""`python -m mtlv.cli`, as the command `mtlv`."""
+
+from __future__ import annotations
+
+import sys
+
+from mtlv.cli import main
+
+sys.exit(main())

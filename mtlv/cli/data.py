@@ -1,0 +1,76 @@
+"""Commands on corpora: data list, show, fetch, check."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from mtlv.cli.named import is_config, quoted
+from mtlv.cli.terminal import OK, complain, console, say
+from mtlv.errors import MtlvError
+
+
+def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
+    """Every corpus of the catalog."""
+    from mtlv.running.corpora import list_lines
+
+    say(*list_lines())
+    return OK
+
+
+def show(args: argparse.Namespace) -> int:
+    """What is known of one."""
+    from mtlv.running.corpora import show_lines
+
+    say(*show_lines(args.name))
+    return OK
+
+
+def fetch(args: argparse.Namespace) -> int:
+    """Download one from its source."""
+    from mtlv.display.download import Download
+    from mtlv.running.corpora import fetch_lines
+
+    with Download(console(stderr=True), args.name) as download:
+        lines = fetch_lines(args.name, args.to, progress=download.update)
+    say(*lines)
+    return OK
+
+
+def check(args: argparse.Namespace) -> int:
+    """Count what is in one, or in those of a config."""
+    from mtlv.running.corpora import check_corpus
+    from mtlv.settings import load_overrides, load_suite
+
+    overrides = list(args.overrides)
+    if args.path is not None:
+        overrides.append(f"data.path={quoted(str(args.path))}")
+    if is_config(args.name):
+        suite = load_suite(args.name, overrides)
+    else:
+        suite = load_overrides([f"data.name={quoted(args.name)}", *overrides])
+    problem: MtlvError | None = None
+    different = {
+        data.model_dump_json(): (data, member.settings)
+        for member in suite.members
+        for data in member.settings.data.each
+    }
+    for number, (data, settings) in enumerate(different.values()):
+        found = check_corpus(data, lengths=partial(_lengths, settings))
+        say(*([""] if number else []), *found.lines)
+        problem = problem or found.problem
+    if problem is not None:
+        raise problem
+    return OK
+
+
+def _lengths(settings: Any, corpus: Any) -> Any:
+    from mtlv.errors import EncoderError
+    from mtlv.running.lengths import token_lengths
+
+    try:
+        return token_lengths(settings, corpus)
+    except EncoderError as error:
+        complain(f"lengths in tokens are left out: {error}")
+        return None

@@ -1,0 +1,77 @@
+"""Commands that work on a config: check, run, cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, cast
+
+from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
+from mtlv.words import many
+
+if TYPE_CHECKING:
+    from mtlv.running import Observer
+
+
+def check(args: argparse.Namespace) -> int:
+    """Prove a config and show its plan; nothing is trained."""
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import check_suite
+
+    found = check_suite(suite)
+    seen: dict[tuple[str, ...], str] = {}
+    told: set[str] = set()
+    for member in found.members:
+        say(f"{member.name}: {many(member.units, 'unit')}")
+        if member.lines in seen:
+            say(f"  as {seen[member.lines]}")
+        else:
+            seen[member.lines] = member.name
+            say(*(f"  {line}" for line in member.lines))
+        say(*(f"  warning: {warning}" for warning in member.warnings if warning not in told))
+        told |= set(member.warnings)
+    say(*(f"note: {note}" for note in suite.notes))
+    members, units = many(len(found.members), "member"), many(found.units, "unit")
+    from mtlv.running.share import share_lines
+    from mtlv.running.store_place import place_of
+
+    say(*share_lines(suite.members[0].settings.execution, found.units))
+    say(f"results go to {place_of(suite.members[0].settings).words}")
+    say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
+    return OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, score and track what a config asks for."""
+    from mtlv.display.tables import table
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import run_suite
+
+    end_in_order()
+    with progress() as display:
+        for note in suite.notes:
+            display.note(note)
+        result = run_suite(suite, cast("Observer", display), if_exists=args.if_exists)
+    if result.rows:
+        table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
+    say(*result.where)
+    for problem in result.failed:
+        complain(problem)
+    return FAILED if result.failed else OK
+
+
+def cluster(args: argparse.Namespace) -> int:
+    """Only group the tasks."""
+    from mtlv.settings import load_suite
+
+    suite = load_suite(args.config, args.overrides)
+    from mtlv.running import cluster_suite
+
+    end_in_order()
+    with progress() as display:
+        result = cluster_suite(suite, args.out, cast("Observer", display))
+    say(*result.lines)
+    return OK

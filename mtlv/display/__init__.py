@@ -1,0 +1,1 @@
+"""What a person sees on a terminal, or in a file instead: progress and tables."""

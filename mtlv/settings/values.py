@@ -1,0 +1,37 @@
+"""What sections of settings are made of: their base, and the values that more than one of them takes.
+
+The description of a value says what it takes; messages about a wrong one quote it as `allowed`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(min_length=1, description="text")]
+MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
+NO_CONTROL = r"^[^\p{Cc}\p{Zl}\p{Zp}\u{202A}-\u{202E}\u{2066}-\u{2069}]*$"
+"""Names on pages and terminals: no control characters, nothing that turns the direction of what follows."""
+Flag = Annotated[bool, Field(description="true or false")]
+Count = Annotated[int, Field(ge=1, description="a whole number of 1 or more")]
+MaybeCount = Annotated[int | None, Field(ge=1, description="a whole number of 1 or more, or null")]
+Seed = Annotated[int, Field(ge=0, lt=2**31, description="a whole number of 0 or more, below 2147483648")]
+Share = Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
+Fraction = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
+Positive = Annotated[float, Field(gt=0, description="a number above 0")]
+# Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
+Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+
+
+class Section(BaseModel):
+    """A mapping of known keys, all of them present, none of them changed or converted."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        serialize_by_alias=True,
+        defer_build=True,  # of all at once, at the end of schema.py
+    )
