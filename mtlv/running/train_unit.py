@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import TrainingError
+from mtlv.errors import NoRoomError, TrainingError
 from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
@@ -70,7 +70,7 @@ def train_unit(
         model = _build(job, material)
         if start is not None:
             take_over(model, start, job.carry)
-        model.to(device)
+        _place(job, model, device)
         training = _training(job, material)
         trained, objective = _optimisation(job, model, material, training)
         watch = Watch(job, model, material, listeners, ranks)
@@ -92,6 +92,18 @@ def train_unit(
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
     return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+
+
+def _place(job: Job, model: Any, device: torch.device) -> None:
+    import torch
+
+    try:
+        model.to(device)
+    except torch.cuda.OutOfMemoryError as error:
+        raise NoRoomError(
+            f"`{job.name}`: its model does not fit the device's memory",
+            then="end what else uses the device, lower `execution.processes`, or take a smaller encoder",
+        ) from error
 
 
 def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
@@ -134,7 +146,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             ranks=saver.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
-        raise TrainingError(
+        raise NoRoomError(
             f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
