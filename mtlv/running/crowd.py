@@ -45,7 +45,8 @@ def kind_of(job: Job) -> Hashable:
     training = own.training
     step = training.batch_size, training.accumulation, training.gradient_checkpointing
     parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
-    return repr((parts, step, unit.train["precision"], own.execution.devices_per_unit))
+    where = training.device, unit.train["precision"], own.execution.devices_per_unit
+    return repr((parts, step, where))
 
 
 class Crowd:
@@ -94,7 +95,7 @@ class MeasuredCrowd(Crowd):
 
     A round begins when all that are inside have ended their first epoch, and anew whenever one comes, goes,
     rests or is lost; only epochs that began in it count. Documents per second are compared among units of
-    one kind: estimates for other encoders and corpora would differ by more than what is looked for. Where
+    one kind: estimates of what others cost tell minutes from hours, not some percent. Where
     the present units are of no kind that one process fewer was measured by, one leaves, and comes back when
     that was done. Once the number is found it stays.
 
