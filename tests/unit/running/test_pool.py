@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from what_came import children, files, points
 
 from mtlv.errors import NoRoomError
-from mtlv.running import Observer, engine, pool, run_suite
+from mtlv.running import Observer, ahead, board, engine, pool, run_suite
 from mtlv.running.crowd import MeasuredCrowd, Member
+from mtlv.running.job import Job
 from mtlv.running.pool import PoolExecutor
 from mtlv.running.resolve import resolve
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
-from mtlv.running.worker import FAILED, GRACE, Order, Tell, Worker
+from mtlv.running.worker import BUSY, ENDED, EPOCH, FAILED, GRACE, Lost, Order, Tell, Worker
 from mtlv.tracking import MemoryTracker
 
 WORKER = "mtlv.running.worker"
@@ -122,6 +126,85 @@ def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
         assert crowd.count > 1
         assert not listener.names("failed")
         assert not children(WORKER)
+
+
+class Shelf:
+    """A store that knows only which units are done."""
+
+    place = None
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def has(self, key: str) -> bool:
+        return key in self.done
+
+    def load(self, key: str) -> str:
+        return key
+
+    def holder(self, key: str) -> str:
+        return "another"
+
+
+class Erratic:
+    """A process that does not train, but says that it does, and often fails in one of all possible ways."""
+
+    def __init__(self, shelf: Shelf, crowd: MeasuredCrowd, seed: int) -> None:
+        self.shelf, self.crowd, self.draw = shelf, crowd, random.Random(seed)
+        self.narrow = seed % 2  # half of the tests have room for all
+
+    def train(self, order: Order, tell: Tell) -> str:
+        fate, name = self.draw.random(), order.job.name
+        if fate < 0.05:
+            tell(BUSY, ())
+            return BUSY
+        tell("unit_started", (name, 1, 5, 50))
+        if fate < 0.1:
+            raise Lost("SIGKILL")
+        if self.narrow and fate < 0.25 and len(self.crowd._inside) > 1:
+            tell(FAILED, (NoRoomError("it does not fit"),))
+            return FAILED
+        for epoch in range(1, 6):
+            time.sleep(self.draw.random() / 1000)
+            tell(EPOCH, (name, epoch, 5, 0.5, {}, 10 + self.draw.random()))
+        self.shelf.done.append(order.job.unit.key)
+        tell(ENDED, (1.0,))
+        return ENDED
+
+    def stop(self) -> None:
+        """It ends at once."""
+
+    def end(self, patience: float) -> None:
+        """It ends at once."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "PAUSE", 0.002)
+    monkeypatch.setattr(ahead, "PAUSE", 0.002)
+    monkeypatch.setattr(pool, "PAUSE", 0.002)
+    monkeypatch.setattr(PoolExecutor, "tries", 1000)
+    crowd = MeasuredCrowd(
+        6, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=seed / 4, seconds=0.0
+    )
+    shelf, seeds = Shelf(), iter(range(seed, 10**6, 1000))
+    monkeypatch.setattr(pool, "Worker", lambda *_: Erratic(shelf, crowd, next(seeds)))
+    jobs: list[Job] = []
+    for number in range(80):
+        start = jobs[number % 7] if number > 40 else None
+        unit, settings = SimpleNamespace(key=f"{number}"), SimpleNamespace(training=SimpleNamespace(epochs=5))
+        jobs.append(Job(unit, settings, SimpleNamespace(train=range(10)), f"unit {number}", start=start))
+    monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
+    listener = Listener()
+    with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
+        executor.expect(jobs)
+        assert [executor.run(job, lambda *_: None) for job in jobs] == [job.unit.key for job in jobs]
+    assert sorted(shelf.done) == sorted(job.unit.key for job in jobs)
+    assert len(listener.names("ended")) == len(jobs)
+    assert not listener.names("failed")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("mtlv-worker")]
 
 
 @pytest.mark.slow
