@@ -95,6 +95,10 @@ class TrainingError(MtlvError):
     """A unit that cannot go on training, such as a loss that is not finite."""
 
 
+class NoRoomError(TrainingError):
+    """A unit does not fit the device's memory, with what else is there."""
+
+
 def masked(text: object) -> str:
     """`text` with the user and password of every address as `***`, also where they stand in its query."""
     text = _IN_ADDRESS.sub(rf"\1{MASK}@", str(text))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.running.cores import cores, free_memory
+from mtlv.running.crowd import Crowd, MeasuredCrowd
 from mtlv.running.executor import Executor, LocalExecutor, each_once
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
 STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
 PROCESS, PARAMETER = 1.2e9, 24  # bytes of a process without a model, and of each weight in training
+CORES = "no core is left for one more"
 SPARE = 0.8  # of the free memory that is planned with
-MOST_ON_GPU = 4  # processes on one GPU; not measured
 
 
 def executor_of(
@@ -56,16 +57,32 @@ def executor_of(
     # A search asks for one member after the other.
     gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]
     widest = max(width(gang) for gang in gangs)
-    chosen = share(execution, min(widest, _useful(bench, jobs, devices)))
+    most, limit = min((widest, "all other units wait for these"), *_limits(bench, jobs, devices))
+    chosen = share(execution, most)
     if chosen.processes == 1:
         if chosen.threads is not None:
             import torch
 
             torch.set_num_threads(chosen.threads)
         return LocalExecutor(bench, store, observer, jobs)
-    threads = chosen.threads or 1
-    observer.note(f"units are trained by {chosen.words}")
-    return PoolExecutor(bench, store, observer, jobs, processes=chosen.processes, threads=threads)
+    crowd = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
+    observer.note(f"units are trained by {crowd.described(chosen.words)}")
+    return PoolExecutor(bench, store, observer, jobs, crowd=crowd, threads=chosen.threads or 1)
+
+
+def crowd_of(execution: Execution, devices: set[torch.device], most: int, limit: str) -> Crowd:
+    """As many processes as are asked for; on a GPU, where it is left open, so many as bring something.
+
+    Args:
+        execution: the section.
+        devices: that are trained on.
+        most: processes, at most.
+        limit: for a person, why there are no more.
+    """
+    on_gpu = [device for device in devices if device.type == "cuda"]
+    if execution.processes != "auto" or not on_gpu:
+        return Crowd(most)
+    return MeasuredCrowd(most, limit=limit, free=lambda: min(map(_free_on, on_gpu)))
 
 
 def _on_ray(
@@ -90,23 +107,29 @@ def width(jobs: Sequence[Job]) -> int:
     return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
 
 
-def _useful(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -> int:
-    """As many processes as bring something, by the cores, the memory and the work there is."""
+def _limits(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
+    """The most processes that bring something, by the cores, the memory and the work there is."""
     if seconds_of(bench, jobs) < WORTH:
-        return 1
+        return [(1, "there is too little work for more")]
     size = _bytes_of(bench, jobs)
     free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
-    fit = cores() if free is None else int(free * SPARE / (ranks * (PROCESS + size)))
-    on_gpu = [_fit_gpu(device, size) for device in devices if device.type == "cuda"]
-    return max(1, min([cores(), fit, *on_gpu]))
+    limits = [(cores(), CORES)]
+    if free is not None:
+        limits.append((int(free * SPARE / (ranks * (PROCESS + size))), "the main memory may hold no more"))
+    one = PROCESS + 2 * size  # on a device, with as much again for a batch
+    on_gpu = [int(_free_on(device) * SPARE / one) for device in devices if device.type == "cuda"]
+    limits += [(most, "the device's memory may hold no more of the largest encoder") for most in on_gpu]
+    return [(max(1, most), limit) for most, limit in limits]
 
 
-def _fit_gpu(device: torch.device, size: float) -> int:
-    """Processes that fit one GPU, each with as much again for what a batch needs."""
+def _free_on(device: torch.device) -> int:
+    """Bytes; of the first of several devices of a unit, which all hold the same."""
     import torch
 
-    free, _ = torch.cuda.mem_get_info(device)
-    return min(MOST_ON_GPU, int(free * SPARE / (PROCESS + 2 * size)))
+    try:
+        return torch.cuda.mem_get_info(device)[0]
+    except RuntimeError:  # full to the brim: not even the question has room
+        return 0
 
 
 def seconds_of(bench: Workbench, jobs: Sequence[Job]) -> float:

@@ -9,13 +9,15 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Self
 
+from mtlv.errors import NoRoomError
 from mtlv.running.ahead import AheadExecutor
 from mtlv.running.board import PAUSE
+from mtlv.running.crowd import Crowd, Member
 from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
-from mtlv.running.worker import GRACE, Lost, Worker
+from mtlv.running.worker import FAILED, GRACE, Lost, Worker
 
 
 class PoolExecutor(AheadExecutor):
@@ -26,7 +28,7 @@ class PoolExecutor(AheadExecutor):
         store: of finished units, which other processes may share.
         observer: hears of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
-        processes: how many.
+        crowd: how many processes, and from when on.
         threads: of each.
     """
 
@@ -37,18 +39,19 @@ class PoolExecutor(AheadExecutor):
         observer: Observer,
         jobs: Sequence[Job],
         *,
-        processes: int,
+        crowd: Crowd,
         threads: int,
     ) -> None:
         super().__init__(bench, store, observer, jobs)
         self.threads = threads
+        self._crowd = crowd
         self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]]] = SimpleQueue()
         self._ending = False
         self._workers: list[Worker] = []
         missing = sum(not self._shop.there(job) for job in jobs)
         self._givers = [
             Thread(target=self._give, name=f"mtlv-worker-{number}", daemon=True)
-            for number in range(min(processes, missing))
+            for number in range(min(crowd.most, missing))
         ]
 
     def __enter__(self) -> Self:
@@ -60,6 +63,7 @@ class PoolExecutor(AheadExecutor):
         """End all processes; what they write is still finished."""
         self._ending = True
         self._board.close()
+        self._crowd.close()
         for worker in list(self._workers):
             worker.stop()
         for thread in self._givers:
@@ -72,25 +76,54 @@ class PoolExecutor(AheadExecutor):
     # ---- A thread of each process --------------------------------------------------------------------------
 
     def _give(self) -> None:
-        while not self._ending:
-            worker = Worker(self.store.place, self.threads)
-            self._workers.append(worker)
-            try:
-                self._give_orders(worker)
-            finally:
-                self._workers.remove(worker)
-                worker.end(GRACE)
+        while not self._ending and (member := self._crowd.enter()) is not None:
+            while not self._ending and self._crowd.stays(member):
+                self._give_to_one(member)
 
-    def _give_orders(self, worker: Worker) -> None:
-        """Until there are none, or it is lost."""
-        while (job := self._board.take()) is not None:
+    def _give_to_one(self, member: Member) -> None:
+        """To one process, until it ends."""
+        worker = Worker(self.store.place, self.threads)
+        self._workers.append(worker)
+        try:
+            left = self._give_orders(worker, member)
+        finally:
+            self._workers.remove(worker)
+            worker.end(GRACE)
+        if left is not None:  # not before its memory is free
+            self._board.again(left)
+
+    def _give_orders(self, worker: Worker, member: Member) -> Job | None:
+        """Until there are none, it is lost, or is to leave; returns the unit that another must train."""
+        while self._crowd.stays(member) and (job := self._take(member)) is not None:
             try:
-                word = worker.train(self._order(job), partial(self._hear, job))
+                word = worker.train(self._order(job), partial(self._hear, member, job))
             except Lost as lost:
+                self._crowd.rests(member)
                 if not self._ending:
-                    self._hear(job, *self._lose(job, str(lost)))
-                return
+                    self._say(job, *self._lose(job, str(lost)))
+                return None
+            if member.gave_way:
+                return job
             self._settle(job, word)
+        return None
 
-    def _hear(self, job: Job, word: str, content: tuple[Any, ...]) -> None:
+    def _take(self, member: Member) -> Job | None:
+        """The next unit; a process that waits for one is not measured."""
+        job = self._board.next()
+        if job is None:
+            self._crowd.rests(member)
+            job = self._board.take()
+        return job
+
+    def _hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> None:
+        if word == FAILED and isinstance(content[0], NoRoomError) and self._crowd.gives_way(member):
+            text = "the device has no room for it beside others; it goes on where fewer train at once"
+            self._say(job, "warn", (f"{job.name}: {text}",))
+            return
+        note = self._crowd.hear(member, job, word, content)
+        self._say(job, word, content)
+        if note is not None:
+            self._say(job, "note", (note,))
+
+    def _say(self, job: Job, word: str, content: tuple[Any, ...]) -> None:
         self._said.put((job.unit.key, word, content))

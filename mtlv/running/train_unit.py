@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import TrainingError
+from mtlv.errors import NoRoomError, TrainingError
 from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
@@ -57,7 +57,8 @@ def train_unit(
     """
     device = _device(job, ranks)
     with _own_draws(job, device):
-        model = _build(job, material, start).to(device)
+        model = _build(job, material, start)
+        _place(job, model, device)
         training = _training(job, material)
         trained, objective = _optimisation(job, model, material, training)
         saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
@@ -112,6 +113,19 @@ def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
     )
 
 
+def _place(job: Job, model: Any, device: torch.device) -> None:
+    """Put a model on its device."""
+    import torch
+
+    try:
+        model.to(device)
+    except torch.cuda.OutOfMemoryError as error:
+        raise NoRoomError(
+            f"`{job.name}`: its model does not fit the device's memory",
+            then="end what else uses the device, lower `execution.processes`, or take a smaller encoder",
+        ) from error
+
+
 def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
     """Scores of the test part, each task's by the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
@@ -152,7 +166,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             ranks=saver.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
-        raise TrainingError(
+        raise NoRoomError(
             f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
             "`data.max_length`, or set `training.auto_batch: true`",

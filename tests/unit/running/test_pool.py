@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from what_came import children, files, points
 
-from mtlv.running import Observer, run_suite
+from mtlv.errors import NoRoomError
+from mtlv.running import Observer, ahead, board, engine, pool, run_suite
+from mtlv.running.crowd import MeasuredCrowd, Member
+from mtlv.running.job import Job
 from mtlv.running.pool import PoolExecutor
 from mtlv.running.resolve import resolve
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
-from mtlv.running.worker import GRACE
+from mtlv.running.worker import BUSY, ENDED, EPOCH, FAILED, GRACE, Lost, Order, Tell, Worker
 from mtlv.tracking import MemoryTracker
 
 WORKER = "mtlv.running.worker"
 TWO = ("execution.processes=2", "execution.threads=1")
 ONE = ("execution.processes=1", "execution.threads=1")
+THREE = ("execution.processes=3", "execution.threads=1")
 
 
 class Listener(Observer):
@@ -43,6 +50,9 @@ class Listener(Observer):
 
     def unit_failed(self, name: str) -> None:
         self.told.append(("failed", name))
+
+    def note(self, text: str) -> None:
+        self.told.append(("note", text))
 
     def warn(self, text: str) -> None:
         self.told.append(("warning", text))
@@ -76,6 +86,158 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     assert not listener.names("failed")
     warnings = listener.names("warning")
     assert all("is gone (SIGKILL); another one goes on with it" in text for text in warnings)
+    assert not children(WORKER)
+
+
+class Entered(MeasuredCrowd):
+    """Lets up to three in, whatever they bring, and counts them."""
+
+    def __init__(self, gain: float) -> None:
+        super().__init__(3, limit="three are enough", free=lambda: 1e12, gain=gain, seconds=0.0)
+        self.count = 0
+
+    def enter(self) -> Member | None:
+        member = super().enter()
+        self.count += member is not None
+        return member
+
+
+@pytest.mark.slow
+def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
+    table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where each must bring something: here they come whatever they bring, then never enough."""
+    stages = "{stages: [{name: one, architecture: mtl}, {name: two, architecture: stl}]}"
+    changes = (f"runs=[{{architecture: stl}}, {stages}]", "training.epochs=12", "store.checkpoint_steps=10")
+    path, tracker, killed = table("t"), MemoryTracker(), []
+
+    def kill(_: str) -> None:
+        if not killed and len(children(WORKER)) > 1:
+            killed.append(children(WORKER)[-1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    run_suite(suite(path, *changes, *ONE, store="one"), Observer(), tracker)
+    for name, gain in (("come", 0.0), ("go", 1e9)):
+        crowd, listener, other = Entered(gain), Listener(kill), MemoryTracker()
+        monkeypatch.setattr(engine, "crowd_of", lambda *_, crowd=crowd: crowd)
+        run_suite(suite(path, *changes, *THREE, store=name), listener, other)
+        assert files(tmp_path / "one") == files(tmp_path / name)
+        assert points(tracker) == points(other)
+        assert crowd.count > 1
+        assert not listener.names("failed")
+        assert not children(WORKER)
+
+
+class Shelf:
+    """A store that knows only which units are done."""
+
+    place = None
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def has(self, key: str) -> bool:
+        return key in self.done
+
+    def load(self, key: str) -> str:
+        return key
+
+    def holder(self, key: str) -> str:
+        return "another"
+
+
+class Erratic:
+    """A process that does not train, but says that it does, and often fails in one of all possible ways."""
+
+    def __init__(self, shelf: Shelf, crowd: MeasuredCrowd, seed: int) -> None:
+        self.shelf, self.crowd, self.draw = shelf, crowd, random.Random(seed)
+        self.narrow = seed % 2  # half of the tests have room for all
+
+    def train(self, order: Order, tell: Tell) -> str:
+        fate, name = self.draw.random(), order.job.name
+        if fate < 0.05:
+            tell(BUSY, ())
+            return BUSY
+        tell("unit_started", (name, 1, 5, 50))
+        if fate < 0.1:
+            raise Lost("SIGKILL")
+        if self.narrow and fate < 0.25 and len(self.crowd._inside) > 1:
+            tell(FAILED, (NoRoomError("it does not fit"),))
+            return FAILED
+        for epoch in range(1, 6):
+            time.sleep(self.draw.random() / 1000)
+            tell(EPOCH, (name, epoch, 5, 0.5, {}, 10 + self.draw.random()))
+        self.shelf.done.append(order.job.unit.key)
+        tell(ENDED, (1.0,))
+        return ENDED
+
+    def stop(self) -> None:
+        """It ends at once."""
+
+    def end(self, patience: float) -> None:
+        """It ends at once."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "PAUSE", 0.002)
+    monkeypatch.setattr(ahead, "PAUSE", 0.002)
+    monkeypatch.setattr(pool, "PAUSE", 0.002)
+    monkeypatch.setattr(PoolExecutor, "tries", 1000)
+    crowd = MeasuredCrowd(
+        6, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=seed / 4, seconds=0.0
+    )
+    shelf, seeds = Shelf(), iter(range(seed, 10**6, 1000))
+    monkeypatch.setattr(pool, "Worker", lambda *_: Erratic(shelf, crowd, next(seeds)))
+    jobs: list[Job] = []
+    for number in range(80):
+        start = jobs[number % 7] if number > 40 else None
+        unit, settings = SimpleNamespace(key=f"{number}"), SimpleNamespace(training=SimpleNamespace(epochs=5))
+        jobs.append(Job(unit, settings, SimpleNamespace(train=range(10)), f"unit {number}", start=start))
+    monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
+    listener = Listener()
+    with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
+        executor.expect(jobs)
+        assert [executor.run(job, lambda *_: None) for job in jobs] == [job.unit.key for job in jobs]
+    assert sorted(shelf.done) == sorted(job.unit.key for job in jobs)
+    assert len(listener.names("ended")) == len(jobs)
+    assert not listener.names("failed")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("mtlv-worker")]
+
+
+@pytest.mark.slow
+def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_was_alone(
+    table: Callable, suite: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd = Entered(0.0)
+
+    class Crowded(Worker):
+        """The device is too small for two at once, and for one unit."""
+
+        def train(self, order: Order, tell: Tell) -> str:
+            epochs, documents = order.job.settings.training.epochs, order.job.documents
+            tell("unit_started", (order.job.name, order.number, epochs, documents))
+            if len(crowd._inside) > 1 or order.job.name.startswith("large"):
+                tell(FAILED, (NoRoomError("it does not fit"),))
+                return FAILED
+            return super().train(order, tell)
+
+    monkeypatch.setattr(engine, "crowd_of", lambda *_: crowd)
+    monkeypatch.setattr(pool, "Worker", Crowded)
+    names = ("one", "two", "large", "three")
+    runs = [f"{{name: {name}, training.head_weights: {{heart: {n}}}}}" for n, name in enumerate(names, 2)]
+    weighted = ("training.head_loss=weighted_sum", "training.epochs=4")
+    listener = Listener()
+    made = suite(table("t"), f"runs=[{', '.join(runs)}]", *weighted, *THREE)
+    result = run_suite(made, listener, MemoryTracker())
+    assert [member.name for member in result.members] == ["one", "two", "three"]
+    assert [text.split(" ")[0] for text in result.failed] == ["it"]
+    assert [name.split(" ")[0] for name in listener.names("failed")] == ["large"]
+    warnings = listener.names("warning")
+    assert any("no room for it beside others; it goes on where fewer train at once" in w for w in warnings)
+    assert len(crowd._inside) == 1
     assert not children(WORKER)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from mtlv.errors import TrainingError
+from mtlv.errors import NoRoomError, TrainingError
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.running import train_unit as module
 from mtlv.running.checkpoints import ENDING, Checkpoints
@@ -194,8 +195,22 @@ def test_a_full_device_names_the_settings_to_lower(
 ) -> None:
     unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
     full_above(3, monkeypatch)
-    with pytest.raises(TrainingError, match=r"a batch of 8 documents does not fit .*`training.batch_size`"):
+    with pytest.raises(
+        NoRoomError, match=r"a batch of 8 documents does not fit .*`training.batch_size`"
+    ) as it:
         unit.train(tmp_path)
+    assert type(pickle.loads(pickle.dumps(it.value))) is NoRoomError  # as it comes from another process
+
+
+def test_a_device_too_full_for_the_model_is_no_room_either(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(MultiTaskModel, "to", full)
+    with pytest.raises(NoRoomError, match="its model does not fit the device's memory"):
+        unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
 
 
 def test_auto_batch_adds_up_the_gradients_of_pieces(
