@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from mtlv.errors import TrackingError
+from mtlv.running.disk import remove
 
 IN_USE = "in-use.lock"  # every process that has the folder open holds it
 KINDS = ("tokens", "encoders", "units")
@@ -54,6 +54,9 @@ def make_room(folder: Path, most: int, waiting: Callable[[], Collection[str]]) -
 
 
 def _evict(folder: Path, most: int, waiting: Collection[str]) -> None:
+    for kind in KINDS:
+        for rest in (folder / kind).glob(".*-*"):  # of processes that ended while they wrote or deleted it
+            _delete(rest)
     entries = [
         _entry(path)
         for kind in KINDS
@@ -76,6 +79,6 @@ def _entry(path: Path) -> _Entry:
 
 def _delete(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
+        remove(path)
     else:
         path.unlink(missing_ok=True)

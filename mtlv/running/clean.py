@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.running.checkpoints import ENDING
+from mtlv.running.disk import remove
 from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.store import Store
 
@@ -29,7 +29,7 @@ class Leftover:
     def delete(self) -> None:
         """What is gone already is fine."""
         if self.path.is_dir():
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove(self.path)
         else:
             self.path.unlink(missing_ok=True)
 
@@ -59,9 +59,9 @@ def delete(found: Collection[Leftover]) -> None:
 
 
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
-    for path in sorted(store.units.glob(".*-*")):
+    for path in sorted([*store.units.glob(".*-*"), *(store.root / "checkpoints").glob(".*-*")]):
         if _free(store, path.name.lstrip(".").split("-")[0]):
-            yield path, "half a unit: its process ended while it was written"
+            yield path, "half a unit: its process ended while it was written or deleted"
     for path in KeptTokens(store.tokens).half_written():
         yield path, "half a file of tokens: its process ended while it was written"
 
@@ -81,12 +81,12 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
 def _unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
     for kind, what in (("units", "a finished unit"), ("checkpoints", "checkpoints of a unit")):
         for folder in _folders(store.root / kind):
-            if folder.name not in needed and not folder.name.startswith(".") and _free(store, folder.name):
+            if folder.name not in needed and _free(store, folder.name):
                 yield folder, f"{what} that none of the configs asks for"
 
 
 def _folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.is_dir())
+    return sorted(path for path in folder.glob("[!.]*") if path.is_dir())
 
 
 def _free(store: Store, key: str) -> bool:

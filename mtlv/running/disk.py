@@ -1,15 +1,28 @@
-"""What is said when a disk is full."""
+"""How folders are removed, and what is said when a disk is full."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mtlv.errors import TrackingError
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder as far as it can be: it loses its name first, so that nobody ever meets half of it.
+
+    What is left where the process ends meanwhile has a hidden name, `.NAME-...`, as what is half written has.
+    """
+    rest = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    with suppress(OSError):  # it is gone already
+        folder.replace(rest)
+    shutil.rmtree(rest, ignore_errors=True)
 
 
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:

@@ -22,6 +22,7 @@ from mtlv.running.served import ENCODER, PLAN
 from mtlv.running.served_task import ServedTask
 from mtlv.running.store import WEIGHTS
 from mtlv.tracking import TrackedModel
+from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
@@ -73,6 +74,8 @@ def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
         try:
             write_bare(encoder, made)
             made.chmod(0o755)
+            for path in (*made.iterdir(), made):
+                flush(path)
             os.replace(made, folder)
         except OSError:  # another process was faster; its files are the same
             shutil.rmtree(made, ignore_errors=True)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from mtlv.errors import TrackingError, masked
 from mtlv.running.objects import Objects, Trouble, open_objects, sealed, unsealed
+from mtlv.tracking.journal import flush
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ class Remote:
         self.ask(f"cannot be written: `{name}` of {size:.1f} MB", lambda: self.objects.upload(name, path))
 
     def download(self, name: str, path: Path, sha256: str | None = None) -> bool:
-        """Write a file from an object, whole or not at all; False where there is none.
+        """Write a file from an object, whole and on the disk, or not at all; False where there is none.
 
         Raises:
             TrackingError: it cannot be read, or its checksum is another.
@@ -96,6 +97,7 @@ class Remote:
                 return False
             if sha256 is not None and digest_of(part) != sha256:
                 raise self.broken(name, "its checksum is another: it was changed")
+            flush(part)  # else the name may outlive the content where the power fails
             part.replace(path)
         except OSError as error:
             raise cannot_keep(path.parent, error) from error

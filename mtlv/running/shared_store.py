@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.running.cache_room import make_room
+from mtlv.running.disk import remove
 from mtlv.running.leases import FOLDER as LOCKS
 from mtlv.running.leases import Leases
 from mtlv.running.manifests import Manifest, Manifests
@@ -19,6 +20,7 @@ from mtlv.running.shared_files import CHECKPOINTS, SharedAttempts, SharedCheckpo
 from mtlv.running.shared_status import Mirror
 from mtlv.running.store import WEIGHTS, Store, UnitRecord, silent
 from mtlv.running.store_place import Place
+from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +40,8 @@ class SharedStore(Store):
     """Finished units, checkpoints, splits, first timestamps at an address; tokens, encoders on this node.
 
     The address says what is there; the folder on this node holds copies, and what was not handed over yet.
+    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk: what
+    has a name is not checked again.
 
     Args:
         place: the address, and this node's folder for it.
@@ -99,8 +103,7 @@ class SharedStore(Store):
         Raises:
             TrackingError: it cannot be handed over; it stays in the folder, and the next run tries again.
         """
-        stale = self.units / record.key  # of a training before the address forgot it
-        shutil.rmtree(stale, ignore_errors=True)
+        remove(self.units / record.key)  # of a training before the address forgot it
         write_whole(self._mark(record.key), b"")
         super().save(record, weights)
         try:
@@ -145,7 +148,7 @@ class SharedStore(Store):
         if ours:
             write_whole(folder / KEPT_MANIFEST, manifest.as_json())
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # another node was first, and all use its files
+            remove(folder)  # another node was first, and all use its files
         self._done.add(key)
         self._mark(key).unlink(missing_ok=True)
 
@@ -175,7 +178,8 @@ class SharedStore(Store):
                     self._manifests.bring(key, manifest, name, part)
             write_whole(part / KEPT_MANIFEST, manifest.as_json())
             part.chmod(0o755)
-            shutil.rmtree(self.units / key, ignore_errors=True)
+            flush(part)
+            remove(self.units / key)
             with suppress(OSError):  # another process of this node was faster
                 part.replace(self.units / key)
         finally:

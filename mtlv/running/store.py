@@ -19,7 +19,7 @@ from mtlv.errors import TrackingError
 from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import ENDING, Checkpoints
-from mtlv.running.disk import cannot_write, tensor_bytes
+from mtlv.running.disk import cannot_write, remove, tensor_bytes
 from mtlv.running.ledger import Ledger
 from mtlv.running.scores_file import read_curve, read_scores, write_curve, write_scores
 from mtlv.running.store_place import Place
@@ -180,7 +180,7 @@ class Store:
     def forget(self, key: str) -> None:
         """A unit is to be trained anew: nothing of it is left."""
         for folder in (self.units / key, self.root / "checkpoints" / key):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
         self.ledger.forget(key)
 
     def weights(self, key: str) -> Path | None:
@@ -266,7 +266,7 @@ class Store:
             flush(path)
         if not self.here(record.key):  # else another process was faster; its unit is the same
             folder.chmod(0o755)
-            shutil.rmtree(self.units / record.key, ignore_errors=True)  # of an earlier release
+            remove(self.units / record.key)  # of an earlier release
             os.replace(folder, self.units / record.key)
             flush(self.units)
 

@@ -12,7 +12,7 @@ import pytest
 from safetensors.torch import load_file
 
 from mtlv.errors import TrackingError
-from mtlv.running import Observer, run_suite
+from mtlv.running import Observer, remote, run_suite
 from mtlv.running.cache_room import make_room
 from mtlv.running.cleaning import clean_lines
 from mtlv.running.objects import Trouble
@@ -433,6 +433,37 @@ def test_a_node_keeps_so_much_and_never_what_is_used_or_only_here(tmp_path: Path
     assert left() == "bcd"
     make_room(tmp_path, 0, lambda: ["d"]).close()
     assert left() == "d"
+
+
+def test_what_is_half_deleted_is_not_taken_for_whole(trained: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a process leaves it that is killed meanwhile; the next that is alone there deletes the rest."""
+    store, key = trained
+    before = store.load(key)
+    (folder := store.root / "encoders" / "e").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    store._room.close()
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)
+        make_room(store.root, 0, list).close()
+    assert not folder.exists()
+    assert not store.here(key)
+    assert len([*store.units.glob(f".{key}-*"), *folder.parent.glob(".e-*")]) == 2
+    make_room(store.root, 10**9, list).close()
+    assert not [*store.units.iterdir(), *folder.parent.iterdir()]
+    assert store.load(key).epochs == before.epochs
+
+
+def test_what_is_fetched_is_on_the_disk_before_it_has_its_name(
+    trained: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, key = trained
+    real, flushed = remote.flush, set()
+    monkeypatch.setattr(remote, "flush", lambda path: (flushed.add(path.stat().st_ino), real(path)))
+    store.load(key)
+    assert store.weights(key) is not None
+    found = {path.name: path.stat().st_ino for path in (store.units / key).glob("[!.]*")}
+    assert {"unit.json", "test.parquet", "model.safetensors"} < found.keys()
+    assert set(found.values()) <= flushed
 
 
 def test_what_was_removed_here_is_fetched_again(trained: tuple, node: Callable) -> None:
