@@ -45,7 +45,7 @@ def kind_of(job: Job) -> Hashable:
     training = own.training
     step = training.batch_size, training.accumulation, training.gradient_checkpointing
     parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
-    where = training.device, unit.train["precision"], own.execution.devices_per_unit
+    where = training.device, unit.train["precision"], unit.train.get("compile"), own.execution.devices_per_unit
     return repr((parts, step, where))
 
 
