@@ -45,8 +45,8 @@ def kind_of(job: Job) -> Hashable:
     training = own.training
     step = training.batch_size, training.accumulation, training.gradient_checkpointing
     parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
-    where = training.device, unit.train["precision"], unit.train.get("compile"), own.execution.devices_per_unit
-    return repr((parts, step, where))
+    how = unit.train["precision"], unit.train.get("compile"), own.execution.devices_per_unit
+    return repr((parts, step, training.device, how))
 
 
 class Crowd:
