@@ -15,8 +15,9 @@ random weights), each with its own weights, order and dropout, for the same numb
     processes, MPS      the same under NVIDIA's MPS, where `nvidia-cuda-mps-control` is there
 
 Needs PyTorch alone, so that it runs from a checkout on a bare machine; the encoder is BERT's architecture in
-plain PyTorch. With `--dropout 0` all ways must come to the same losses, and the table says how far they are
-apart. Ways that fail are listed with their error. Results go to --out as JSON. Not measured on a GPU yet.
+plain PyTorch. With `--dropout 0` all ways must come to the same losses, and the result says how far they are
+apart. Ways that fail are listed with their error. Without a GPU nothing is measured unless `--device cpu`
+asks for it. Results are results/gpu_many-DEVICE.json. Not measured on a GPU yet.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,14 +34,16 @@ import threading
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from statistics import median
 
 import torch
+from harness import QUICK, Claim, Result, publish, shares, sized
+from harness import alone as in_a_process
 from torch import nn
 from torch.nn import functional as F
 
-OUT = Path(__file__).resolve().parent / "results" / "gpu_many.json"
-VOCABULARY, WARM = 30522, 3
+VOCABULARY, WARM = sized(30522, 100), 3
+FIRST, PROFILE = "one after another", "profile"
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,7 @@ def losses(models: list[One]) -> list[float]:
 
 
 WAYS = {
-    "one after another": one_after_another,
+    FIRST: one_after_another,
     "in turn": in_turn,
     "streams": streams,
     "graphs": graphs,
@@ -324,92 +326,129 @@ WAYS = {
 }
 
 
-def once(args: argparse.Namespace, work: Work) -> None:
-    """One way in this process; prints JSON."""
-    way, count = args.only.rsplit(":", 1)
+if QUICK:
+    WAYS = {way: WAYS[way] for way in (FIRST, "in turn", "stacked")}
+
+
+def once(work: Work, only: str) -> dict:
+    """One way in this process."""
+    way, count = only.rsplit(":", 1)
+    if way == PROFILE:
+        return {"profile": profile(work)}
     try:
         seconds, found = WAYS[way](work, int(count))
     except Exception as error:  # a way that this machine cannot go is an answer too
-        print(json.dumps({"error": f"{type(error).__name__}: {str(error)[:200]}"}))
-        return
+        return {"error": f"{type(error).__name__}: {str(error)[:200]}"}
     memory = torch.cuda.max_memory_allocated() / 2**20 if work.device != "cpu" else None
-    print(json.dumps({"seconds": seconds, "losses": found, "memory_mb": memory}))
+    return {"seconds": seconds, "losses": found, "memory_mb": memory}
 
 
 def alone(way: str, count: int, patience: float) -> dict:
     """One way in a process of its own, so that its memory and its errors are its own."""
-    command = [sys.executable, *sys.argv, "--only", f"{way}:{count}"]
+    if patience <= 1:
+        return {"error": "no time left"}
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=patience, check=False)
-        return json.loads(done.stdout.strip().splitlines()[-1])
-    except (subprocess.TimeoutExpired, IndexError, ValueError) as error:
+        return in_a_process([*sys.argv, "--only", f"{way}:{count}"], patience=patience)
+    except (subprocess.TimeoutExpired, SystemExit, IndexError, ValueError) as error:
         return {"error": type(error).__name__}
 
 
-def main() -> None:
-    """Measure every way with every number of models, print the table, write JSON."""
+def profile(work: Work) -> str:
+    """Where the time of one model's steps goes, by operation."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as profiler
+
+    cuda = work.device != "cpu"
+    with profiler(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]) as found:
+        one_after_another(work, 1)
+    time_of = "self_device_time_total" if cuda else "self_cpu_time_total"
+    return shares({event.key: getattr(event, time_of) for event in found.key_averages()})
+
+
+def arguments() -> argparse.Namespace:
+    """What is trained, and for how long."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=["cuda", "cpu"]
-    )
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=768)
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--length", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--models", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--device", choices=["cuda", "cpu"], default=sized(None, "cpu"))
+    parser.add_argument("--layers", type=int, default=sized(12, 1))
+    parser.add_argument("--width", type=int, default=sized(768, 32))
+    parser.add_argument("--batch", type=int, default=sized(16, 2))
+    parser.add_argument("--length", type=int, default=sized(64, 8))
+    parser.add_argument("--steps", type=int, default=sized(40, 2))
+    parser.add_argument("--models", type=int, nargs="+", default=sized([1, 2, 4, 8], [2]))
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--precision", choices=["bf16", "fp32"], default=None)
     parser.add_argument(
         "--seconds", type=float, default=420, help="of all; ways that do not fit any more are left out"
     )
-    parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--only", help="WAY:MODELS, one alone, as JSON")
     args = parser.parse_args()
-    precision = args.precision or ("bf16" if args.device == "cuda" else "fp32")
+    args.device = args.device or ("cuda" if torch.cuda.is_available() else None)
+    args.precision = args.precision or ("bf16" if args.device == "cuda" else "fp32")
+    return args
+
+
+def main() -> int:
+    """Every way with every number of models, in turn, and publish."""
+    args = arguments()
+    if args.device is None:
+        print("not measured: there is no GPU here (`--device cpu` compares the ways' losses)")
+        return 0
     sizes = (args.layers, args.width, args.batch, args.length, args.steps)
-    work = Work(args.device, *sizes, args.dropout, precision)
+    work = Work(args.device, *sizes, args.dropout, args.precision)
     if args.only:
-        once(args, work)
-        return
-    until, found = time.monotonic() + args.seconds, {}
-    print(
-        f"{'way':20} {'models':>6} {'documents/s':>12} {'against':>9} {'memory MB':>10} {'losses apart':>13}"
-    )
+        print(json.dumps(once(work, args.only)))
+        return 0
+    until, runs = time.monotonic() + args.seconds, {}
     for count in args.models:
-        for way in WAYS:
-            left = until - time.monotonic()
-            runs = (
-                [alone(way, count, left) for _ in range(args.repeats)]
-                if left > 1
-                else [{"error": "no time left"}]
-            )
-            found[f"{way}:{count}"] = runs
-            _tell(way, count, work, found)
-    name = (
-        torch.cuda.get_device_name() if args.device == "cuda" else f"cpu, {torch.get_num_threads()} threads"
+        every: dict[str, list[dict]] = {way: [] for way in WAYS}
+        for number in range(args.repeats):
+            names, turn = list(WAYS), number % len(WAYS)
+            for way in names[turn:] + names[:turn]:
+                every[way].append(alone(way, count, until - time.monotonic()))
+        runs[count] = every
+    return publish(result_of(args, runs))
+
+
+def result_of(args: argparse.Namespace, runs: dict[int, dict[str, list[dict]]]) -> Result:
+    """Documents per second of the ways that worked, and what the best gains over one after another."""
+    values, apart, failed = {}, {}, {}
+    for count, every in runs.items():
+        good = {way: found for way, found in every.items() if not any("error" in run for run in found)}
+        bad = set(every) - set(good)
+        failed |= {f"{way}, {count} models": every[way][-1].get("error", "in a repeat") for way in bad}
+        documents = count * args.steps * args.batch
+        values[f"{count} models"] = {way: [documents / r["seconds"] for r in f] for way, f in good.items()}
+        if FIRST in good:
+            plain = good[FIRST][0]["losses"]
+            apart[count] = {
+                way: max(abs(a - b) for a, b in zip(found[0]["losses"], plain, strict=True))
+                for way, found in good.items()
+            }
+    values = {row: peers for row, peers in values.items() if peers}
+    device = (
+        torch.cuda.get_device_name() if args.device == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     )
-    setting = {k: v for k, v in vars(args).items() if k not in ("out", "only")} | {"precision": precision}
-    content = {"setting": setting, "device": name, "torch": torch.__version__, "runs": found}
-    args.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-def _tell(way: str, count: int, work: Work, found: dict) -> None:
-    runs, plain = found[f"{way}:{count}"], found[f"one after another:{count}"]
-    if "error" in runs[0] or "error" in plain[0]:
-        print(f"{way:20} {count:6} {runs[0].get('error', '')}", flush=True)
-        return
-    seconds = statistics.median(run["seconds"] for run in runs)
-    base = statistics.median(run["seconds"] for run in plain)
-    speed = count * work.steps * work.batch / seconds
-    apart = max(abs(a - b) for a, b in zip(runs[0]["losses"], plain[0]["losses"], strict=True))
-    memory = runs[0]["memory_mb"]
-    shown = "" if memory is None else f"{memory:.0f}"
-    print(f"{way:20} {count:6} {speed:12.1f} {base / seconds:8.2f}x {shown:>10} {apart:13.1e}", flush=True)
+    title = f"Models on one device ({device}): documents/s"
+    setting = {k: v for k, v in vars(args).items() if k != "only"} | {"device name": device}
+    result = Result(f"gpu_many-{args.device}", title, "documents/s", values, setting=setting)
+    for row, peers in values.items():
+        if FIRST in peers:
+            best = max(peers, key=lambda way: median(peers[way]))
+            text = f"{row} on one {args.device}, the best way ({best}) against one after another"
+            result.claims.append(Claim(text, None, result.ratio(row, best, FIRST)))
+    if args.dropout == 0 and apart:
+        worst = max(value for each in apart.values() for value in each.values())
+        text = "losses of all ways apart, without dropout"
+        result.claims.append(Claim(text, 1e-4, worst, "", at_least=False))
+    result.details = {"runs": runs, "losses apart": apart, "failed": failed}
+    result.profile = alone(PROFILE, 1, 300).get("profile", "")
+    for way, error in failed.items():
+        print(f"{way}: {error}")
+    return result
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,16 +2,20 @@
 
 A benchmark measures named peers in one run (`interleaved`; `alone` where each needs a process of its own) and
 hands a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. Its exit
-code is 1 where a claim is not met. `summary.py` reads the JSON of all.
+code is 1 where a claim is not met. `summary.py` reads the JSON of all, `figure.py` draws it, `profiles.py`
+takes the profiles alone. With MTLV_BENCH_QUICK=FOLDER each takes its smallest size, to see that it runs, and
+results go to that folder: nothing of them is a measurement.
 """
 
 from __future__ import annotations
 
+import contextlib
 import cProfile
 import io
 import json
 import os
 import pstats
+import runpy
 import subprocess
 import sys
 import time
@@ -23,9 +27,15 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = Path(__file__).parent / "results"
+QUICK = os.environ.get("MTLV_BENCH_QUICK")
+RESULTS = Path(QUICK) if QUICK else Path(__file__).parent / "results"
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+
+def sized(usual: Any, least: Any) -> Any:
+    """A size of the benchmark: `usual`, or `least` for a quick look at whether it runs."""
+    return least if QUICK else usual
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class Result:
         setting: what was trained or grouped, in plain values.
         profile: where the time goes, as text.
         details: anything else, in plain values.
-        log: whether the figure's axis is logarithmic.
+        apart: whether rows differ so much that each has an axis of its own in the figure.
     """
 
     name: str
@@ -83,7 +93,7 @@ class Result:
     setting: dict[str, Any] = field(default_factory=dict)
     profile: str = ""
     details: dict[str, Any] = field(default_factory=dict)
-    log: bool = False
+    apart: bool = False
 
     def ratio(self, row: str, peer: str, other: str) -> float:
         """Median of `peer` over the median of `other`."""
@@ -118,17 +128,45 @@ def interleaved(
     return found
 
 
-def alone(argv: Sequence[str], *, python: str = sys.executable, env: Mapping[str, str] | None = None) -> Any:
+def alone(
+    argv: Sequence[str],
+    *,
+    python: str = sys.executable,
+    env: Mapping[str, str] | None = None,
+    patience: float | None = None,
+) -> Any:
     """The JSON value in the last line that a Python script prints, run in a process of its own.
+
+    Args:
+        argv: the script and its arguments.
+        python: what runs it.
+        env: what differs from the environment of here.
+        patience: seconds it may take.
 
     Raises:
         SystemExit: it failed; its messages are shown.
+        TimeoutExpired: it took longer.
     """
+    if QUICK and python == sys.executable:
+        return json.loads(_here(argv).strip().splitlines()[-1])
     whole = os.environ | {"PYTHONPATH": str(ROOT)} | dict(env or {})
-    done = subprocess.run([python, *argv], capture_output=True, text=True, env=whole)
+    done = subprocess.run([python, *argv], capture_output=True, text=True, env=whole, timeout=patience)
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stderr[-4000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _here(argv: Sequence[str]) -> str:
+    """What a script prints in this process: a quick look need not import PyTorch for each peer again."""
+    before, folder, told = sys.argv, os.getcwd(), io.StringIO()
+    sys.argv = list(argv)
+    try:
+        with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+            runpy.run_path(argv[0], run_name="__main__")
+    finally:
+        sys.argv = before
+        os.chdir(folder)
+    return told.getvalue()
 
 
 def profiled(work: Callable[[], object], lines: int = 15) -> str:
@@ -140,17 +178,36 @@ def profiled(work: Callable[[], object], lines: int = 15) -> str:
     return text.getvalue().strip()
 
 
+def shares(spent: Mapping[str, float], lines: int = 15) -> str:
+    """A profile as text: the largest parts of a whole, in percent."""
+    whole = sum(spent.values())
+    largest = sorted(spent, key=lambda name: -spent[name])[:lines]
+    return "\n".join(f"{100 * spent[name] / whole:6.1f}%  {name}" for name in largest)
+
+
 def publish(result: Result) -> int:
     """Print a result, write its JSON and its figure; 1 where a claim is not met."""
     print(f"\n{result.title}\n")
     print("\n".join(_table(result)))
     for claim in result.claims:
         print(f"{claim.verdict}: {_sentence(claim)}")
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{result.name}.json"
-    path.write_text(json.dumps(_plain(result), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _figure(result, path.with_suffix(".png"))
-    return int(any(claim.verdict == "not met" for claim in result.claims))
+    if result.profile:
+        print(f"\nwhere the time goes:\n{result.profile}")
+    write(result.name, plain(result))
+    return int(not QUICK and any(claim.verdict == "not met" for claim in result.claims))
+
+
+def write(name: str, content: dict[str, Any]) -> None:
+    """Write a result's JSON, and its figure where matplotlib is."""
+    from figure import draw
+
+    RESULTS.mkdir(exist_ok=True, parents=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        draw(content, path.with_suffix(".png"))
+    except ImportError as missing:  # a bare machine with a GPU
+        print(f"no figure: {missing}")
 
 
 def bound(claim: Claim) -> str:
@@ -175,7 +232,8 @@ def _sentence(claim: Claim) -> str:
     return f"{claim.text} ({told})" if told else claim.text
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def plain(result: Result) -> dict[str, Any]:
+    """What is written of a result; the time, the machine and the versions are those of now."""
     from mtlv.running.environment import machine, versions
 
     return {
@@ -186,6 +244,7 @@ def _plain(result: Result) -> dict[str, Any]:
         "versions": versions(),
         "setting": result.setting,
         "unit": result.unit,
+        "apart": result.apart,
         "values": result.values,
         "medians": {row: {p: median(v) for p, v in peers.items()} for row, peers in result.values.items()},
         "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in result.claims],
@@ -206,37 +265,3 @@ def _table(result: Result) -> list[str]:
                 f"  {peer:{width}} {number(median(values)):>10}  {span:>21} {median(values) / first:8.2f}x"
             )
     return lines
-
-
-def _figure(result: Result, path: Path) -> None:
-    """A bar for each peer, whose line goes from its lowest to its highest."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    peers = list(dict.fromkeys(peer for row in result.values.values() for peer in row))
-    colours = dict(zip(peers, pyplot.get_cmap("tab10").colors * 4, strict=False))
-    names, bars = [], []
-    for row, found in result.values.items():
-        for peer, values in found.items():
-            names.append(f"{row}: {peer}" if len(result.values) > 1 else peer)
-            bars.append((peer, values))
-    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.3 * len(bars)), layout="constrained")
-    for place, (peer, values) in enumerate(bars):
-        middle = median(values)
-        error = [[middle - min(values)], [max(values) - middle]]
-        axes.barh(place, middle, xerr=error, color=colours[peer], height=0.7, error_kw={"lw": 1})
-        axes.annotate(
-            f" {number(middle)}", (max(values), place), xytext=(2, 0), textcoords="offset points", va="center"
-        )
-    axes.set_yticks(range(len(bars)), names)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"{result.unit}: median, lowest to highest")
-    if result.log:
-        axes.set_xscale("log")
-    axes.margins(x=0.12)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(result.title, fontsize=10)
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)

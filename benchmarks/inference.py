@@ -5,12 +5,13 @@
 Peers: `predict` of Hugging Face's Trainer with its defaults (batches of 8, in the documents' order), with
 larger batches, and with the documents sorted by length by hand. Each predicts the same documents with weights
 of the same size, in a process of its own, after a warm-up of 16 documents; the order of peers turns with each
-repeat, and medians are shown. Results go to --out as JSON. About 5 minutes on 2 quiet cores.
+repeat, and medians are shown, with a profile of ours, by operation. Results are
+results/inference-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores.
 """
 
 from __future__ import annotations
 
-import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,12 +19,33 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from training import Rows, Work, arguments, classifier, in_turn, multi_task, prepare, report
+from harness import Claim, Result, publish, shares
+from throughput import (
+    OURS,
+    PROFILE,
+    Rows,
+    Work,
+    apart,
+    arguments,
+    best,
+    case,
+    classifier,
+    held,
+    measured,
+    multi_task,
+    only,
+    outcome,
+    over,
+    place_of,
+    prepare,
+    spent,
+)
 
 from mtlv.data.batches import Documents
 from mtlv.training.predict import predict
 
 WARM = 16  # documents
+DEFAULTS = "Trainer, defaults"
 
 
 def ours(work: Work) -> float:
@@ -46,16 +68,15 @@ def trainer(*, by_length: bool = False, **settings: Any) -> Callable[[Work], flo
             order = np.argsort(-work.tokens.lengths[work.index], kind="stable")
             work = replace(work, index=work.index[order])
         with tempfile.TemporaryDirectory() as folder:
-            arguments = TrainingArguments(
-                output_dir=folder,
-                report_to="none",
-                disable_tqdm=True,
-                use_cpu=work.device.type == "cpu",
-                **settings,
-            )
             it = Trainer(
                 model=classifier(work),
-                args=arguments,
+                args=TrainingArguments(
+                    output_dir=folder,
+                    report_to="none",
+                    disable_tqdm=True,
+                    use_cpu=work.device.type == "cpu",
+                    **settings,
+                ),
                 data_collator=DataCollatorWithPadding(work.encoder.tokenizer),
             )
             return timed(lambda index: it.predict(Rows(replace(work, index=index))), work)
@@ -77,8 +98,8 @@ def of(size: int) -> dict[str, int]:
 
 
 PEERS: dict[str, Callable[[Work], float]] = {
-    "mtlv": ours,
-    "Trainer, defaults": trainer(),
+    OURS: ours,
+    DEFAULTS: trainer(),
     "Trainer, batches of 64": trainer(**of(64)),
     "Trainer, sorted": trainer(by_length=True),
     "Trainer, sorted, batches of 64": trainer(by_length=True, **of(64)),
@@ -86,17 +107,28 @@ PEERS: dict[str, Callable[[Work], float]] = {
 }
 
 
-def main() -> None:
-    """Measure every peer and print the table."""
-    args = arguments(__doc__, PEERS).parse_args()
-    work = prepare(args)
+def claims(result: Result) -> list[Claim]:
+    """What is claimed: nothing against peers whose documents were sorted by hand."""
+    text, trainers = f"inference, {case(result)}, against the Trainer's `predict`", best(result, "Trainer")
+    return [
+        held(result, f"{text} defaults", 3, over(result, DEFAULTS)),
+        Claim(f"{text} best ({trainers.removeprefix('Trainer, ')})", None, over(result, trainers)),
+    ]
+
+
+def main() -> int:
+    """Measure every peer and publish."""
+    args = arguments(__doc__, PEERS)
     if args.only:
-        print(json.dumps({"seconds": PEERS[args.only](work)}))
-        return
-    names = [name for name in PEERS if work.precision == "bf16" or "bf16" not in name]
-    claim = "documents per second of prediction, peers side by side in one run"
-    report(args, work, in_turn(names, args.repeats), claim)
+        only(args, PEERS, lambda work: spent(lambda: ours(work), work))
+        return 0
+    work = prepare(args)
+    seconds = measured(args, work, PEERS)
+    result = outcome("inference", "Prediction", vars(args), place_of(work), seconds)
+    result.profile = shares(apart(PROFILE))
+    result.claims = claims(result)
+    return publish(result)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""k-medoids: inertia here and of the packages at hand: python benchmarks/kmedoids_quality.py [items]
+"""k-medoids: inertia of `mtlv` and of the packages at hand: python benchmarks/kmedoids_quality.py [items]
 
 A minute. `kmedoids` (GPL) is compared where it can be imported, scikit-learn-extra only under NumPy 1.26. For
 seconds see kmedoids_elbow.py.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from harness import Claim, Result, publish
+from harness import Claim, Result, profiled, publish, sized
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import GroupingSpec, check_engine, distances
@@ -17,15 +17,15 @@ from mtlv.grouping.engines import solve
 from mtlv.grouping.kmedoids import kmedoids
 
 KS = (2, 5, 10, 20)
-DEFAULT = "here, 20 starts (default)"
+DEFAULT = "mtlv, 20 starts (default)"
 
 
 def ways(table):
     """Name -> inertia for a k."""
     found = {
-        "here, 1 start": lambda k: kmedoids(table, k, restarts=1),
+        "mtlv, 1 start": lambda k: kmedoids(table, k, restarts=1),
         DEFAULT: lambda k: kmedoids(table, k),
-        "here, alternate": lambda k: kmedoids(table, k, algorithm="alternate", init="heuristic"),
+        "mtlv, alternate": lambda k: kmedoids(table, k, algorithm="alternate", init="heuristic"),
     }
     for engine in ("kmedoids", "scikit-learn-extra"):
         try:
@@ -46,8 +46,10 @@ def main(items: int) -> int:
     worst = max(row[DEFAULT][0] / min(found[0] for found in row.values()) for row in values.values())
     claim = Claim("k-medoids' inertia over the lowest of all ways", 1 + 1e-9, worst, at_least=False)
     title = f"k-medoids of {items} items: inertia (lower is better)"
-    return publish(Result("kmedoids_quality", title, "inertia", values, [claim], {"items": items}))
+    result = Result("kmedoids_quality", title, "inertia", values, [claim], {"items": items}, apart=True)
+    result.profile = profiled(lambda: peers[DEFAULT](KS[-1]))
+    return publish(result)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200, 30)))

@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import ROOT, Claim, Result, alone, interleaved, publish
+from harness import ROOT, Claim, Result, alone, interleaved, profiled, publish, sized
 
-SIZES, MANY, REPEATS = (5, 20, 50, 100), 1000, 1
+SIZES, MANY, REPEATS = sized((5, 20, 50, 100), (5,)), sized(1000, 12), 1
 ARCHITECTURES = ("stl", "gmtl", "gmhl", "mtl")
 CONFIG = """\
 experiment: labels
@@ -53,8 +53,8 @@ def make(folder, labels, documents, architecture):
     (folder / "c.yml").write_text(text, encoding="utf-8")
 
 
-def one(folder):
-    """Train a member's units without tracking; print CPU seconds as JSON."""
+def one(folder, profile):
+    """Train a member's units without tracking; print CPU seconds as JSON, or a profile."""
     import mtlv.running.train_unit  # noqa: F401 - with PyTorch and Transformers, not counted
     from mtlv.running import run_suite
     from mtlv.running.observer import Observer
@@ -62,8 +62,12 @@ def one(folder):
     from mtlv.tracking import NullTracker
 
     os.chdir(folder)
+    suite = load_suite(folder / "c.yml")
+    if profile:
+        print(json.dumps(profiled(lambda: run_suite(suite, Observer(), NullTracker()))))
+        return
     begun = time.process_time()
-    result = run_suite(load_suite(folder / "c.yml"), Observer(), NullTracker())
+    result = run_suite(suite, Observer(), NullTracker())
     records = [unit for member in result.members for o in member.outcomes for unit in o.records]
     trained = sum(unit.train_seconds for unit in records)
     print(json.dumps({"cpu": time.process_time() - begun, "train": trained, "units": len(records)}))
@@ -76,6 +80,13 @@ def cost(labels, architecture, units):
         answer = alone([__file__, "--only", place], env={"OMP_NUM_THREADS": "1"})
     units[f"{labels} {architecture}"] = answer
     return answer["cpu"]
+
+
+def profile():
+    """Where the time of MTL of the most labels goes."""
+    with tempfile.TemporaryDirectory() as place:
+        make(Path(place), SIZES[-1], 300, "mtl")
+        return alone([__file__, "--only", place, "--profile"], env={"OMP_NUM_THREADS": "1"})
 
 
 def command(*argv):
@@ -94,10 +105,11 @@ def command(*argv):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", type=Path)
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     args = parser.parse_args()
     if args.only:
-        one(args.only)
+        one(args.only, args.profile)
         return 0
     units, values = {}, {}
     for labels in args.sizes:
@@ -108,7 +120,7 @@ def main():
         "mtlv run (mtl)": [command("run")],
         "mtlv cluster": [command("cluster", "--out", "out")],
     }
-    result = Result("labels", "Cost of members as labels grow: seconds", "s", values, log=True)
+    result = Result("labels", "Cost of members as labels grow: seconds", "s", values)
     largest = f"{args.sizes[-1]} labels, CPU"
     result.claims = [
         Claim(
@@ -118,6 +130,7 @@ def main():
         )
     ]
     result.details = {"of each member": units}
+    result.profile = profile()
     return publish(result)
 
 

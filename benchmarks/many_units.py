@@ -19,9 +19,9 @@ import time
 from heapq import heappop, heappush
 from pathlib import Path
 
-from harness import Claim, Result, alone, publish
+from harness import Claim, Result, alone, profiled, publish, sized
 
-SIZES, WORKERS = (1_000, 10_000, 100_000), 1_000
+SIZES, WORKERS = sized((1_000, 10_000, 100_000), (40,)), 1_000
 CONFIG = """\
 experiment: many
 encoder: tiny
@@ -33,8 +33,8 @@ training: {{epochs: 1}}
 """
 
 
-def one(units: int, workers: int) -> None:
-    """Print what the driver took, as JSON."""
+def one(units: int, workers: int) -> dict:
+    """What the driver took."""
     from mtlv.running import Observer
     from mtlv.running.ahead import AheadExecutor
     from mtlv.running.executor import each_once
@@ -111,18 +111,19 @@ def one(units: int, workers: int) -> None:
             for job in jobs:
                 executor.run(job, lambda *_: None)
         found["hand out and hear"] = time.process_time() - begun
-    print(
-        json.dumps(
-            {
-                "units": len(jobs),
-                "seconds": found,
-                "mb": peak_mb() - before,
-                "lost": executor.lost,
-                "most": executor.most,
-                "clock": executor.now,
-            }
-        )
-    )
+    return {
+        "units": len(jobs),
+        "seconds": found,
+        "mb": peak_mb() - before,
+        "lost": executor.lost,
+        "most": executor.most,
+        "clock": executor.now,
+    }
+
+
+def profile() -> str:
+    """Where the driver's time goes with 1,000 units."""
+    return alone([__file__, "--units", str(SIZES[0]), "--profile"])
 
 
 def peak_mb() -> float:
@@ -136,10 +137,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--units", type=int, help="one size alone, as JSON")
+    parser.add_argument("--profile", action="store_true", help="of `--units`, as JSON")
     parser.add_argument("--workers", type=int, default=WORKERS)
     args = parser.parse_args()
+    if args.profile:
+        one(SIZES[0], args.workers)  # imports
+        print(json.dumps(profiled(lambda: one(args.units, args.workers))))
+        return 0
     if args.units:
-        one(args.units, args.workers)
+        print(json.dumps(one(args.units, args.workers)))
         return 0
     values, details = {}, {}
     for size in SIZES:
@@ -153,9 +159,8 @@ def main() -> int:
     ]
     setting = {"workers": args.workers, "units": list(SIZES)}
     title = "The driver alone, seconds of its processor"
-    return publish(
-        Result("many_units", title, "s", values, claims=claims, setting=setting, details=details, log=True)
-    )
+    result = Result("many_units", title, "s", values, claims, setting, profile(), details, apart=True)
+    return publish(result)
 
 
 def total(found: dict) -> float:

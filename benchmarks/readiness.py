@@ -17,9 +17,9 @@ import sys
 import time
 
 import numpy as np
-from harness import Claim, Result, alone, interleaved, profiled, publish, seconds
+from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
-DOCUMENTS, REPEATS = 320, 3
+DOCUMENTS, REPEATS = sized(320, 20), sized(3, 1)
 
 
 def first_step():
@@ -75,7 +75,7 @@ def tokenisation():
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
 
-    texts = catalog.load("synthetic", DataOptions(documents=4000)).texts
+    texts = catalog.load("synthetic", DataOptions(documents=sized(4000, 50))).texts
     tokenizer = load_encoder("minilm").tokenizer
 
     def one_by_one():
@@ -153,7 +153,7 @@ def main():
         "the machine": limits(),
     }
     title = "Tokenisation, time to the first step, evaluation, and what the machine can do"
-    result = Result("readiness", title, "units beside each row", values, log=True)
+    result = Result("readiness", title, "units beside each row", values, apart=True)
     result.profile = profiled(tokenisation)
     until = values["until [s]"]
     waits = np.median(until["first step is made"]) - np.median(until["encoder is loaded"])

@@ -7,7 +7,7 @@ model of them: the claim is that the suite around it (planning left out; validat
 and comparison counted) adds no more than 5%. Then the same STL suite by 1 process of all cores, by a process
 per core of one thread, and by as many processes of all cores each. Every run is in a process of its own with
 a store of its own; the order turns with each repeat, medians are shown. Without --data the generated corpus
-is used. Results go to benchmarks/results/stl_suite.json.
+is used.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
+
+from harness import Claim, Result, alone, interleaved, profiled, publish, sized
+from throughput import open_i
 
 from mtlv.running import Observer, run_suite
 from mtlv.running.cores import cores
-from mtlv.running.environment import machine, versions
 from mtlv.running.store import Store
 from mtlv.settings import load_suite
 from mtlv.tracking import MemoryTracker
 
-ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "benchmarks" / "results" / "stl_suite.json"
+LIMIT = 1.05
 LABELS = ("Atelectasis", "Calcified granuloma", "Cardiomegaly", "Emphysema")
 GENERATED = ("Enlarged heart", "Emphysema", "Lung scarring", "Pacemaker")
+PROFILE = "profile"
+Runs = dict[str, list[dict[str, float]]]
 
 
 class Begun(Observer):
@@ -42,9 +44,9 @@ class Begun(Observer):
         self.at = time.perf_counter()
 
 
-def one(args: argparse.Namespace) -> None:
-    """One suite in this process; prints seconds from the end of planning, and of the units alone, as JSON."""
-    architecture, processes, threads = args.only.split(",")
+def one(args: argparse.Namespace, way: str) -> dict[str, float]:
+    """One suite in this process: seconds from the end of planning, and of the units alone."""
+    architecture, processes, threads = way.split(",")
     labels = LABELS if args.data else GENERATED
     data = f"{{name: openi, path: {args.data}}}" if args.data else "synthetic"
     with tempfile.TemporaryDirectory() as folder:
@@ -68,81 +70,83 @@ def one(args: argparse.Namespace) -> None:
         wall = time.perf_counter() - begun.at
         store = Store(Path(folder) / "store")
         records = [store.load(path.name) for path in store.units.iterdir()]
-    units = sum(record.total_seconds for record in records)
-    print(json.dumps({"wall": wall, "units": units, "count": len(records)}))
+    return {"wall": wall, "units": sum(record.total_seconds for record in records), "count": len(records)}
 
 
-def main() -> None:
-    """Measure every peer, print the table, write JSON."""
+def shown(way: str) -> str:
+    """`stl,2,1` in words."""
+    architecture, processes, threads = way.split(",")
+    return f"{architecture.upper()}, {processes} x {threads}"
+
+
+def result_of(setting: dict, runs: Runs, n: int, profile: str = "") -> Result:
+    """Values and claims of runs by way; `n` are the cores."""
+    mtl, stl, tasks = f"mtl,1,{n}", f"stl,1,{n}", setting["tasks"]
+    values = {
+        row: {shown(way): [run[kind] for run in each] for way, each in runs.items()}
+        for row, kind in (("the suite, from the end of planning", "wall"), ("its units alone", "units"))
+    }
+    title = (
+        f"STL of {tasks} tasks and one MTL run, {setting['documents']} documents, {setting['encoder']}:"
+        " seconds by processes x threads"
+    )
+    # Pairs of one repeat, so that what else the machine does weighs on both.
+    pairs = [s["wall"] / (tasks * m["wall"]) for m, s in zip(runs[mtl], runs[stl], strict=True)]
+    alike = median(run["units"] for run in runs[stl]) / (tasks * median(run["units"] for run in runs[mtl]))
+    why = f"median of pairs, {min(pairs):.2f} to {max(pairs):.2f}; T = {tasks}"
+    text = "STL of T tasks against T times one MTL run, CPU"
+    result = Result("stl_suite", title, "s", values, setting=setting, profile=profile)
+    result.details = {"runs": runs, "pairs": pairs}
+    result.claims = [
+        Claim(text, LIMIT, median(pairs), at_least=False, why=why),
+        Claim("the same of the units alone", None, alike, at_least=False),
+    ]
+    for way in list(runs)[2:]:
+        _, processes, threads = way.split(",")
+        faster = result.ratio("the suite, from the end of planning", shown(stl), shown(way))
+        text = f"STL by {processes} processes of {threads} threads against one of all cores"
+        result.claims.append(Claim(text, None, faster))
+    return result
+
+
+def main() -> int:
+    """Measure every way and publish."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, default=None, help="Open-I's CSV; none: generated reports")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--documents", type=int, default=160, help="read in all; 60%% of them train")
-    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument(
+        "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
+    )
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"))
+    parser.add_argument(
+        "--documents", type=int, default=sized(160, 60), help="read in all; 60%% of them train"
+    )
+    parser.add_argument("--max-length", type=int, default=sized(128, 16))
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,THREADS: one run alone, as JSON")
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
+    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,THREADS: one run alone, or `profile`, as JSON")
     args = parser.parse_args()
-    if args.only:
-        one(args)
-        return
     n = cores()
-    names = dict.fromkeys((f"mtl,1,{n}", f"stl,1,{n}", f"stl,{n},1", f"stl,{n},{n}"))
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for repeat in range(args.repeats):
-        turn = repeat % len(found)
-        for name in [*found][turn:] + [*found][:turn]:
-            found[name].append(alone(name))
-    report(args, found, n)
+    stl = f"stl,1,{n}"
+    if args.only == PROFILE:
+        print(json.dumps(profiled(lambda: one(args, stl))))
+        return 0
+    if args.only:
+        print(json.dumps(one(args, args.only)))
+        return 0
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    ways = dict.fromkeys((f"mtl,1,{n}", stl, f"stl,{n},1", f"stl,{n},{n}"))
+    runs: Runs = {way: [] for way in (list(ways)[:2] if sized(0, 1) else ways)}
 
+    def peer(way: str) -> float:
+        runs[way].append(alone([*sys.argv, "--only", way]))
+        return runs[way][-1]["wall"]
 
-def alone(name: str) -> dict[str, float]:
-    """One run in a process of its own."""
-    command = [sys.executable, *sys.argv, "--only", name]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env)
-    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
-
-
-def report(args: argparse.Namespace, found: dict[str, list[dict[str, float]]], n: int) -> None:
-    """Print medians and ratios; write JSON."""
-    wall = {name: statistics.median(run["wall"] for run in runs) for name, runs in found.items()}
-    units = {name: statistics.median(run["units"] for run in runs) for name, runs in found.items()}
-    mtl, stl = f"mtl,1,{n}", f"stl,1,{n}"
-    tasks = len(LABELS)
-    print(f"{args.documents} documents, {tasks} tasks, {args.encoder}, {args.epochs} epoch(s), {n} cores")
-    print(
-        f"{'architecture, processes, threads':34} {'wall s':>8} {'range':>15} {'units s':>8} {'against':>9}"
-    )
-    for name, value in wall.items():
-        walls = [run["wall"] for run in found[name]]
-        span = f"{min(walls):.1f} - {max(walls):.1f}"
-        faster = f"{wall[stl] / value:.2f} x" if name != mtl else ""
-        print(f"{name:34} {value:8.1f} {span:>15} {units[name]:8.1f} {faster:>9}")
-    # Pairs of one repeat, so that what else the machine does weighs on both.
-    pairs = [s["wall"] / (tasks * m["wall"]) for m, s in zip(found[mtl], found[stl], strict=True)]
-    ratio = statistics.median(pairs)
-    print(
-        f"STL of {tasks} tasks / {tasks} x MTL: {ratio:.3f} "
-        f"({min(pairs):.3f} - {max(pairs):.3f}; at most 1.05)"
-    )
-    own = units[stl] / (tasks * units[mtl])
-    print(f"the same of the units alone, without start, scores and tracking of the suite: {own:.3f}")
-    content = {
-        "claim": "STL of T tasks takes at most 1.05 times T MTL runs; processes against one of all cores",
-        "setting": {k: v for k, v in vars(args).items() if k not in ("out", "data", "only")}
-        | {"corpus": "openi" if args.data else "synthetic", "tasks": tasks},
-        "machine": machine() | {"cores_used": n, "load": os.getloadavg()},
-        "versions": versions(),
-        "runs": found,
-        "stl_over_tasks_times_mtl": {"median": ratio, "pairs": pairs, "units_alone": own},
-        "faster_than_one_process": {name: wall[stl] / value for name, value in wall.items() if name != mtl},
-    }
-    args.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    interleaved({way: lambda way=way: peer(way) for way in runs}, args.repeats)
+    setting = {k: v for k, v in vars(args).items() if k not in ("data", "only")}
+    setting |= {"corpus": "openi" if args.data else "synthetic", "tasks": len(LABELS), "cores_used": n}
+    return publish(result_of(setting, runs, n, alone([*sys.argv, "--only", PROFILE])))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

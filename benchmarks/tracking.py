@@ -8,8 +8,8 @@ process, and with all cores training. Measures
 - the seconds of training with and without, pair by pair: with the noise of the machine;
 - the CPU seconds of the other process while the suite trains.
 
-About 10 minutes. Writes results/tracking.json; exit code 1 where calls take 1% of training, or pairs say that
-it certainly takes more than 1% longer.
+About 10 minutes. Nothing listens on a port here; a server over HTTP is measured in tracking_http.py. Not met
+where calls take 1% of training, or pairs say that it certainly takes more than 1% longer.
 """
 
 from __future__ import annotations
@@ -21,22 +21,20 @@ import time
 from pathlib import Path
 from statistics import mean, median, stdev
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+from compare import LABELS, TABLE, make_table
+from harness import ROOT, Claim, Result, profiled, publish, sized
 
-from compare import LABELS, TABLE, make_table  # noqa: E402
-from harness import Claim, Result, publish  # noqa: E402
-
-PAIRS = 5
+PAIRS, EPOCHS = sized(5, 2), sized(8, 1)
 CONFIG = """\
 experiment: tracking
 data: {{{data}, max_length: 64}}
 encoder: tiny
 grouping: {{k: 4, k_max: 8}}
-training: {{epochs: 8, batch_size: 16, learning_rate: 1e-3, device: cpu}}
+training: {{epochs: {epochs}, batch_size: 16, learning_rate: 1e-3, device: cpu}}
 tracking: {{models: none, uri: 'sqlite:///{folder}/mlflow.db'}}
-matrix: {{architecture: [mtl, gmhl, gmtl]}}
+matrix: {{architecture: [{architectures}]}}
 """
+ARCHITECTURES = sized("mtl, gmhl, gmtl", "mtl")
 
 
 class Clock:
@@ -85,7 +83,8 @@ def trained(folder, tracked):
     make_table(folder / "table.csv")
     descriptions = ", ".join(f"{label}: A sentence on {label}" for label in LABELS)
     data = TABLE.format(labels=", ".join(LABELS), descriptions=descriptions)
-    (folder / "c.yml").write_text(CONFIG.format(data=data, folder=folder), encoding="utf-8")
+    text = CONFIG.format(data=data, folder=folder, epochs=EPOCHS, architectures=ARCHITECTURES)
+    (folder / "c.yml").write_text(text, encoding="utf-8")
     os.chdir(folder)
     result = run_suite(load_suite(folder / "c.yml"), Observer(), None if tracked else NullTracker())
     os.chdir(ROOT)
@@ -122,6 +121,34 @@ def summary(found):
     }
 
 
+def profile():
+    """Where the time of training and tracking goes, in the process that trains."""
+    import mtlv.running.train_unit  # noqa: F401 - with PyTorch and Transformers, not counted
+
+    with tempfile.TemporaryDirectory() as place:
+        return profiled(lambda: trained(Path(place), tracked=True))
+
+
+def result_of(found, cores):
+    """Seconds of training with and without, by the number of threads that train."""
+    values = {
+        f"{threads} of {cores} cores train": {
+            name: [each[kind] for each in one["pairs"]]
+            for kind, name in (("silent", "nothing is tracked"), ("tracked", "all is tracked (mtlv)"))
+        }
+        for threads, one in found.items()
+    }
+    calls = max(one["calls_of_training"] for one in found.values())
+    longer = max(one["training_longer_by"] - 2 * one["standard_error"] for one in found.values())
+    title = "Seconds of training with and without tracking, 23 labels, `tiny`"
+    result = Result("tracking", title, "s", values, details={"threads": found})
+    result.claims = [
+        Claim("calls of the tracker, of `tiny`'s training", 1, 100 * calls, "%", at_least=False),
+        Claim("training longer by at least (two standard errors)", 1, 100 * longer, "%", at_least=False),
+    ]
+    return result
+
+
 def main():
     import torch
 
@@ -137,20 +164,8 @@ def main():
             f"{threads} of {cores} cores train: calls take {calls:.2f}% of training, "
             f"which takes {longer:+.1f}% (standard error {error:.1f}) longer"
         )
-    values = {
-        f"{threads} of {cores} cores": {
-            kind: [each[kind] for each in one["pairs"]] for kind in ("silent", "tracked")
-        }
-        for threads, one in found.items()
-    }
-    calls = max(one["calls_of_training"] for one in found.values())
-    longer = max(one["training_longer_by"] - 2 * one["standard_error"] for one in found.values())
-    title = "Training with and without tracking, 23 labels, `tiny`"
-    result = Result("tracking", title, "s", values, details={"threads": found})
-    result.claims = [
-        Claim("calls of the tracker, of `tiny`'s training", 1, 100 * calls, "%", at_least=False),
-        Claim("training longer by at least (two standard errors)", 1, 100 * longer, "%", at_least=False),
-    ]
+    result = result_of(found, cores)
+    result.profile = profile()
     return publish(result)
 
 

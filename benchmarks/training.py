@@ -5,73 +5,59 @@
 Peers: Hugging Face's Trainer with its defaults, the Trainer with length grouping (and bf16 where the device
 computes it), and a plain loop that pads every document to the maximum length in fp32 (the thesis's way). Each
 trains the same documents for one epoch from the same weights, in a process of its own; the order of peers
-turns with each repeat, and medians are shown. Without --data the generated corpus is used.
-Beside the table: the limit, documents per second if nothing but matrix products were computed, at the speed
-that this machine reaches in one such product; and a profile of ours, by operation. Results go to
---out as JSON (results/training-DEVICE-PRECISION.json). About 5 minutes on 2 quiet cores with --documents 320.
+turns with each repeat, and medians are shown. Without --data the generated corpus is used, of which nothing
+is claimed. Beside the table: the limit, documents per second if nothing but matrix products were computed, at
+the speed that this machine reaches in one such product; and a profile of ours, by operation. Results are
+results/training-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores with --documents 320.
 """
 
 from __future__ import annotations
 
-import argparse
-import copy
-import json
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from harness import RESULTS
+from harness import Claim, Result, publish, shares
+from throughput import (
+    OURS,
+    PROFILE,
+    Rows,
+    Work,
+    apart,
+    arguments,
+    best,
+    case,
+    classifier,
+    held,
+    measured,
+    multi_task,
+    only,
+    outcome,
+    over,
+    place_of,
+    prepare,
+    spent,
+)
 
-from mtlv.data import catalog
 from mtlv.data.batches import Documents
 from mtlv.data.columns import dense
-from mtlv.data.source import Corpus, DataOptions
-from mtlv.data.tokens import Tokens, tokenise
-from mtlv.models.encoder import Encoder, load_encoder
-from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
-from mtlv.running.environment import machine, versions
+from mtlv.plan import Task
 from mtlv.training.loop import train
-from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.optim import adamw, schedule
 from mtlv.training.state import Trained
 
 RATE = 2e-4
-PROFILE, PROFILED, SHOWN = "profile", 96, 12  # its name, documents, operations
-
-
-@dataclass(frozen=True)
-class Work:
-    """What every peer trains on."""
-
-    corpus: Corpus
-    encoder: Encoder
-    tokens: Tokens
-    targets: np.ndarray
-    index: np.ndarray
-    batch_size: int
-    max_length: int
-    device: torch.device
-    precision: str
-
-
-def multi_task(work: Work) -> MultiTaskModel:
-    """The model that a run of MTL trains, on the work's device."""
-    if work.device.type == "cpu":
-        keep_freed_memory()
-    tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
-    heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
-    module = copy.deepcopy(work.encoder.module)
-    return MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
+PROFILED = 96  # documents
+DEFAULTS, PADDED = "Trainer, defaults", "padded to the maximum, fp32"
+GROUPED = {"train_sampling_strategy": "group_by_length"}
+# Of BERT-base on one GPU: the share of what products alone would give, by batch size.
+SHARES = {16: 25, 128: 50}
 
 
 def ours(work: Work) -> float:
@@ -93,33 +79,6 @@ def ours(work: Work) -> float:
     return time.perf_counter() - start
 
 
-def classifier(work: Work) -> Any:
-    """The same encoder under Transformers' own multi-label head."""
-    from transformers import BertForSequenceClassification
-
-    config = copy.deepcopy(work.encoder.module.config)
-    config.num_labels = len(work.corpus.tasks)
-    config.problem_type = "multi_label_classification"
-    model = BertForSequenceClassification(config)
-    model.bert.load_state_dict(work.encoder.module.state_dict(), strict=False)
-    return model.to(work.device)
-
-
-class Rows(torch.utils.data.Dataset):
-    """Documents as the Trainer takes them."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-
-    def __len__(self) -> int:
-        return len(self.work.index)
-
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        tokens, doc = self.work.tokens, int(self.work.index[row])
-        ids = tokens.ids[tokens.offsets[doc] : tokens.offsets[doc + 1]].tolist()
-        return {"input_ids": ids, "attention_mask": [1] * len(ids), "labels": self.work.targets[doc]}
-
-
 def trainer(**settings: Any) -> Callable[[Work], float]:
     """Hugging Face's Trainer; everything but the batch size and one epoch is its default unless given."""
 
@@ -127,19 +86,18 @@ def trainer(**settings: Any) -> Callable[[Work], float]:
         from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
         with tempfile.TemporaryDirectory() as folder:
-            arguments = TrainingArguments(
-                output_dir=folder,
-                per_device_train_batch_size=work.batch_size,
-                num_train_epochs=1,
-                report_to="none",
-                save_strategy="no",
-                disable_tqdm=True,
-                use_cpu=work.device.type == "cpu",
-                **settings,
-            )
             it = Trainer(
                 model=classifier(work),
-                args=arguments,
+                args=TrainingArguments(
+                    output_dir=folder,
+                    per_device_train_batch_size=work.batch_size,
+                    num_train_epochs=1,
+                    report_to="none",
+                    save_strategy="no",
+                    disable_tqdm=True,
+                    use_cpu=work.device.type == "cpu",
+                    **settings,
+                ),
                 train_dataset=Rows(work),
                 data_collator=DataCollatorWithPadding(work.encoder.tokenizer),
             )
@@ -172,100 +130,21 @@ def padded(work: Work) -> float:
     return time.perf_counter() - start
 
 
-GROUPED = {"train_sampling_strategy": "group_by_length"}
 PEERS: dict[str, Callable[[Work], float]] = {
-    "mtlv": ours,
-    "Trainer, defaults": trainer(),
+    OURS: ours,
+    DEFAULTS: trainer(),
     "Trainer, length grouping": trainer(**GROUPED),
     "Trainer, length grouping, bf16": trainer(**GROUPED, bf16=True),
-    "padded to the maximum, fp32": padded,
+    PADDED: padded,
 }
 
 
-def prepare(args: argparse.Namespace) -> Work:
-    """Read, tokenise and load once for all peers."""
-    name = "openi" if args.data else "synthetic"
-    corpus = catalog.load(name, DataOptions(path=args.data, documents=max(args.documents, 20)))
-    encoder = load_encoder(args.encoder, texts=corpus.texts)
-    tokenizer = encoder.tokenizer
-    tokens = tokenise(corpus.texts, tokenizer, max_length=args.max_length, pad=tokenizer.pad_token_id)
-    index = np.random.default_rng(0).permutation(len(corpus))[: args.documents]
-    device = resolve_device(args.device)
-    precision = resolve_precision("auto", device)
-    targets = corpus.matrix().astype(np.float32)
-    return Work(corpus, encoder, tokens, targets, index, args.batch_size, args.max_length, device, precision)
-
-
-def arguments(description: str | None, peers: Iterable[str]) -> argparse.ArgumentParser:
-    """What both benchmarks of throughput take."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=None, help="Open-I's CSV; none: generated reports")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--documents", type=int, default=640)
-    parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--batch-size", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--only", choices=list(peers), help="one peer alone, as JSON")
-    return parser
-
-
-def main() -> None:
-    """Measure every peer and print the table."""
-    args = arguments(__doc__, [*PEERS, PROFILE]).parse_args()
-    if args.only == PROFILE:
-        print(json.dumps(profiled(prepare(args))))
-        return
-    if args.only:
-        print(json.dumps({"seconds": PEERS[args.only](prepare(args))}))
-        return
-    work = prepare(args)
-    names = [name for name in PEERS if work.precision == "bf16" or "bf16" not in name]
-    seconds = in_turn(names, args.repeats)
-    inside = alone(PROFILE)
-    claim = "documents per second of MTL training, peers side by side in one run"
-    report(args, work, seconds, claim, inside=inside)
-    print(f"nothing but matrix products: {inside['limit_documents_per_second']:.1f} documents/s,")
-    print(f"  at {inside['product_gflops']:.0f} GFLOP/s; where the time of mtlv goes:")
-    for name, share in inside["share_of_time"].items():
-        print(f"  {name:34} {100 * share:11.1f}%")
-
-
-def in_turn(names: list[str], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each peer, again and again; who comes first turns."""
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for repeat in range(repeats):
-        for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-            seconds[name].append(alone(name)["seconds"])
-    return seconds
-
-
-def alone(name: str) -> dict[str, Any]:
-    """One peer in a process of its own, so that no peer's settings reach another."""
-    command = [sys.executable, *sys.argv, "--only", name]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def profiled(work: Work) -> dict[str, Any]:
+def inside(work: Work) -> dict[str, Any]:
     """Where the time of ours goes, and how fast it could be with matrix products alone."""
-    from torch.profiler import ProfilerActivity, profile
-
-    work = replace(work, index=work.index[:PROFILED])
-    activities = [ProfilerActivity.CPU]
-    activities += [ProfilerActivity.CUDA] if work.device.type == "cuda" else []
-    with profile(activities=activities) as found:
-        ours(work)
-    time_of = "self_device_time_total" if work.device.type == "cuda" else "self_cpu_time_total"
-    spent = {event.key: getattr(event, time_of) for event in found.key_averages()}
-    whole = sum(spent.values())
-    largest = sorted(spent, key=lambda name: -spent[name])[:SHOWN]
-    speed, needed = product_speed(work), flops(work)
+    few = replace(work, index=work.index[:PROFILED])
+    speed, needed = product_speed(few), flops(few)
     return {
-        "share_of_time": {name: spent[name] / whole for name in largest},
+        "seconds_of_operations": spent(lambda: ours(few), few),
         "product_gflops": speed / 1e9,
         "gflop_per_document": needed / 1e9,
         "limit_documents_per_second": speed / needed,
@@ -301,34 +180,40 @@ def product_speed(work: Work) -> float:
     return 2 * rows * config.hidden_size * config.intermediate_size / best
 
 
-def report(
-    args: argparse.Namespace, work: Work, seconds: dict[str, list[float]], claim: str, **more: Any
-) -> None:
-    """Print medians and ratios; write JSON, with what else is given."""
-    n = len(work.index)
-    speed = {name: n / statistics.median(values) for name, values in seconds.items()}
-    lengths = work.tokens.lengths[work.index]
-    print(f"{n} documents, mean {lengths.mean():.0f} tokens, {work.corpus.name}, {args.encoder}")
-    print(f"mtlv computes in {work.precision}")
-    print(f"{machine()} {versions()} threads={torch.get_num_threads()}")
-    print(f"{'loop':34} {'documents/s':>12} {'range':>15} {'mtlv is':>9}")
-    for name, value in speed.items():
-        span = f"{n / max(seconds[name]):.1f} - {n / min(seconds[name]):.1f}"
-        print(f"{name:34} {value:12.1f} {span:>15} {speed['mtlv'] / value:8.2f}x")
-    content = {
-        "claim": claim,
-        "setting": {k: str(v) for k, v in vars(args).items() if k not in ("out", "data")}
-        | {"corpus": work.corpus.name, "precision": work.precision},
-        "machine": {k: str(v) for k, v in machine().items()},
-        "versions": versions(),
-        "seconds": seconds,
-        "documents_per_second": speed,
-        "mtlv_over": {name: speed["mtlv"] / value for name, value in speed.items()},
-        **more,
-    }
-    name = f"{Path(sys.argv[0]).stem}-{work.device.type}-{work.precision}.json"
-    (args.out or RESULTS / name).write_text(json.dumps(content, indent=1) + "\n")
+def claims(result: Result, limit: float) -> list[Claim]:
+    """What is claimed of the peers, and of what products alone would give (`limit`, documents/s)."""
+    text = f"MTL training, {case(result)}, against"
+    trainers = best(result, "Trainer")
+    found = [
+        held(result, f"{text} the Trainer's defaults", 2.8, over(result, DEFAULTS)),
+        held(result, f"{text} the Trainer's best", 1.25, over(result, trainers)),
+        held(result, f"{text} the thesis's loop", 3.0, over(result, PADDED)),
+    ]
+    (row,) = result.values
+    share = 100 * float(np.median(result.values[row][OURS])) / limit
+    size = int(result.setting["batch_size"])
+    least = None
+    if result.setting["device"] == "cuda":
+        found[2] = Claim(f"{text} the thesis's loop on the same GPU", 15, over(result, PADDED))
+        least = SHARES.get(size) if "bert-base" in str(result.setting["encoder"]) else None
+    return [*found, Claim(f"{text} products alone, batches of {size}", least, share, "%")]
+
+
+def main() -> int:
+    """Measure every peer and publish."""
+    args = arguments(__doc__, PEERS)
+    if args.only:
+        only(args, PEERS, inside)
+        return 0
+    work = prepare(args)
+    seconds = measured(args, work, PEERS)
+    found = apart(PROFILE)
+    result = outcome("training", "MTL training", vars(args), place_of(work), seconds)
+    result.profile = shares(found.pop("seconds_of_operations"))
+    result.details |= found
+    result.claims = claims(result, found["limit_documents_per_second"])
+    return publish(result)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""What the benchmarks of training and of prediction share: documents, peers' models, turns, and the result.
+
+Every peer works on the same documents with weights of the same size, in a process of its own. Nothing here or
+in those two files needs MLflow or matplotlib, so that they run on a bare machine with a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from harness import Claim, Result, alone, interleaved, sized
+
+from mtlv.data import catalog
+from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.tokens import Tokens, tokenise
+from mtlv.models.encoder import Encoder, load_encoder
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import ARCHITECTURES, Task
+from mtlv.training.memory import keep_freed_memory
+from mtlv.training.optim import resolve_device, resolve_precision
+
+PROFILE = "profile"  # in place of a peer
+OURS = "mtlv"
+Peers = Mapping[str, Callable[["Work"], float]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every peer works on."""
+
+    corpus: Corpus
+    encoder: Encoder
+    tokens: Tokens
+    targets: np.ndarray
+    index: np.ndarray
+    batch_size: int
+    max_length: int
+    device: torch.device
+    precision: str
+
+
+def multi_task(work: Work) -> MultiTaskModel:
+    """The model that a run of MTL trains, on the work's device."""
+    if work.device.type == "cpu":
+        keep_freed_memory()
+    tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
+    heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
+    module = copy.deepcopy(work.encoder.module)
+    return MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
+
+
+def classifier(work: Work) -> Any:
+    """The same encoder under Transformers' own multi-label head."""
+    from transformers import BertForSequenceClassification
+
+    config = copy.deepcopy(work.encoder.module.config)
+    config.num_labels = len(work.corpus.tasks)
+    config.problem_type = "multi_label_classification"
+    model = BertForSequenceClassification(config)
+    model.bert.load_state_dict(work.encoder.module.state_dict(), strict=False)
+    return model.to(work.device)
+
+
+class Rows(torch.utils.data.Dataset):
+    """Documents as the Trainer takes them."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def __len__(self) -> int:
+        return len(self.work.index)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        tokens, doc = self.work.tokens, int(self.work.index[row])
+        ids = tokens.ids[tokens.offsets[doc] : tokens.offsets[doc + 1]].tolist()
+        return {"input_ids": ids, "attention_mask": [1] * len(ids), "labels": self.work.targets[doc]}
+
+
+def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespace:
+    """What both take."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
+    )
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"))
+    parser.add_argument("--documents", type=int, default=sized(640, 20))
+    parser.add_argument("--max-length", type=int, default=sized(128, 32))
+    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--only", choices=[*peers, PROFILE], help="one peer alone, as JSON")
+    return parser.parse_args()
+
+
+def open_i() -> Path | None:
+    """Open-I's CSV where $MTLV_OPENI says."""
+    return Path(os.environ["MTLV_OPENI"]) if os.environ.get("MTLV_OPENI") else None
+
+
+def prepare(args: argparse.Namespace) -> Work:
+    """Read, tokenise and load once for all peers."""
+    name = "openi" if args.data else "synthetic"
+    corpus = catalog.load(name, DataOptions(path=args.data, documents=max(args.documents, 20)))
+    encoder = load_encoder(args.encoder, texts=corpus.texts)
+    tokenizer = encoder.tokenizer
+    tokens = tokenise(corpus.texts, tokenizer, max_length=args.max_length, pad=tokenizer.pad_token_id)
+    index = np.random.default_rng(0).permutation(len(corpus))[: args.documents]
+    device = resolve_device(args.device)
+    precision = resolve_precision("auto", device)
+    targets = corpus.matrix().astype(np.float32)
+    return Work(corpus, encoder, tokens, targets, index, args.batch_size, args.max_length, device, precision)
+
+
+def spent(run: Callable[[], object], work: Work) -> dict[str, float]:
+    """Seconds of each operation while `run` runs, what it calls not counted."""
+    from torch.profiler import ProfilerActivity, profile
+
+    activities = [ProfilerActivity.CPU]
+    activities += [ProfilerActivity.CUDA] if work.device.type == "cuda" else []
+    with profile(activities=activities) as found:
+        run()
+    time_of = "self_device_time_total" if work.device.type == "cuda" else "self_cpu_time_total"
+    return {event.key: getattr(event, time_of) / 1e6 for event in found.key_averages()}
+
+
+def only(args: argparse.Namespace, peers: Peers, profile: Callable[[Work], Any]) -> None:
+    """Print what one peer came to, as JSON."""
+    work = prepare(args)
+    print(json.dumps(profile(work) if args.only == PROFILE else {"seconds": peers[args.only](work)}))
+
+
+def apart(name: str) -> Any:
+    """What `only` prints of one peer, in a process of its own, so that no peer's settings reach another."""
+    return alone([*sys.argv, "--only", name])
+
+
+def measured(args: argparse.Namespace, work: Work, peers: Peers) -> dict[str, list[float]]:
+    """Seconds of each peer that the device can compute, again and again; who comes first turns."""
+    names = [name for name in peers if work.precision == "bf16" or "bf16" not in name]
+    return interleaved({name: lambda n=name: apart(n)["seconds"] for name in names}, args.repeats)
+
+
+def outcome(
+    stem: str,
+    what: str,
+    setting: Mapping[str, Any],
+    place: Mapping[str, str],
+    seconds: Mapping[str, list[float]],
+) -> Result:
+    """Documents per second of every repeat, in a result of the device and the precision.
+
+    Args:
+        stem: of the name.
+        what: is measured.
+        setting: the arguments that were given.
+        place: `device` and `precision` that were computed with, and the `corpus`.
+        seconds: peer -> its repeats.
+    """
+    count = int(setting["documents"])
+    row = f"{count} documents of {place['corpus']}, at most {setting['max_length']} tokens"
+    device = place["device"].replace("cpu", "CPU").replace("cuda", "GPU")
+    title = f"{what}: documents/s, {setting['encoder']}, {device} with {place['precision']}"
+    values = {row: {name: [count / each for each in found] for name, found in seconds.items()}}
+    left_out = ("data", "only")
+    kept = {key: value for key, value in setting.items() if key not in left_out} | dict(place)
+    name = f"{stem}-{place['device']}-{place['precision']}"
+    return Result(name, title, "documents/s", values, setting=kept, details={"seconds": dict(seconds)})
+
+
+def over(result: Result, peer: str) -> float:
+    """How many times as fast as a peer ours is."""
+    (row,) = result.values
+    return result.ratio(row, OURS, peer)
+
+
+def best(result: Result, begins: str) -> str:
+    """The fastest of the peers whose name begins so."""
+    (found,) = result.values.values()
+    return max((name for name in found if name.startswith(begins)), key=lambda name: median(found[name]))
+
+
+def held(result: Result, text: str, limit: float, value: float) -> Claim:
+    """A claim of what was promised of `minilm` on Open-I and a processor; of anything else it is told."""
+    setting = result.setting
+    usual = ("minilm", "openi", "cpu")
+    if (setting["encoder"], setting["corpus"], setting["device"]) == usual:
+        return Claim(text, limit, value)
+    return Claim(text, None, value, why="the limit is of `minilm` on Open-I and a processor")
+
+
+def place_of(work: Work) -> dict[str, str]:
+    """Device, precision and corpus in words."""
+    return {"device": work.device.type, "precision": work.precision, "corpus": work.corpus.name}
+
+
+def case(result: Result) -> str:
+    """What was computed with, in a claim's words."""
+    setting = result.setting
+    device = {"cpu": "CPU", "cuda": "GPU"}.get(setting["device"], setting["device"])
+    return f"{device} with {setting['precision']}, `{setting['encoder']}`, {setting['corpus']}"
