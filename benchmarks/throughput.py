@@ -31,7 +31,7 @@ from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import resolve_device, resolve_precision
 
 PROFILE = "profile"  # in place of a peer
-OURS = "mtlv"
+OURS, ON_GPU = "mtlv", "on a GPU"  # the latter in the name of who needs one
 Peers = Mapping[str, Callable[["Work"], float]]
 
 
@@ -149,7 +149,8 @@ def apart(name: str) -> Any:
 
 def measured(args: argparse.Namespace, work: Work, peers: Peers) -> dict[str, list[float]]:
     """Seconds of each peer that the device can compute, again and again; who comes first turns."""
-    names = [name for name in peers if work.precision == "bf16" or "bf16" not in name]
+    missing = {"bf16": work.precision != "bf16", ON_GPU: work.device.type != "cuda"}
+    names = [name for name in peers if not any(word in name for word, lacks in missing.items() if lacks)]
     return interleaved({name: lambda n=name: apart(n)["seconds"] for name in names}, args.repeats)
 
 

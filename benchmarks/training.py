@@ -6,9 +6,11 @@ Peers: Hugging Face's Trainer with its defaults, the Trainer with length groupin
 computes it), and a plain loop that pads every document to the maximum length in fp32 (the thesis's way). Each
 trains the same documents for one epoch from the same weights, in a process of its own; the order of peers
 turns with each repeat, and medians are shown. Without --data the generated corpus is used, of which nothing
-is claimed. Beside the table: the limit, documents per second if nothing but matrix products were computed, at
-the speed that this machine reaches in one such product; and a profile of ours, by operation. Results are
-results/training-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores with --documents 320.
+is claimed. On a GPU ours is also measured as CUDA graphs (`training.compile`): the first epoch, with the time
+to compile, and the second. Beside the table: the limit, documents per second if nothing but matrix products
+were computed, at the speed that this machine reaches in one such product; and a profile of ours, by
+operation. Results are results/training-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores with
+--documents 320. For BERT-base see `random_encoder.py`.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
 from harness import Claim, Result, publish, shares
 from throughput import (
+    ON_GPU,
     OURS,
     PROFILE,
     Rows,
@@ -46,7 +50,9 @@ from throughput import (
 
 from mtlv.data.batches import Documents
 from mtlv.data.columns import dense
+from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.plan import Task
+from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
@@ -54,29 +60,50 @@ from mtlv.training.state import Trained
 
 RATE = 2e-4
 PROFILED = 96  # documents
+GRAPHS = f"CUDA graphs, {ON_GPU}"
 DEFAULTS, PADDED = "Trainer, defaults", "padded to the maximum, fp32"
 GROUPED = {"train_sampling_strategy": "group_by_length"}
-# Of BERT-base on one GPU: the share of what products alone would give, by batch size.
+# Of BERT-base on one GPU: model FLOPs utilisation in percent, by batch size.
 SHARES = {16: 25, 128: 50}
+# TFLOP/s of bf16 products without sparsity, by NVIDIA's data sheets: what utilisation is the share of.
+PEAKS = {"H200": 989, "H100": 989, "A100": 312}
+
+
+class Ended(Hook):
+    """When each epoch was done, the device's work too."""
+
+    def __init__(self) -> None:
+        self.at = [time.perf_counter()]
+
+    def on_epoch(self, losses: EpochLosses) -> None:  # noqa: ARG002 # the loop has read them: the device is done
+        self.at.append(time.perf_counter())
+
+
+def epochs_of(work: Work, count: int, *, compiled: bool = False) -> list[float]:
+    """Seconds of each epoch of this package's loop: length buckets, fused AdamW, the device's precision."""
+    model = multi_task(work)
+    if compiled:
+        model.use_compiled(with_cuda_graphs)
+    heads, tasks = list(model.specs.values()), {task.name: Task(task.name) for task in work.corpus.tasks}
+    multiple = MULTIPLE if compiled else 1
+    documents = Documents(work.tokens, dense(work.corpus.targets), work.index, multiple)
+    optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
+    steps = -(-len(documents) // work.batch_size) * count
+    ended = Ended()
+    train(
+        Trained(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
+        lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
+        epochs=count,
+        precision=work.precision,
+        hooks=[ended],
+    )
+    return np.diff(ended.at).tolist()
 
 
 def ours(work: Work) -> float:
-    """This package's loop: length buckets, fused AdamW, the device's precision."""
-    model = multi_task(work)
-    heads, tasks = list(model.specs.values()), {task.name: Task(task.name) for task in work.corpus.tasks}
-    documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
-    optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
-    steps = -(-len(documents) // work.batch_size)
-    start = time.perf_counter()
-    scheduler = schedule(optimizer, "linear", steps=steps, warmup=0.1)
-    train(
-        Trained(model, optimizer, scheduler),
-        lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
-        epochs=1,
-        precision=work.precision,
-    )
-    return time.perf_counter() - start
+    """The first epoch, with whatever has to begin."""
+    return epochs_of(work, 1)[0]
 
 
 def trainer(**settings: Any) -> Callable[[Work], float]:
@@ -132,6 +159,9 @@ def padded(work: Work) -> float:
 
 PEERS: dict[str, Callable[[Work], float]] = {
     OURS: ours,
+    f"{OURS}, second epoch, {ON_GPU}": lambda work: epochs_of(work, 2)[1],
+    f"{OURS}, {GRAPHS}, first epoch": lambda work: epochs_of(work, 1, compiled=True)[0],
+    f"{OURS}, {GRAPHS}, second epoch": lambda work: epochs_of(work, 2, compiled=True)[1],
     DEFAULTS: trainer(),
     "Trainer, length grouping": trainer(**GROUPED),
     "Trainer, length grouping, bf16": trainer(**GROUPED, bf16=True),
@@ -148,6 +178,7 @@ def inside(work: Work) -> dict[str, Any]:
         "product_gflops": speed / 1e9,
         "gflop_per_document": needed / 1e9,
         "limit_documents_per_second": speed / needed,
+        "device": torch.cuda.get_device_name() if work.device.type == "cuda" else "processor",
     }
 
 
@@ -180,23 +211,36 @@ def product_speed(work: Work) -> float:
     return 2 * rows * config.hidden_size * config.intermediate_size / best
 
 
-def claims(result: Result, limit: float) -> list[Claim]:
-    """What is claimed of the peers, and of what products alone would give (`limit`, documents/s)."""
+def claims(result: Result, found: dict[str, Any]) -> list[Claim]:
+    """What is claimed of the peers, and of what the device could do (`found` by `inside`)."""
     text = f"MTL training, {case(result)}, against"
     trainers = best(result, "Trainer")
-    found = [
+    claimed = [
         held(result, f"{text} the Trainer's defaults", 2.8, over(result, DEFAULTS)),
         held(result, f"{text} the Trainer's best", 1.25, over(result, trainers)),
         held(result, f"{text} the thesis's loop", 3.0, over(result, PADDED)),
     ]
     (row,) = result.values
-    share = 100 * float(np.median(result.values[row][OURS])) / limit
     size = int(result.setting["batch_size"])
-    least = None
+    limit = found["limit_documents_per_second"]
+    share = 100 * median(result.values[row][OURS]) / limit
+    claimed.append(Claim(f"{text} products alone, batches of {size}", None, share, "%"))
     if result.setting["device"] == "cuda":
-        found[2] = Claim(f"{text} the thesis's loop on the same GPU", 15, over(result, PADDED))
-        least = SHARES.get(size) if "bert-base" in str(result.setting["encoder"]) else None
-    return [*found, Claim(f"{text} products alone, batches of {size}", least, share, "%")]
+        claimed[2] = Claim(f"{text} the thesis's loop on the same GPU", 15, over(result, PADDED))
+        claimed += [utilisation(result, found, name, size) for name in result.values[row] if ON_GPU in name]
+    return claimed
+
+
+def utilisation(result: Result, found: dict[str, Any], peer: str, size: int) -> Claim:
+    """Model FLOPs utilisation: of the second epoch it is claimed, where the device's peak is known."""
+    (row,) = result.values
+    text = f"model FLOPs utilisation of MTL, batches of {size}: {peer}"
+    peak = next((speed for name, speed in PEAKS.items() if name in found["device"]), None)
+    if peak is None:
+        return Claim(text, None, None, "%", why=f"the peak of {found['device']} is not known here")
+    value = median(result.values[row][peer]) * found["gflop_per_document"] / (10 * peak)
+    known = "second" in peer and "bert-base" in str(result.setting["encoder"])
+    return Claim(text, SHARES.get(size) if known else None, value, "%")
 
 
 def main() -> int:
@@ -211,7 +255,7 @@ def main() -> int:
     result = outcome("training", "MTL training", vars(args), place_of(work), seconds)
     result.profile = shares(found.pop("seconds_of_operations"))
     result.details |= found
-    result.claims = claims(result, found["limit_documents_per_second"])
+    result.claims = claims(result, found)
     return publish(result)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.running.cores import cores
+from mtlv.words import many
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Execution
@@ -22,12 +23,8 @@ class Share:
     def words(self) -> str:
         """For a person."""
         if self.processes == 1:
-            return "one process" + ("" if self.threads is None else f" of {_threads(self.threads)}")
-        return f"{self.processes} processes of {_threads(self.threads or 1)} each"
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread{'' if count == 1 else 's'}"
+            return "one process" + ("" if self.threads is None else f" of {many(self.threads, 'thread')}")
+        return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
 
 
 def share(execution: Execution, most: int) -> Share:
@@ -66,7 +63,7 @@ def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
     need_ray()
     wanted, threads = wanted_of(execution, ())
     where = execution.address or "a cluster that is started here"
-    return [f"trained by Ray on {where}, each unit with {wanted.words} and {_threads(threads)}"]
+    return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
 
 
 def _here(execution: Execution, units: int) -> list[str]:
@@ -78,7 +75,7 @@ def _here(execution: Execution, units: int) -> list[str]:
 
 
 def _lines(execution: Execution, found: Share, here: int) -> list[str]:
-    there = f"{here} core{'' if here == 1 else 's'}"
+    there = many(here, "core")
     all_of_them = f"{found.words} of {there}"
     if execution.processes == "auto" and found.processes > 1:
         return [f"trained by up to {all_of_them}, where memory and work allow; by one on a short suite"]

@@ -1,0 +1,156 @@
+"""STL of all tasks against one MTL run on a GPU, and the thesis's whole sweep; about 10 minutes there.
+
+    python benchmarks/random_encoder.py /tmp/bert-base-random --data FOLDER/indiana_reports.csv
+    python benchmarks/gpu_suite.py --data FOLDER/indiana_reports.csv --encoder /tmp/bert-base-random
+    python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
+
+Seconds of suites from the end of planning, each in a process and a store of its own: MTL, STL with processes
+by `auto` (see `mtlv/running/crowd.py`) and STL by one process, the latter two plain and as CUDA graphs. With
+`--sweep`: STL of all tasks, 4 folds and 10 epochs, once. Tracking is in memory, so that MLflow is not needed.
+Without a GPU nothing is measured, but for a quick look at whether it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from harness import QUICK, Claim, Result, alone, interleaved, publish, sized
+from stl_suite import Begun
+from throughput import open_i
+
+from mtlv.running import run_suite
+from mtlv.running.store import Store
+from mtlv.settings import load_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.training.optim import resolve_device
+
+TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL over MTL, seconds of the sweep; and for how many tasks
+MTL, STL = "mtl,auto,false", "stl,auto,false"
+WAYS = {
+    MTL: "MTL",
+    STL: "STL, processes by auto",
+    "stl,1,false": "STL, one process",
+    "mtl,auto,true": "MTL, CUDA graphs",
+    "stl,auto,true": "STL, CUDA graphs, processes by auto",
+}
+
+
+class Told(Begun):
+    """Remembers what was said of processes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def one(args: argparse.Namespace, way: str) -> dict:
+    """One suite in this process: seconds from the end of planning, units, tasks, and what was noted."""
+    architecture, processes, compiled = way.split(",")
+    data = f"{{name: openi, path: {args.data}}}" if args.data else "synthetic"
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "c.yml"
+        config.write_text(f"experiment: bench\ndata: {data}\n", encoding="utf-8")
+        changes = [
+            f"data.limit={args.documents}" if args.documents else "data.limit=null",
+            f"data.max_length={args.max_length}",
+            f"data.folds={args.folds}",
+            f"encoder={args.encoder}",
+            f"architecture={architecture}",
+            f"training.epochs={args.epochs}",
+            f"training.compile={compiled}",
+            "tracking.models=none",
+            f"store.uri={folder}/store",
+            "store.keep_weights=false",
+            f"execution.processes={processes}",
+        ]
+        told, suite = Told(), load_suite(config, changes)
+        run_suite(suite, told, MemoryTracker())
+        wall = time.perf_counter() - told.at
+        store = Store(Path(folder) / "store")
+        records = [store.load(path.name) for path in store.units.iterdir()]
+    return {
+        "wall": wall,
+        "units": len(records),
+        "tasks": len({name for record in records for name in record.test.tasks}),
+        "device": records[0].device,
+        "notes": told.notes,
+    }
+
+
+def claims(result: Result, on_gpu: bool) -> list[Claim]:
+    """STL over MTL; the limit is of 19 tasks of BERT-base."""
+    setting, (row,) = result.setting, result.values
+    usual = on_gpu and setting["tasks"] == TASKS and "bert-base" in str(setting["encoder"])
+    if setting["sweep"]:
+        seconds = median(result.values[row][WAYS[STL]])
+        text = f"STL of {setting['tasks']} tasks, {setting['folds']} folds, {setting['epochs']} epochs"
+        usual = usual and (setting["folds"], setting["epochs"]) == (4, 10) and setting["documents"] is None
+        return [Claim(text, SWEEP if usual else None, seconds, "s", at_least=False)]
+    text = f"STL of {setting['tasks']} tasks, wall time over MTL's"
+    return [
+        Claim(
+            f"{text}: {WAYS[way]}",
+            TIMES if usual and way == STL else None,
+            result.ratio(row, WAYS[way], WAYS[MTL]),
+        )
+        for way in WAYS
+        if way.startswith("stl") and WAYS[way] in result.values[row]
+    ]
+
+
+def main() -> int:
+    """Measure every way and publish."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI")
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="a folder of random_encoder.py")
+    parser.add_argument("--documents", type=int, default=sized(None, 60), help="none: all")
+    parser.add_argument("--max-length", type=int, default=sized(128, 16))
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,COMPILED: one suite alone, as JSON")
+    args = parser.parse_args()
+    args.folds, args.epochs = (4, 10) if args.sweep else (1, sized(2, 1))
+    if args.only:
+        print(json.dumps(one(args, args.only)))
+        return 0
+    on_gpu = resolve_device("auto").type == "cuda"
+    if not on_gpu and not QUICK:
+        print("there is no GPU here: nothing is measured")
+        return 0
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    ways = [STL] if args.sweep else list(WAYS)[: sized(None, 2)]
+    runs: dict[str, list[dict]] = {way: [] for way in ways}
+
+    def peer(way: str) -> float:
+        runs[way].append(alone([*sys.argv, "--only", way]))
+        return runs[way][-1]["wall"]
+
+    seconds = interleaved({way: lambda way=way: peer(way) for way in ways}, args.repeats)
+    found = runs[ways[0]][0]
+    setting = {k: v for k, v in vars(args).items() if k not in ("data", "only")}
+    setting |= {
+        "corpus": "openi" if args.data else "synthetic",
+        "tasks": found["tasks"],
+        "device": found["device"],
+    }
+    title = f"Seconds of suites of {found['tasks']} tasks, {args.encoder}, {found['device']}"
+    values = {"from the end of planning": {WAYS[way]: seconds[way] for way in ways}}
+    name = "gpu_sweep" if args.sweep else "gpu_suite"
+    result = Result(name, title, "s", values, setting=setting, details={"runs": runs})
+    result.claims = claims(result, on_gpu)
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
