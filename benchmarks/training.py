@@ -234,7 +234,7 @@ def claims(result: Result, found: dict[str, Any]) -> list[Claim]:
 
 
 def utilisation(result: Result, found: dict[str, Any], peer: str, size: int, *, held: bool) -> Claim:
-    """Model FLOPs utilisation, where the device's peak is known; what is claimed is the fastest's (`held`)."""
+    """Model FLOPs utilisation where the device's peak is known; the fastest is `held` to the claim."""
     (row,) = result.values
     text = f"model FLOPs utilisation of MTL, batches of {size}: {peer}"
     peak = next((speed for name, speed in PEAKS.items() if name in found["device"]), None)
