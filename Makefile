@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint fuzz bench test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint fuzz bench bench-quick test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -86,11 +86,21 @@ fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make
 	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
 	  tests/unit/running/test_read_runs.py
 
-# What is no benchmark itself: harness.py, and summary.py, which shows the claims of all.
+# Without what is no benchmark itself, but shared by them or made of their results.
+BENCHMARKS := $(filter-out %/harness.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))
+
+# Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
-	@for file in $(filter-out %/harness.py %/summary.py,$(wildcard benchmarks/*.py)); do \
+	@for file in $(BENCHMARKS); do \
 	  echo "== $$file"; $(BIN)/python $$file || echo "$$file: exit code $$?"; done
 	@$(BIN)/python benchmarks/summary.py
+
+# Its figures are no measurements and are left in a folder of their own.
+bench-quick: $(VENV)/.bench  ## See that every benchmark runs, with its smallest size; a few minutes.
+	@folder=$$(mktemp -d); failed=0; export MTLV_BENCH_QUICK=$$folder $(ONE_THREAD); \
+	for file in $(BENCHMARKS); do \
+	  echo "== $$file"; $(BIN)/python $$file >$$folder/log 2>&1 || { cat $$folder/log; failed=1; }; done; \
+	$(BIN)/python benchmarks/summary.py; echo "$$folder"; exit $$failed
 
 test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
 	MTLV_SKLEARN_EXTRA_PYTHON=$(abspath $(EXTRA))/bin/python \

@@ -21,7 +21,8 @@ from pathlib import Path
 import numpy as np
 from harness import Claim, Result, alone, publish, shares, sized
 
-LIMIT_GB, LABELS, WORDS, STEPS = 4.0, 10, 126, 20
+LIMIT_GB, LABELS, WORDS, STEPS = 4.0, 10, 126, sized(20, 1)
+SIZES = sized((10**3, 10**4, 10**5, 10**6), (100,))
 PARTS = ("imports", "read", "divide", "encoder", "tokenise", "training", "validation")
 CONFIG = """\
 experiment: memory
@@ -169,7 +170,7 @@ def main():
     if args.only:
         one(args.only)
         return 0
-    sizes = [size for size in (10**3, 10**4, 10**5, 10**6) if size <= args.largest]
+    sizes = [size for size in SIZES if size <= args.largest]
     found = {}
     for size in sizes:
         found[size] = measure(size)

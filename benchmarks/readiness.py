@@ -20,6 +20,7 @@ import numpy as np
 from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
 DOCUMENTS, REPEATS = sized(320, 20), sized(3, 1)
+SCORED, WIDTH = sized(2000, 50), sized(1024, 64)
 
 
 def first_step():
@@ -100,13 +101,13 @@ def evaluation(labels):
     from mtlv.plan import Scores, TaskScores
 
     rng = np.random.default_rng(0)
-    targets = (rng.random((2000, labels)) < 0.1).astype(np.int8)
+    targets = (rng.random((SCORED, labels)) < 0.1).astype(np.int8)
     outputs = np.clip(0.5 * targets + 0.6 * rng.random(targets.shape), 0, 1)
     grid = [round(0.1 + 0.05 * step, 2) for step in range(17)]
     names = [f"label {n}" for n in range(labels)]
-    known = np.ones(2000, bool)
+    known = np.ones(SCORED, bool)
     tasks = {name: TaskScores(outputs[:, n], targets[:, n], known) for n, name in enumerate(names)}
-    scores = Scores(("unit",), "validation", tuple(map(str, range(2000))), tasks)
+    scores = Scores(("unit",), "validation", tuple(map(str, range(SCORED))), tasks)
 
     def ours():
         found = fit_thresholds(scores, names, scope="per_plan", fixed=0.5, grid=grid)
@@ -126,17 +127,17 @@ def limits():
     """GFLOP/s of fp32 matrix products and GB/s of copies of this machine."""
     import torch
 
-    left, right = torch.rand(1024, 1024), torch.rand(1024, 1024)
-    block = torch.rand(2**25)  # 128 MiB
+    left, right = torch.rand(WIDTH, WIDTH), torch.rand(WIDTH, WIDTH)
+    block = torch.rand(sized(2**25, 2**15))  # 128 MiB
 
     def products(threads):
         torch.set_num_threads(threads)
-        return 10 * 2 * 1024**3 / 1e9 / seconds(lambda: [left @ right for _ in range(10)])
+        return 10 * 2 * WIDTH**3 / 1e9 / seconds(lambda: [left @ right for _ in range(10)])
 
     cores = os.cpu_count() or 1
     peers = {f"fp32 products, {n} threads [GFLOP/s]": lambda n=n: products(n) for n in sorted({1, cores})}
     peers["copy, read and written [GB/s]"] = lambda: 2 * block.nbytes / 1e9 / seconds(block.clone)
-    return interleaved(peers, 5, warm=1)
+    return interleaved(peers, sized(5, 1), warm=1)
 
 
 def main():
