@@ -87,7 +87,7 @@ fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make
 	  tests/unit/running/test_read_runs.py
 
 # Without what is no benchmark itself, but shared by them or made of their results.
-BENCHMARKS := $(filter-out %/harness.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/harness.py %/random_encoder.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))
 
 # Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.

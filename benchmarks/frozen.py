@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import Claim, Result, alone, interleaved, profiled, publish, seconds
+from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
-MODELS, DOCUMENTS, EPOCHS, REPEATS = 4, 64, 2, 3
-FROZEN = (3, 5)
+MODELS, EPOCHS = 4, 2
+ENCODER, LAYERS, FROZEN = sized("minilm", "tiny"), sized(6, 2), sized((3, 5), (1,))
 ANEW, ONCE = "computed in every batch", "computed once"
 
 
@@ -44,7 +44,7 @@ def train_all(frozen, shared, documents, folder=None):
 
     keep_freed_memory()
     corpus = catalog.load("synthetic", DataOptions(documents=documents))
-    encoder = load_encoder("minilm")
+    encoder = load_encoder(ENCODER, texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
     below = Below(2**30) if shared else None
 
@@ -85,8 +85,8 @@ def apart(folder, frozen):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--documents", type=int, default=DOCUMENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--documents", type=int, default=sized(64, 20))
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
     parser.add_argument("--only", help="FROZEN,SHARED,FOLDER: one case, as JSON")
     args = parser.parse_args()
     if args.only:
@@ -101,20 +101,25 @@ def main():
 
         peers = {"nothing frozen": case(0, 0)}
         for frozen in FROZEN:
-            peers |= {f"{frozen} of 6, {ANEW}": case(frozen, 0), f"{frozen} of 6, {ONCE}": case(frozen, 1)}
+            peers |= {
+                f"{frozen} of {LAYERS}, {ANEW}": case(frozen, 0),
+                f"{frozen} of {LAYERS}, {ONCE}": case(frozen, 1),
+            }
         row = f"{MODELS} models"
         result = Result(
             "frozen", "Single-task models with frozen layers", "s", {row: interleaved(peers, args.repeats)}
         )
         result.details = {f"weights apart, {frozen} frozen": apart(folder, frozen) for frozen in FROZEN}
-    result.setting = {"documents": args.documents, "epochs": EPOCHS, "encoder": "minilm", "precision": "fp32"}
+    result.setting = {"documents": args.documents, "epochs": EPOCHS, "encoder": ENCODER, "precision": "fp32"}
     for frozen in FROZEN:
-        anew, once = f"{frozen} of 6, {ANEW}", f"{frozen} of 6, {ONCE}"
-        text = f"{frozen} of 6 layers frozen: computed once against in every batch"
+        anew, once = f"{frozen} of {LAYERS}, {ANEW}", f"{frozen} of {LAYERS}, {ONCE}"
+        text = f"{frozen} of {LAYERS} layers frozen: computed once against in every batch"
         result.claims.append(Claim(text, None, result.ratio(row, anew, once)))
         result.claims.append(
             Claim(
-                f"{frozen} of 6 layers frozen against none", None, result.ratio(row, "nothing frozen", once)
+                f"{frozen} of {LAYERS} layers frozen against none",
+                None,
+                result.ratio(row, "nothing frozen", once),
             )
         )
     result.profile = profiled(lambda: train_all(FROZEN[-1], True, min(args.documents, 48)))

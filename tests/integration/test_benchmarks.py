@@ -17,10 +17,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "benchmarks"
-HELPERS = {"figure", "harness", "profiles", "summary", "throughput"}
+HELPERS = {"figure", "harness", "profiles", "random_encoder", "summary", "throughput"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in HELPERS)
 LONGER = {
     "compare",
+    "frozen",
+    "gpu_suite",
     "labels",
     "readiness",
     "ray_overhead",
