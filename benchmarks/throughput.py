@@ -31,6 +31,7 @@ from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import resolve_device, resolve_precision
 
 PROFILE = "profile"  # in place of a peer
+USUAL = 16  # documents of a batch, and then not in a result's name
 OURS, ON_GPU = "mtlv", "on a GPU"  # the latter in the name of who needs one
 Peers = Mapping[str, Callable[["Work"], float]]
 
@@ -98,7 +99,7 @@ def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespa
     parser.add_argument("--encoder", default=sized("minilm", "tiny"))
     parser.add_argument("--documents", type=int, default=sized(640, 20))
     parser.add_argument("--max-length", type=int, default=sized(128, 32))
-    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--batch-size", type=int, default=USUAL)
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--only", choices=[*peers, PROFILE], help="one peer alone, as JSON")
@@ -177,7 +178,8 @@ def outcome(
     values = {row: {name: [count / each for each in found] for name, found in seconds.items()}}
     left_out = ("data", "only")
     kept = {key: value for key, value in setting.items() if key not in left_out} | dict(place)
-    name = f"{stem}-{place['device']}-{place['precision']}"
+    size = int(setting["batch_size"])
+    name = f"{stem}-{place['device']}-{place['precision']}" + (f"-{size}" if size != USUAL else "")
     return Result(name, title, "documents/s", values, setting=kept, details={"seconds": dict(seconds)})
 
 
