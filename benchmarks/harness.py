@@ -4,7 +4,8 @@ A benchmark measures named peers in one run (`interleaved`; `alone` where each n
 hands a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. Its exit
 code is 1 where a claim is not met. `summary.py` reads the JSON of all, `figure.py` draws it, `profiles.py`
 takes the profiles alone. With MTLV_BENCH_QUICK=FOLDER each takes its smallest size, to see that it runs, and
-results go to that folder: nothing of them is a measurement.
+results go to that folder: nothing of them is a measurement. MTLV_BENCH_OUT=FOLDER is where a trial with
+arguments of its own leaves results/ as it is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = os.environ.get("MTLV_BENCH_QUICK")
-RESULTS = Path(QUICK) if QUICK else Path(__file__).parent / "results"
+RESULTS = Path(QUICK or os.environ.get("MTLV_BENCH_OUT") or Path(__file__).parent / "results")
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 

@@ -107,6 +107,12 @@ def verdict(*, limit, value, at_least, **_):
     return "met" if (value >= limit if at_least else value <= limit) else "not met"
 
 
+def test_make_knows_what_is_no_benchmark():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith("BENCHMARKS :=")]
+    assert all(f"%/{name}.py" in line for name in HELPERS)
+
+
 def test_the_summary_has_every_claim():
     done = subprocess.run(
         [sys.executable, str(FOLDER / "summary.py")], capture_output=True, text=True, check=True
