@@ -101,6 +101,7 @@ def claims(result: Result, on_gpu: bool) -> list[Claim]:
             f"{text}: {WAYS[way]}",
             TIMES if usual and way == STL else None,
             result.ratio(row, WAYS[way], WAYS[MTL]),
+            at_least=False,
         )
         for way in WAYS
         if way.startswith("stl") and WAYS[way] in result.values[row]

@@ -123,7 +123,7 @@ class MultiTaskModel(nn.Module):
             mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative for
                 none; for heads that read mentions.
             heads: names of the wanted ones; None is all.
-            padded: whether `attention_mask` is false anywhere; False spares the encoder the mask.
+            padded: whether `attention_mask` may be false anywhere; False spares the encoder the mask.
         """
         # RoBERTa and DistilBERT tell two texts apart by the separator alone.
         two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
@@ -136,8 +136,8 @@ class MultiTaskModel(nn.Module):
         vectors = {
             reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
         }
-        heads = {name: self.heads[self._modules_of[name]] for name in wanted}
-        return {name: head(vectors[self.readers[name]], there) for name, head in heads.items()}
+        modules = {name: self.heads[self._modules_of[name]] for name in wanted}
+        return {name: head(vectors[self.readers[name]], there) for name, head in modules.items()}
 
     def _encoded(
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool

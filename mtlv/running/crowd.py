@@ -13,7 +13,8 @@ from mtlv.running.worker import EPOCH
 
 GAIN = 1.05  # what one more must at least make of the work of all: clocks alone differ by some percent
 SECONDS = 5.0  # of training that each is measured for, at least: of small corpora an epoch says little
-SPARE = 1.5  # times what one has taken of the device: it may meet longer documents and larger models
+MARGIN = 1.5  # times what one has taken of the device: it may meet longer documents and larger models
+STRANGE = 3  # times that one leaves because nothing can be compared: each costs the start of a process
 
 
 @dataclass(eq=False)
@@ -23,7 +24,7 @@ class Member:
     Args:
         warm: it has ended an epoch since it began or rested; the first has the start of CUDA in it.
         alone: nobody else was there since its present unit began.
-        gave_way: its present unit did not fit the device, and is trained again.
+        leaving: it is to end; until it has, its memory is not free.
         kind: of the unit that it trains.
         documents: of an epoch of that unit.
         since: the round in which its present epoch began.
@@ -32,7 +33,7 @@ class Member:
 
     warm: bool = False
     alone: bool = False
-    gave_way: bool = False
+    leaving: bool = False
     kind: Hashable = None
     documents: float = 0.0
     since: int = 0
@@ -71,9 +72,12 @@ class Crowd:
         """One more process, as soon as it is wanted; None: it will not be."""
         return Member()
 
-    def stays(self, member: Member) -> bool:  # noqa: ARG002
-        """Whether a process that is between two units is to train another."""
-        return True
+    def leaves(self, member: Member) -> bool:  # noqa: ARG002
+        """Whether a process that is between two units is to end."""
+        return False
+
+    def left(self, member: Member) -> None:
+        """A process has ended, and none takes its place."""
 
     def rests(self, member: Member) -> None:
         """A process has nothing to train, or is gone and another takes its place."""
@@ -124,7 +128,7 @@ class MeasuredCrowd(Crowd):
         self._changed = Condition()
         self._inside: list[Member] = []
         self._allowed, self._over = 1, False
-        self._round = 0
+        self._round = self._strange = 0
         self._speeds: dict[int, dict[Hashable, float]] = {}  # documents/s of one of n processes, by kind
         self._together = {1: 1.0}  # the work of n processes, of one alone
         self._before, self._taken = free(), 0.0  # of the device, by one process
@@ -143,12 +147,17 @@ class MeasuredCrowd(Crowd):
             self._begin_round()
             return member
 
-    def stays(self, member: Member) -> bool:
+    def leaves(self, member: Member) -> bool:
         with self._changed:
-            if len(self._inside) > self._allowed and member in self._inside:
-                self._inside.remove(member)
-                self._begin_round()
-            return member in self._inside
+            staying = sum(not each.leaving for each in self._inside)
+            member.leaving = member.leaving or staying > self._allowed
+            return member.leaving
+
+    def left(self, member: Member) -> None:
+        with self._changed:
+            self._inside.remove(member)
+            self._begin_round()
+            self._changed.notify_all()
 
     def rests(self, member: Member) -> None:
         with self._changed:
@@ -160,7 +169,7 @@ class MeasuredCrowd(Crowd):
             if word == "unit_started":
                 _, _, epochs, documents = content
                 member.kind, member.documents = self._kinds(job), documents / epochs
-                member.since, member.alone, member.gave_way = self._round, len(self._inside) == 1, False
+                member.since, member.alone = self._round, len(self._inside) == 1
             elif word == EPOCH and not self._over:
                 self._count(member, content[-1])
                 return self._judge()
@@ -168,10 +177,10 @@ class MeasuredCrowd(Crowd):
 
     def gives_way(self, member: Member) -> bool:
         with self._changed:
-            member.gave_way = not member.alone
-            if member.gave_way:  # who leaves does so once its process has ended
-                self._end(max(1, min(self._allowed, len(self._inside)) - 1))
-            return member.gave_way
+            if member.alone:
+                return False
+            self._end(max(1, min(self._allowed, len(self._inside)) - 1))
+            return True
 
     def close(self) -> None:
         with self._changed:
@@ -205,7 +214,10 @@ class MeasuredCrowd(Crowd):
         self._speeds.setdefault(count, {}).update(self._speed())
         if count > 1:
             kept = self._kept_speed(count)
+            if kept is None and self._strange == STRANGE:
+                return self._settle(count, "units are of too many kinds to be compared")
             if kept is None:
+                self._strange += 1
                 self._allowed = count - 1
                 return None
             gain = kept * count / (count - 1)
@@ -215,7 +227,7 @@ class MeasuredCrowd(Crowd):
                 return self._settle(count - 1, f"one more brought {more}")
         if count == self.most:
             return self._settle(count, self._limit)
-        if self._free() < SPARE * self._taken:
+        if self._free() < MARGIN * self._taken:
             return self._settle(count, "the device has no memory for one more, with some to spare")
         self._allowed = count + 1
         self._changed.notify_all()
@@ -243,6 +255,8 @@ class MeasuredCrowd(Crowd):
         self._end(count)
         if count == 1:
             return f"one process trains by itself: {why}"
+        if count not in self._together:
+            return f"{count} processes train: {why}"
         return f"{count} processes train {self._together[count]:.1f} times as much as one: {why}"
 
     def _end(self, count: int) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,12 @@ def remove(folder: Path) -> None:
     What is left where the process ends meanwhile has a hidden name, `.NAME-...`, as what is half written has.
     """
     rest = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
-    with suppress(OSError):  # it is gone already
+    try:
         folder.replace(rest)
+    except FileNotFoundError:
+        return
+    except OSError:  # a folder above that may not be written, or somebody reads in it where that forbids it
+        rest = folder
     shutil.rmtree(rest, ignore_errors=True)
 
 

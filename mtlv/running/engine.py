@@ -57,7 +57,9 @@ def executor_of(
     # A search asks for one member after the other.
     gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]
     widest = max(width(gang) for gang in gangs)
-    most, limit = min((widest, "all other units wait for these"), *_limits(bench, jobs, devices))
+    most, limit = min(
+        [(widest, "all other units wait for these"), *_limits(bench, jobs, devices)], key=lambda each: each[0]
+    )
     chosen = share(execution, most)
     if chosen.processes == 1:
         if chosen.threads is not None:

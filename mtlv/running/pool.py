@@ -20,6 +20,10 @@ from mtlv.running.workbench import Workbench
 from mtlv.running.worker import FAILED, GRACE, Lost, Worker
 
 
+class GaveWay(Exception):
+    """A unit found no room on the device beside others, and goes on where fewer train."""
+
+
 class PoolExecutor(AheadExecutor):
     """Trains in processes beside this one; a thread for each gives it one unit after the other.
 
@@ -45,7 +49,7 @@ class PoolExecutor(AheadExecutor):
         super().__init__(bench, store, observer, jobs)
         self.threads = threads
         self._crowd = crowd
-        self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]]] = SimpleQueue()
+        self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]] | Exception] = SimpleQueue()
         self._ending = False
         self._workers: list[Worker] = []
         missing = sum(not self._shop.there(job) for job in jobs)
@@ -71,14 +75,23 @@ class PoolExecutor(AheadExecutor):
 
     def _listen(self) -> None:
         with suppress(Empty):
-            self._tell(*self._said.get(timeout=PAUSE))
+            said = self._said.get(timeout=PAUSE)
+            if isinstance(said, Exception):
+                raise said
+            self._tell(*said)
 
     # ---- A thread of each process --------------------------------------------------------------------------
 
     def _give(self) -> None:
-        while not self._ending and (member := self._crowd.enter()) is not None:
-            while not self._ending and self._crowd.stays(member):
-                self._give_to_one(member)
+        try:
+            while not self._ending and (member := self._crowd.enter()) is not None:
+                try:
+                    while not self._ending and not self._crowd.leaves(member):
+                        self._give_to_one(member)
+                finally:
+                    self._crowd.left(member)
+        except Exception as error:  # no process can be started, the store is out of reach: who asks must know
+            self._said.put(error)
 
     def _give_to_one(self, member: Member) -> None:
         """To one process, until it ends."""
@@ -94,16 +107,16 @@ class PoolExecutor(AheadExecutor):
 
     def _give_orders(self, worker: Worker, member: Member) -> Job | None:
         """Until there are none, it is lost, or is to leave; returns the unit that another must train."""
-        while self._crowd.stays(member) and (job := self._take(member)) is not None:
+        while not self._crowd.leaves(member) and (job := self._take(member)) is not None:
             try:
                 word = worker.train(self._order(job), partial(self._hear, member, job))
+            except GaveWay:
+                return job
             except Lost as lost:
                 self._crowd.rests(member)
                 if not self._ending:
                     self._say(job, *self._lose(job, str(lost)))
                 return None
-            if member.gave_way:
-                return job
             self._settle(job, word)
         return None
 
@@ -113,13 +126,16 @@ class PoolExecutor(AheadExecutor):
         if job is None:
             self._crowd.rests(member)
             job = self._board.take()
+            if job is not None and self._crowd.leaves(member):  # it was decided meanwhile
+                self._board.again(job)
+                return None
         return job
 
     def _hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> None:
         if word == FAILED and isinstance(content[0], NoRoomError) and self._crowd.gives_way(member):
             text = "the device has no room for it beside others; it goes on where fewer train at once"
             self._say(job, "warn", (f"{job.name}: {text}",))
-            return
+            raise GaveWay
         note = self._crowd.hear(member, job, word, content)
         self._say(job, word, content)
         if note is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import NoRoomError, TrainingError
+from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.running.build import build_model, marked_entities
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mtlv.data.mixing import Mixture
     from mtlv.plan import Scores, Task
     from mtlv.training.state import Trained
+
+
+FULL = "out of memory", "ALLOC_FAILED"  # of CUDA, and of its libraries
 
 
 def train_unit(
@@ -52,20 +55,39 @@ def train_unit(
     Raises:
         PlanError: the weights to start from are not of this model.
         TrainingError: a loss is not finite.
+        NoRoomError: the device's memory is full.
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the device asked for is not there.
     """
-    device = _device(job, ranks)
-    with _own_draws(job, device):
-        model = _build(job, material, start)
-        _place(job, model, device)
-        training = _training(job, material)
-        trained, objective = _optimisation(job, model, material, training)
-        saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
-        _train(job, training, objective, saver, material)
-    chosen = saver.watch.chosen()
-    record = _record(saver, chosen, device)
-    return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+    with _need_room(job):
+        device = _device(job, ranks)
+        with _own_draws(job, device):
+            model = _build(job, material, start).to(device)
+            training = _training(job, material)
+            trained, objective = _optimisation(job, model, material, training)
+            saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
+            _train(job, training, objective, saver, material)
+        chosen = saver.watch.chosen()
+        record = _record(saver, chosen, device)
+        return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+
+
+@contextmanager
+def _need_room(job: Job) -> Iterator[None]:
+    """Whatever PyTorch calls it when a device's memory is full: of a tensor, a library's own or a graph's."""
+    import torch
+
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.cuda.OutOfMemoryError) and not any(w in str(error) for w in FULL):
+            raise
+        raise NoRoomError(
+            f"`{job.name}`: it does not fit the device's memory",
+            got=shorten(str(error)),
+            then="end what else uses the device, lower `execution.processes` or `training.batch_size`, or "
+            "take a smaller encoder",
+        ) from error
 
 
 def _device(job: Job, ranks: Ranks) -> torch.device:
@@ -111,19 +133,6 @@ def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
         test=test,
         curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
     )
-
-
-def _place(job: Job, model: Any, device: torch.device) -> None:
-    """Put a model on its device."""
-    import torch
-
-    try:
-        model.to(device)
-    except torch.cuda.OutOfMemoryError as error:
-        raise NoRoomError(
-            f"`{job.name}`: its model does not fit the device's memory",
-            then="end what else uses the device, lower `execution.processes`, or take a smaller encoder",
-        ) from error
 
 
 def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:

@@ -70,6 +70,7 @@ def finished(tmp_path_factory):
         cwd=folder,
         capture_output=True,
         text=True,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1]), folder

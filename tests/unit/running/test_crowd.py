@@ -89,7 +89,7 @@ def grown(crowd: MeasuredCrowd, together: Mapping[int, float], kind: str = "a") 
 def test_a_given_number_begins_at_once_and_stays() -> None:
     crowd = Crowd(3)
     members = [crowd.enter() for _ in range(3)]
-    assert all(crowd.stays(member) for member in members)
+    assert not any(crowd.leaves(member) for member in members)
     assert not any(crowd.gives_way(member) for member in members)
     assert crowd.hear(members[0], None, EPOCH, ()) is None
     assert crowd.described("3 processes") == "3 processes"
@@ -100,22 +100,22 @@ def test_it_grows_while_that_pays_and_the_last_one_leaves_after_its_unit() -> No
     members, said = grown(crowd, {1: 100, 2: 160, 3: 190, 4: 194})
     assert said == "3 processes train 1.9 times as much as one: one more brought 2%"
     assert wanted(crowd) is None
-    assert [crowd.stays(member) for member in members] == [False, True, True, True]  # who asks first
-    assert [crowd.stays(member) for member in members] == [False, True, True, True]
+    assert [crowd.leaves(member) for member in members] == [True, False, False, False]  # who asks first
+    assert [crowd.leaves(member) for member in members] == [True, False, False, False]
 
 
 def test_one_that_does_harm_brought_nothing() -> None:
     crowd = crowd_of(8)
     members, said = grown(crowd, {1: 100, 2: 60})
     assert said == "one process trains by itself: one more brought nothing"
-    assert [crowd.stays(member) for member in members] == [False, True]
+    assert [crowd.leaves(member) for member in members] == [True, False]
 
 
 def test_it_ends_at_the_most() -> None:
     crowd = crowd_of(2)
     members, said = grown(crowd, {1: 100, 2: 200})
     assert said == "2 processes train 2.0 times as much as one: no core is left"
-    assert all(crowd.stays(member) for member in members)
+    assert not any(crowd.leaves(member) for member in members)
     assert wanted(crowd) is None
 
 
@@ -203,7 +203,8 @@ def test_where_no_kind_was_measured_before_one_leaves_until_it_was() -> None:
     begin(crowd, one, "second stage")
     warm_up(crowd, [one, two])
     assert train(crowd, [one, two], 70) == []
-    assert not crowd.stays(two)
+    assert crowd.leaves(two)
+    crowd.left(two)
     train(crowd, [one], 1)
     assert train(crowd, [one], 100) == []
     two = come(crowd, "second stage")
@@ -221,12 +222,31 @@ def test_where_a_unit_finds_no_room_one_leaves_unless_it_was_alone() -> None:
     two = come(crowd)
     assert crowd.gives_way(one)  # though it was alone when its unit began
     assert crowd.gives_way(two)  # both at once
-    assert (one.gave_way, two.gave_way) == (True, True)
-    assert (crowd.stays(one), crowd.stays(two)) == (False, True)
+    assert (crowd.leaves(one), crowd.leaves(two)) == (True, False)
     begin(crowd, two)
-    assert not two.gave_way
+    assert crowd.gives_way(two)  # one has not ended yet: its memory is not free
+    crowd.left(one)
+    begin(crowd, two)
     assert not crowd.gives_way(two)
     assert wanted(crowd) is None
+
+
+def test_where_nothing_can_ever_be_compared_it_ends() -> None:
+    crowd, kinds = crowd_of(2), iter("abcdefghijklmnopqrstuvwxyz")
+    one = come(crowd, next(kinds))
+    for _ in range(4):
+        begin(crowd, one, next(kinds))
+        train(crowd, [one], 100)
+        train(crowd, [one], 100)
+        two = come(crowd, next(kinds))
+        begin(crowd, one, next(kinds))
+        warm_up(crowd, [one, two])
+        said = train(crowd, [one, two], 100)
+        if said:
+            break
+        assert crowd.leaves(two)
+        crowd.left(two)
+    assert said == ["2 processes train: units are of too many kinds to be compared"]
 
 
 def test_who_waits_is_sent_away_as_it_closes() -> None:

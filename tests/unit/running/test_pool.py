@@ -16,7 +16,7 @@ from what_came import children, files, points
 
 from mtlv.errors import NoRoomError
 from mtlv.running import Observer, ahead, board, engine, pool, run_suite
-from mtlv.running.crowd import MeasuredCrowd, Member
+from mtlv.running.crowd import Crowd, MeasuredCrowd, Member
 from mtlv.running.job import Job
 from mtlv.running.pool import PoolExecutor
 from mtlv.running.resolve import resolve
@@ -149,9 +149,10 @@ class Shelf:
 class Erratic:
     """A process that does not train, but says that it does, and often fails in one of all possible ways."""
 
-    def __init__(self, shelf: Shelf, crowd: MeasuredCrowd, seed: int) -> None:
-        self.shelf, self.crowd, self.draw = shelf, crowd, random.Random(seed)
+    def __init__(self, shelf: Shelf, device: list[int], seed: int) -> None:
+        self.shelf, self.device, self.draw = shelf, device, random.Random(seed)
         self.narrow = seed % 2  # half of the tests have room for all
+        device.append(id(self))
 
     def train(self, order: Order, tell: Tell) -> str:
         fate, name = self.draw.random(), order.job.name
@@ -161,7 +162,7 @@ class Erratic:
         tell("unit_started", (name, 1, 5, 50))
         if fate < 0.1:
             raise Lost("SIGKILL")
-        if self.narrow and fate < 0.25 and len(self.crowd._inside) > 1:
+        if self.narrow and fate < 0.25 and len(self.device) > 1:
             tell(FAILED, (NoRoomError("it does not fit"),))
             return FAILED
         for epoch in range(1, 6):
@@ -172,39 +173,125 @@ class Erratic:
         return ENDED
 
     def stop(self) -> None:
-        """It ends at once."""
+        """It ends when it is waited for."""
 
     def end(self, patience: float) -> None:
-        """It ends at once."""
+        """Only then the device has its memory again."""
+        time.sleep(0.005 * self.draw.random())
+        self.device.remove(id(self))
 
 
+def made_up_jobs(count: int) -> list[Job]:
+    """Units of which some start from others."""
+    jobs: list[Job] = []
+    for number in range(count):
+        start = jobs[number % 4] if number > max(4, count // 2) else None
+        unit, settings = SimpleNamespace(key=f"{number}"), SimpleNamespace(training=SimpleNamespace(epochs=5))
+        jobs.append(Job(unit, settings, SimpleNamespace(train=range(10)), f"unit {number}", start=start))
+    return jobs
+
+
+def nobody_left() -> bool:
+    return not [thread for thread in threading.enumerate() if thread.name.startswith("mtlv-worker")]
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that waits for nothing as long as usual, on a store that is made up."""
+    for module in (board, ahead, pool):
+        monkeypatch.setattr(module, "PAUSE", 0.002)
+    monkeypatch.setattr(PoolExecutor, "tries", 1000)
+    monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
+
+
+def measured_crowd(most: int, gain: float) -> MeasuredCrowd:
+    return MeasuredCrowd(
+        most, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=gain, seconds=0.0
+    )
+
+
+@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "PAUSE", 0.002)
-    monkeypatch.setattr(ahead, "PAUSE", 0.002)
-    monkeypatch.setattr(pool, "PAUSE", 0.002)
-    monkeypatch.setattr(PoolExecutor, "tries", 1000)
-    crowd = MeasuredCrowd(
-        6, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=seed / 4, seconds=0.0
-    )
-    shelf, seeds = Shelf(), iter(range(seed, 10**6, 1000))
-    monkeypatch.setattr(pool, "Worker", lambda *_: Erratic(shelf, crowd, next(seeds)))
-    jobs: list[Job] = []
-    for number in range(80):
-        start = jobs[number % 7] if number > 40 else None
-        unit, settings = SimpleNamespace(key=f"{number}"), SimpleNamespace(training=SimpleNamespace(epochs=5))
-        jobs.append(Job(unit, settings, SimpleNamespace(train=range(10)), f"unit {number}", start=start))
-    monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
-    listener = Listener()
+    crowd = measured_crowd(6, gain=seed / 4)
+    shelf, seeds, device = Shelf(), iter(range(seed, 10**6, 1000)), list[int]()
+    monkeypatch.setattr(pool, "Worker", lambda *_: Erratic(shelf, device, next(seeds)))
+    jobs, listener = made_up_jobs(80), Listener()
     with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
         executor.expect(jobs)
         assert [executor.run(job, lambda *_: None) for job in jobs] == [job.unit.key for job in jobs]
     assert sorted(shelf.done) == sorted(job.unit.key for job in jobs)
     assert len(listener.names("ended")) == len(jobs)
     assert not listener.names("failed")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("mtlv-worker")]
+    assert not device
+    assert nobody_left()
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("crowd_of", [Crowd, lambda most: measured_crowd(most, gain=0.0)])
+@pytest.mark.parametrize("broken", ["a process", "the store"])
+def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
+    broken: str, crowd_of: Callable[[int], Crowd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, jobs = Shelf(), made_up_jobs(9)
+
+    def start(*_: object) -> Erratic:
+        if broken == "a process":
+            raise OSError("no memory for a process")
+        return Erratic(shelf, [], 0)
+
+    def has(self: Shelf, key: str) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("the store is out of reach")
+        return key in self.done
+
+    monkeypatch.setattr(pool, "Worker", start)
+    if broken == "the store":
+        monkeypatch.setattr(Shelf, "has", has)
+    executor = PoolExecutor(None, shelf, Listener(), jobs, crowd=crowd_of(3), threads=1)  # type: ignore[arg-type]
+    executor.expect(jobs)
+    words = {"a process": "no memory for a process", "the store": "the store is out of reach"}[broken]
+    with executor, pytest.raises(OSError, match=words):
+        executor.run(jobs[0], lambda *_: None)
+    assert nobody_left()
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is with another run for a while, whose end is waited for."""
+    crowd, shelf, jobs, started, until = measured_crowd(2, gain=0.0), Shelf(), made_up_jobs(4), [], [0.0]
+
+    class Full(Erratic):
+        def train(self, order: Order, tell: Tell) -> str:
+            if time.monotonic() < until[0]:
+                tell(BUSY, ())
+                return BUSY
+            if len(self.device) > 1 and not until[0]:
+                tell("unit_started", (order.job.name, 1, 5, 50))
+                until[0] = time.monotonic() + 0.3
+                tell(FAILED, (NoRoomError("it does not fit"),))
+                return FAILED
+            return super().train(order, tell)
+
+    device: list[int] = []
+
+    def start(*_: object) -> Full:
+        started.append(1)
+        return Full(shelf, device, 2)
+
+    monkeypatch.setattr(pool, "Worker", start)
+    listener = Listener()
+    with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
+        executor.expect(jobs)
+        for job in jobs:
+            executor.run(job, lambda *_: None)
+    assert not listener.names("failed")
+    assert len(started) < 12
+    assert nobody_left()
 
 
 @pytest.mark.slow
@@ -237,7 +324,7 @@ def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_w
     assert [name.split(" ")[0] for name in listener.names("failed")] == ["large"]
     warnings = listener.names("warning")
     assert any("no room for it beside others; it goes on where fewer train at once" in w for w in warnings)
-    assert len(crowd._inside) == 1
+    assert (len(crowd._inside), crowd._allowed) == (0, 1)
     assert not children(WORKER)
 
 

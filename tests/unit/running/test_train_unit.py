@@ -202,14 +202,39 @@ def test_a_full_device_names_the_settings_to_lower(
     assert type(pickle.loads(pickle.dumps(it.value))) is NoRoomError  # as it comes from another process
 
 
-def test_a_device_too_full_for_the_model_is_no_room_either(
-    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("where", ["_device", "_build", "_optimisation", "_test"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.cuda.OutOfMemoryError("Tried to allocate 2.00 GiB"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_a_device_that_is_full_anywhere_is_no_room(
+    where: str,
+    error: RuntimeError,
+    suite: Callable,
+    table: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def full(*_: object) -> None:
-        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        raise error
 
-    monkeypatch.setattr(MultiTaskModel, "to", full)
-    with pytest.raises(NoRoomError, match="its model does not fit the device's memory"):
+    monkeypatch.setattr(module, where, full)
+    with pytest.raises(NoRoomError, match="it does not fit the device's memory"):
+        unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
+
+
+def test_another_error_of_pytorch_is_what_it_was(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object) -> None:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(module, "_test", wrong)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
 
 

@@ -119,3 +119,21 @@ def test_a_batch_without_padding_needs_no_mask(one_corpus_per_kind: list[Corpus]
         with_mask, without = model(*given), model(*given, padded=False)
     for name, logits in with_mask.items():
         assert torch.equal(logits, without[name])
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_an_encoder_gets_a_mask_only_where_there_is_padding(
+    padded: bool, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads, tasks = heads_of(one_corpus_per_kind[:1])
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    (batch,) = documents_of(one_corpus_per_kind[0], encoder).inference(100)
+    masks, real = [], model.encoder.forward
+
+    def forward(**given: Any) -> Any:
+        masks.append(given["attention_mask"])
+        return real(**given)
+
+    monkeypatch.setattr(model.encoder, "forward", forward)
+    model(batch.input_ids, batch.attention_mask, batch.segments, padded=padded)
+    assert [mask is not None for mask in masks] == [padded]
