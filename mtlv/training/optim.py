@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import torch
 from torch import nn
@@ -64,8 +65,20 @@ def resolve_precision(name: str, device: torch.device) -> str:
 
 
 def resolve_compile(wanted: bool, device: torch.device) -> bool:
-    """Whether an encoder is compiled: where it is wanted, and there are kernels to launch."""
-    return wanted and device.type == "cuda"
+    """Whether an encoder is compiled: where it is wanted, and there are kernels to launch.
+
+    Raises:
+        DeviceError: what writes the kernels is not installed.
+    """
+    if not wanted or device.type != "cuda":
+        return False
+    if find_spec("triton") is None:
+        raise DeviceError(
+            "`training.compile`: PyTorch's compiler needs the package triton for a GPU",
+            got="it is not installed",
+            then="pip install triton, or set training.compile to false",
+        )
+    return True
 
 
 def _computes_bf16(device: torch.device) -> bool:

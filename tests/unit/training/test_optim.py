@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from mtlv.errors import DeviceError
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training import optim
+from mtlv.training.optim import adamw, resolve_compile, resolve_device, resolve_precision, schedule
 
 
 def rates(name: str, *, steps: int, warmup: float) -> list[float]:
@@ -55,3 +56,14 @@ def test_precision_is_what_was_asked_for_or_what_the_device_computes() -> None:
     assert resolve_precision("bf16", cpu) == "bf16"
     assert resolve_precision("fp32", cpu) == "fp32"
     assert resolve_precision("auto", cpu) in ("bf16", "fp32")
+
+
+def test_an_encoder_is_compiled_on_a_gpu_with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = torch.device("cuda")
+    assert not resolve_compile(True, torch.device("cpu"))
+    assert not resolve_compile(False, gpu)
+    monkeypatch.setattr(optim, "find_spec", lambda _: object())
+    assert resolve_compile(True, gpu)
+    monkeypatch.setattr(optim, "find_spec", lambda _: None)
+    with pytest.raises(DeviceError, match="needs the package triton .*pip install triton"):
+        resolve_compile(True, gpu)
