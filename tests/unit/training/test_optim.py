@@ -65,5 +65,5 @@ def test_an_encoder_is_compiled_on_a_gpu_with_triton(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(optim, "find_spec", lambda _: object())
     assert resolve_compile(True, gpu)
     monkeypatch.setattr(optim, "find_spec", lambda _: None)
-    with pytest.raises(DeviceError, match="needs the package triton .*pip install triton"):
+    with pytest.raises(DeviceError, match=r"needs the package triton .*pip install triton"):
         resolve_compile(True, gpu)
