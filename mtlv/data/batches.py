@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import Column
-from mtlv.data.sampling import bucketed_order, longest_first
+from mtlv.data.sampling import length_pairs, longest_first
 from mtlv.data.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ class Documents:
         return len(self.index)
 
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
-        """Every document once, in batches of similar length, shuffled."""
-        order = bucketed_order(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
+        """Every document once, in batches drawn anew for each epoch."""
+        order = length_pairs(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order)
 
     def inference(

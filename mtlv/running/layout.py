@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import Stage
 
 # Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
-ARITHMETIC = 2
+ARITHMETIC = 3
 
 NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
 """Training settings that are not part of a unit's key as written: what matters enters as resolved."""
