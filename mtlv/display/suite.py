@@ -47,7 +47,7 @@ class Progress:
 
 @dataclass
 class _Unit:
-    """A unit at work."""
+    """A unit at work; of what is done of it, `resumed` was trained before this run."""
 
     name: str
     index: int
@@ -55,6 +55,7 @@ class _Unit:
     documents: int
     started: float
     done: int = 0
+    resumed: int = 0
     epoch: int = 0
     figures: tuple[str, ...] = ()
     speed: float | None = None
@@ -74,6 +75,7 @@ class Display:
         self._clock = clock
         self._units: dict[str, _Unit] = {}  # at work, by name
         self._since = 0.0  # when something began to be at work
+        self._least = 0.0  # documents that must be trained before they tell the speed
         self._live = (
             Live(_Picture(self), console=console, refresh_per_second=4, transient=True)
             if console.is_terminal
@@ -100,6 +102,14 @@ class Display:
             self._since = self._clock()
         self.progress.index = index
         self._units[name] = _Unit(safe(name), index, epochs, documents, self._clock())
+
+    def unit_resumed(self, name: str, documents: int) -> None:
+        unit = self._units[name]
+        self.progress.done += documents
+        unit.done += documents
+        unit.resumed += documents
+        # A few documents and then a validation are no measure of the speed: an epoch is.
+        self._least = unit.documents / unit.epochs
 
     def unit_placed(self, name: str, node: str) -> None:
         """`mtlv status` tells it."""
@@ -149,7 +159,9 @@ class Display:
     def _forget(self, name: str) -> None:
         """What was counted of a unit does not count: it begins anew, or another process had it."""
         if name in self._units:
-            self._count_in(self._units[name], -self._units[name].done)
+            unit = self._units[name]
+            self._count_in(unit, unit.resumed - unit.done)
+            self.progress.done -= unit.resumed
             self._end(name)
 
     def _count_in(self, unit: _Unit, documents: int) -> None:
@@ -178,8 +190,16 @@ class Display:
 
     def _left(self) -> str:
         running = self._clock() - self._since if self._units else 0.0
-        left = self.progress.left(running)
+        early = self.progress.trained < self._least
+        left = self._left_by_epochs() if early else self.progress.left(running)
         return "" if left is None else duration(left)
+
+
+    def _left_by_epochs(self) -> float | None:
+        """Seconds left, by the speed of the epochs that ended last; None until one has of each unit at work."""
+        speeds = [unit.speed or 0.0 for unit in self._units.values()]
+        left = self.progress.documents - self.progress.done
+        return left / sum(speeds) if speeds and all(speeds) else None
 
 
 @dataclass

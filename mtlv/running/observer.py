@@ -14,6 +14,9 @@ class Observer:
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         """Unit `index` (from 1) begins."""
 
+    def unit_resumed(self, name: str, documents: int) -> None:
+        """A unit that has begun goes on: so much of it was trained before."""
+
     def unit_placed(self, name: str, node: str) -> None:
         """A unit is about to begin on this node of a cluster."""
 
@@ -57,6 +60,10 @@ class Together(Observer):
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         for observer in self.observers:
             observer.unit_started(name, index, epochs, documents)
+
+    def unit_resumed(self, name: str, documents: int) -> None:
+        for observer in self.observers:
+            observer.unit_resumed(name, documents)
 
     def unit_placed(self, name: str, node: str) -> None:
         for observer in self.observers:

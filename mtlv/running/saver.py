@@ -68,6 +68,8 @@ class Saver(Hook):
                 got=error,
                 then="delete that folder, and the unit is trained from its beginning",
             ) from error
+        trained = sum(record.documents for record in self.watch.records) + progress.documents
+        observer.unit_resumed(self.job.name, trained)
         observer.note(f"{self.job.name}: goes on after step {progress.step}, in epoch {progress.epoch + 1}")
         return progress
 

@@ -145,6 +145,9 @@ class _Forwarder(Observer):
         self._waiting = 0
         self._say("unit_started", given)
 
+    def unit_resumed(self, name: str, documents: int) -> None:
+        self._say("unit_resumed", (name, documents))
+
     def epoch(
         self,
         name: str,

@@ -127,6 +127,46 @@ def test_units_at_once_have_a_line_each_on_a_terminal(width: int) -> None:
         ]
 
 
+def resumed() -> tuple[Display, Console, Clock]:
+    """Of two units of 10 epochs of 100 documents the first goes on at 760; it has loaded for 20 s."""
+    target, clock = console(), Clock()
+    display = Display(target, clock=clock)
+    display.suite_started(2, 2000)
+    display.unit_started("first", 1, 10, 1000)
+    clock.now += 20
+    display.unit_resumed("first", 760)
+    return display, target, clock
+
+
+def test_time_left_after_a_resume_is_that_of_whole_epochs() -> None:
+    display, target, clock = resumed()
+    assert display._left() == ""
+    display.batch("first", 16)
+    assert display._left() == "", "one batch tells no speed"
+    display.batch("first", 24)
+    clock.now += 15  # of these most is validation
+    display.epoch("first", 8, 10, 0.5, {}, 20.0)
+    assert "1 min 00 s left" in text(target), "1,200 documents, 20 a second"
+    display.batch("first", 100)
+    clock.now += 7
+    display.epoch("first", 9, 10, 0.5, {}, 20.0)
+    assert text(target).splitlines()[-1].endswith("5 min 30 s left"), "1,100 documents; 140 took 42 s"
+
+
+def test_what_was_trained_before_a_resume_is_done_but_tells_no_speed() -> None:
+    display, _, _ = resumed()
+    display.batch("first", 240)
+    display.unit_ended("first", False, 1000)
+    assert (display.progress.done, display.progress.trained) == (1000, 240)
+
+
+def test_a_resumed_unit_that_begins_anew_is_counted_once() -> None:
+    display, _, _ = resumed()
+    display.batch("first", 40)
+    display.unit_started("first", 1, 10, 1000)
+    assert (display.progress.done, display.progress.trained) == (0, 0)
+
+
 def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
     target, clock = console(), Clock()
     display = Display(target, clock=clock)

@@ -254,6 +254,7 @@ def test_together_tells_all_everything() -> None:
     calls = {
         "suite_started": (2, 10),
         "unit_started": ("u", 1, 2, 10),
+        "unit_resumed": ("u", 5),
         "unit_placed": ("u", "host/1a2b3c"),
         "batch": ("u", 8),
         "epoch": ("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),

@@ -47,6 +47,13 @@ class Killed(Exception):
 class Heard(Observer):
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    documents: int = 0
+
+    def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
+        self.documents += documents
+
+    def unit_resumed(self, name: str, documents: int) -> None:  # noqa: ARG002
+        self.documents += documents
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -128,6 +135,7 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
                 unit.train(folder)
         assert_same(unit.train(folder, heard), undisturbed)
         assert f"goes on after step {step}," in heard.notes[0]
+        assert heard.documents == EPOCHS * len(unit.job.fold.train), "before and after the resume"
         assert not heard.warnings
 
 
