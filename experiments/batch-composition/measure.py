@@ -74,9 +74,7 @@ class Work:
 def prepare(path: Path) -> Work:
     corpus = catalog.load("openi", DataOptions(path=path))
     encoder = load_encoder("minilm", texts=corpus.texts)
-    tokens = tokenise(
-        corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id
-    )
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id)
     (fold,) = make_folds(corpus)
     precision = optim.resolve_precision("auto", torch.device("cpu"))
     targets = corpus.matrix().astype(np.float32)
@@ -190,7 +188,9 @@ def plain(work: Work, seed: int) -> list[dict[str, float]]:
             optimizer.zero_grad()
             losses.append(float(loss))
         seconds = time.perf_counter() - begun
-        epochs.append({"loss": float(np.mean(losses)), "seconds": seconds} | work.scores(_answers(work, model)))
+        epochs.append(
+            {"loss": float(np.mean(losses)), "seconds": seconds} | work.scores(_answers(work, model))
+        )
         print(epochs[-1], flush=True)
     return epochs
 
@@ -228,7 +228,9 @@ def train(arm: str, seed: int, path: Path) -> None:
     sizes = {"train": len(work.train), "validation": len(work.validation), "precision": work.precision}
     setting = sizes | {"torch": torch.__version__.split("+")[0], "threads": torch.get_num_threads()}
     file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({"arm": arm, "seed": seed, "setting": setting, "epochs": epochs}, indent=1) + "\n")
+    file.write_text(
+        json.dumps({"arm": arm, "seed": seed, "setting": setting, "epochs": epochs}, indent=1) + "\n"
+    )
 
 
 def kept() -> dict[str, dict[int, list[dict[str, float]]]]:

@@ -21,6 +21,7 @@ from mtlv.cli.terminal import (
     show_anything,
 )
 from mtlv.errors import ConfigError, MtlvError
+from mtlv.variables import let_waiting_threads_sleep
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": work.run,
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     at fault. 2: an error of the user's. 130: Ctrl-C. 143: SIGTERM.
     """
     gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
+    let_waiting_threads_sleep()
     show_anything()
     try:
         args = parse(argv)

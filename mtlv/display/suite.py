@@ -194,7 +194,6 @@ class Display:
         left = self._left_by_epochs() if early else self.progress.left(running)
         return "" if left is None else duration(left)
 
-
     def _left_by_epochs(self) -> float | None:
         """Seconds left, by the speed of the epochs that ended last; None until one has of each unit at work."""
         speeds = [unit.speed or 0.0 for unit in self._units.values()]
