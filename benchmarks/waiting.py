@@ -2,10 +2,10 @@
 
     python benchmarks/waiting.py --data FOLDER/indiana_reports.csv --documents 96
 
-GNU OpenMP, which PyTorch uses on Linux, lets a thread spin for milliseconds before it sleeps. Beside other work
-a spinning thread takes the core that the thread it waits for needs. Each setting trains MTL in a process of its
-own with a thread per core: alone on the machine, and beside as many processes that only count as there are cores.
-The machine must be quiet when it starts. Values are documents per second, and CPU seconds are in the details.
+GNU OpenMP, which PyTorch uses on Linux, lets a thread spin for milliseconds before it sleeps. Beside other
+work a spinning thread takes the core that the thread it waits for needs. Each setting trains MTL in a process
+of its own with a thread per core: alone on the machine, and beside a busy process for each core. The machine
+must be quiet when it starts. Values are documents per second; CPU seconds are in the details.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ SPINS = "1000"  # some microseconds
 def let_waiting_threads_sleep() -> None:
     """Have OpenMP's threads sleep soon where they wait for each other, unless the user says how they wait.
 
-    GNU OpenMP, which PyTorch uses on Linux, lets them spin for milliseconds: beside other work they take the core from
-    the thread that they wait for, and two threads then train several times slower than one
-    (`benchmarks/waiting.py`). It is read when PyTorch is imported, here and in processes that are started from here.
+    GNU OpenMP, which PyTorch uses on Linux, lets them spin for milliseconds: beside other work they take the
+    core from the thread that they wait for, and two threads then train several times slower than one
+    (`benchmarks/waiting.py`). It is read when PyTorch is imported, here and in processes started from here.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)

@@ -3,12 +3,13 @@
     python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv
     python experiments/batch-composition/measure.py show
 
-Arms: `mtlv` (this package's batches, model and loop), `windows` (the same loop with the batches of before: windows
-of 50 batches sorted by length) and `plain` (Transformers' model, PyTorch's dropout, a fresh permutation each epoch,
-the last batch smaller). All train MTL of 19 labels on all reports of Open-I: `minilm`, 128 tokens, batch 16, 10
-epochs, learning rate 2e-4, warm-up of a tenth, then linear decay, AdamW with weight decay 0.01, clipping at 1, one
-split, the validation part scored after each epoch by scikit-learn. `train` writes results/ARM-SEED.json; `show`
-prints paired differences with 95% t intervals and draws results/curves.png. No test document is read.
+Arms: `mtlv` (this package's batches, model and loop), `windows` (the same loop with the batches of before:
+windows of 50 batches sorted by length) and `plain` (Transformers' model, PyTorch's dropout, a fresh
+permutation each epoch, the last batch smaller). All train MTL of 19 labels on all reports of Open-I: `minilm`,
+128 tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, then linear decay, AdamW with weight
+decay 0.01, clipping at 1, one split, the validation part scored after each epoch by scikit-learn. `train`
+writes results/ARM-SEED.json; `show` prints paired differences with 95% t intervals and draws
+results/curves.png. No test document is scored.
 """
 
 from __future__ import annotations
@@ -253,12 +254,13 @@ def show() -> None:
                 pairs = [[found[name][seed][epoch][metric] for name in (arm, "plain")] for seed in seeds]
                 values = np.array(pairs)
                 difference = values[:, 0] - values[:, 1]
+                middle = difference.mean()
                 half = (
                     stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(difference) if len(seeds) > 1 else np.nan
                 )
                 print(
                     f"epoch {epoch + 1:2}: {values[:, 0].mean():.3f} - {values[:, 1].mean():.3f} = "
-                    f"{difference.mean():+.4f} ({difference.mean() - half:+.4f} to {difference.mean() + half:+.4f})"
+                    f"{middle:+.4f} ({middle - half:+.4f} to {middle + half:+.4f})"
                 )
     draw(found)
 

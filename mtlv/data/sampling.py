@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Documents of so many batches are drawn together and shared out by length. Two make a document meet another in a
-# batch at most twice as often as by chance, and save half of the padding; three would make it 2.4 times as often.
+# Documents of so many batches are drawn together and shared out by length. With two, documents that shared a
+# batch do so again at most twice as often as by chance, and half of the padding is saved; with three, 2.4 times.
 TOGETHER = 2
-# Below so many batches documents are drawn batch by batch: two of two batches would be the same in every epoch.
+# Below so many batches each is drawn by itself: the two of an epoch of two would be the same in every epoch.
 FEW = 8
 
 
@@ -17,7 +17,7 @@ def length_pairs(
 ) -> list[NDArray[np.int64]]:
     """Batches that cover every document once, close to random in what they hold, with little padding.
 
-    Documents are drawn at random for two batches at a time: the longer half makes one, the shorter half the other.
+    Documents are drawn at random for two batches at a time: the longer half makes one, the shorter the other.
 
     Args:
         lengths: [N] tokens per document.
@@ -26,7 +26,7 @@ def length_pairs(
         epoch: from 0; each epoch has its own batches.
 
     Returns:
-        Arrays of positions in `lengths`, longest document first, in the order in which they are to be trained on.
+        Arrays of positions in `lengths`, the longest document first, in the order of training.
     """
     rng = np.random.default_rng([seed, epoch])
     count = -(-len(lengths) // batch_size)

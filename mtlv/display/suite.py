@@ -195,7 +195,7 @@ class Display:
         return "" if left is None else duration(left)
 
     def _left_by_epochs(self) -> float | None:
-        """Seconds left, by the speed of the epochs that ended last; None until one has of each unit at work."""
+        """Seconds left, by the speed of the epochs that ended last; None until each unit at work has one."""
         speeds = [unit.speed or 0.0 for unit in self._units.values()]
         left = self.progress.documents - self.progress.done
         return left / sum(speeds) if speeds and all(speeds) else None

@@ -49,10 +49,10 @@ class Heard(Observer):
     warnings: list[str] = field(default_factory=list)
     documents: int = 0
 
-    def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
+    def batch(self, name: str, documents: int) -> None:
         self.documents += documents
 
-    def unit_resumed(self, name: str, documents: int) -> None:  # noqa: ARG002
+    def unit_resumed(self, name: str, documents: int) -> None:
         self.documents += documents
 
     def note(self, text: str) -> None:
