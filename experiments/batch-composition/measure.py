@@ -5,7 +5,7 @@
 
 Arms: `mtlv` (this package's batches, model and loop), `windows` (the same loop with the batches of before:
 windows of 50 batches sorted by length) and `plain` (Transformers' model, PyTorch's dropout, a fresh
-permutation each epoch, the last batch smaller). All train MTL of 19 labels on all reports of Open-I: `minilm`,
+permutation each epoch, the last batch smaller). All train MTL of 19 labels on all of Open-I: `minilm`,
 128 tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, then linear decay, AdamW with weight
 decay 0.01, clipping at 1, one split, the validation part scored after each epoch by scikit-learn. `train`
 writes results/ARM-SEED.json; `show` prints paired differences with 95% t intervals and draws

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Documents of so many batches are drawn together and shared out by length. With two, documents that shared a
-# batch do so again at most twice as often as by chance, and half of the padding is saved; with three, 2.4 times.
+# batch do so again at most twice as often as by chance, and half of the padding is saved. With three it is
+# 2.4 times as often.
 TOGETHER = 2
 # Below so many batches each is drawn by itself: the two of an epoch of two would be the same in every epoch.
 FEW = 8
