@@ -2,7 +2,7 @@
 
 Source: conlleval (Tjong Kim Sang and Buchholz 2000, version of 2004-01-26); BLURB's "F1 entity-level". All
 types are counted together (micro average). How an invalid sequence of tags is read is decided before, by
-`mtlv.plan.tagging.Tags.decode`: as conlleval and seqeval's default mode read it, not as seqeval's strict mode.
+`mtlv.plan.tagging.Tags.decode`: as conlleval and seqeval's default mode read it, not as its strict mode.
 """
 
 from __future__ import annotations
