@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from audit_rows import METRICS, Figures, Row
+from scipy.stats import ttest_1samp
 
 from mtlv.compare import canvas
-from mtlv.compare.transfer import FEWEST, t_interval, verdict_of
-from mtlv.evaluation.significance import holm, paired_t
+from mtlv.compare.transfer import FEWEST
+from mtlv.evaluation.significance import holm
 
 HEADINGS = {
     "f1_macro": "F1 macro",
@@ -25,7 +26,6 @@ COLUMNS = (
     *("section", "row", "title", "twin", "metric", "seeds", "mean", "sd"),
     *("difference", "low", "high", "p", "p_holm", "verdict"),
 )
-SAID = {"helps": "higher", "harms": "lower", "neutral": "not shown", "unknown": "too few seeds"}
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,27 @@ def interval(line: Line, metric: str) -> tuple[float, float] | None:
     None as well where all differences are 0: then the defect changed nothing that could be judged.
     """
     gaps = line.differences.get(metric, [])
-    return t_interval(gaps) if any(gaps) and len(gaps) >= FEWEST else None
+    if not any(gaps) or len(gaps) < FEWEST:
+        return None
+    low, high = ttest_1samp(gaps, 0).confidence_interval(0.95)
+    return float(low), float(high)
 
 
 def verdict(line: Line, metric: str) -> str:
     """Whether the seeds show a difference: the interval does not hold 0 (the rule of `docs/transfer.md`)."""
     if not line.differences:
         return ""
-    gaps = line.differences[metric]
-    return SAID[verdict_of(len(gaps), interval(line, metric))] if any(gaps) else "none"
+    known = interval(line, metric)
+    if known is None:
+        return "too few seeds" if any(line.differences[metric]) else "none"
+    low, high = known
+    return "higher" if low > 0 else "lower" if high < 0 else "not shown"
 
 
 def p_values(lines: Sequence[Line]) -> dict[tuple[str, str], tuple[float | None, float | None]]:
     """(row, metric) -> p of the paired t-test, and the same after Holm's correction for all intervals."""
     judged = [(line, metric) for line in lines for metric in METRICS if interval(line, metric)]
-    found = [paired_t(line.differences[metric]).p for line, metric in judged]
+    found = [float(ttest_1samp(line.differences[metric], 0).pvalue) for line, metric in judged]
     keys = [(line.row.id, metric) for line, metric in judged]
     return dict(zip(keys, zip(found, holm(found), strict=True), strict=True))
 
