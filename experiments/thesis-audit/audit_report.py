@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 from audit_rows import METRICS, Figures, Row
+from scipy.stats import ttest_1samp
 
 from mtlv.compare import canvas
+from mtlv.compare.transfer import FEWEST
+from mtlv.evaluation.significance import holm
 
 HEADINGS = {
     "f1_macro": "F1 macro",
@@ -20,10 +23,9 @@ HEADINGS = {
     "hamming_score": "Jaccard score",
 }
 COLUMNS = (
-    *("section", "row", "title", "twin", "metric", "seeds"),
-    *("mean", "sd", "difference", "difference_sd", "twin_sd", "verdict"),
+    *("section", "row", "title", "twin", "metric", "seeds", "mean", "sd"),
+    *("difference", "low", "high", "p", "p_holm", "verdict"),
 )
-LEAST_SEEDS = 3  # fewer give no spread worth the name
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,12 @@ class Line:
         seeds: those for which it was measured; with a twin, those for which both were.
         values: metric -> one value per seed.
         differences: metric -> one difference from the twin per seed; empty without a twin.
-        twin_values: metric -> the twin's values over all its own seeds.
     """
 
     row: Row
     seeds: tuple[int, ...]
     values: Mapping[str, list[float]]
     differences: Mapping[str, list[float]]
-    twin_values: Mapping[str, list[float]]
 
 
 def measured(rows: Sequence[Row], found: Mapping[str, Mapping[int, Figures]]) -> list[Line]:
@@ -65,7 +65,6 @@ def measured(rows: Sequence[Row], found: Mapping[str, Mapping[int, Figures]]) ->
                 seeds,
                 {m: [own[s][m] for s in seeds] for m in names},
                 {m: [own[s][m] - twin[s][m] for s in seeds] for m in names} if row.twin else {},
-                {m: [twin[s][m] for s in sorted(twin)] for m in names},
             )
         )
     return out
@@ -76,26 +75,40 @@ def spread(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def verdict(line: Line, metric: str) -> str:
-    """Whether a difference is larger than what the seeds alone do.
+def interval(line: Line, metric: str) -> tuple[float, float] | None:
+    """Student's 95% interval of the mean of the paired differences; None of fewer than three seeds.
 
-    That is the standard deviation of the honest twin, or that of the difference itself where it is larger.
+    None as well where all differences are 0: then the defect changed nothing that could be judged.
     """
+    gaps = line.differences.get(metric, [])
+    if not any(gaps) or len(gaps) < FEWEST:
+        return None
+    low, high = ttest_1samp(gaps, 0).confidence_interval(0.95)
+    return float(low), float(high)
+
+
+def verdict(line: Line, metric: str) -> str:
+    """Whether the seeds show a difference: the interval does not hold 0 (the rule of `docs/transfer.md`)."""
     if not line.differences:
         return ""
-    if not any(line.differences[metric]):
-        return "none"
-    known = [spread(values) for values in (line.twin_values[metric], line.differences[metric])]
-    noise = max((value for value in known if value is not None), default=None)
-    if noise is None:
-        return "one seed: not known"
-    mean = float(np.mean(line.differences[metric]))
-    few = "" if min(len(line.seeds), len(line.twin_values[metric])) >= LEAST_SEEDS else ", few seeds"
-    return ("above the seeds' spread" if abs(mean) > noise else "within the seeds' spread") + few
+    known = interval(line, metric)
+    if known is None:
+        return "too few seeds" if any(line.differences[metric]) else "none"
+    low, high = known
+    return "higher" if low > 0 else "lower" if high < 0 else "not shown"
+
+
+def p_values(lines: Sequence[Line]) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """(row, metric) -> p of the paired t-test, and the same after Holm's correction for all intervals."""
+    judged = [(line, metric) for line in lines for metric in METRICS if interval(line, metric)]
+    found = [float(ttest_1samp(line.differences[metric], 0).pvalue) for line, metric in judged]
+    keys = [(line.row.id, metric) for line, metric in judged]
+    return dict(zip(keys, zip(found, holm(found), strict=True), strict=True))
 
 
 def write_csv(lines: Sequence[Line], path: Path) -> None:
     """A line per row and metric; fractions with 6 decimals."""
+    tests = p_values(lines)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -103,11 +116,12 @@ def write_csv(lines: Sequence[Line], path: Path) -> None:
             for metric in METRICS:
                 values, gaps = line.values[metric], line.differences.get(metric, [])
                 numbers = [np.mean(values), spread(values), np.mean(gaps) if gaps else None]
-                numbers += [spread(gaps), spread(line.twin_values[metric])]
-                mean, sd, *rest = ("" if n is None else f"{n:.6f}" for n in numbers)
+                numbers += interval(line, metric) or (None, None)
+                numbers += tests.get((line.row.id, metric), (None, None))
                 row = line.row
                 start = (row.section, row.id, row.title, row.twin or "", metric, len(line.seeds))
-                writer.writerow([*start, mean, sd, *rest, verdict(line, metric)])
+                cells = ("" if n is None else f"{n:.6f}" for n in numbers)
+                writer.writerow([*start, *cells, verdict(line, metric)])
 
 
 def write_seeds(lines: Sequence[Line], path: Path) -> None:
@@ -121,8 +135,18 @@ def write_seeds(lines: Sequence[Line], path: Path) -> None:
                 writer.writerow([line.row.id, line.row.twin or "", seed, *numbers])
 
 
+def read_seeds(path: Path) -> dict[str, dict[int, Figures]]:
+    """Row id -> seed -> figures, as `write_seeds` wrote them."""
+    out: dict[str, dict[int, Figures]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for cells in csv.DictReader(file):
+            figures = {m: float(cells[m]) for m in (*METRICS, "threshold")}
+            out.setdefault(cells["row"], {})[int(cells["seed"])] = figures
+    return out
+
+
 def table(lines: Sequence[Line]) -> str:
-    """The table in Markdown, in hundredths; a difference is bold where it passes the seeds' spread."""
+    """The table in Markdown, in hundredths; a difference is bold where its interval does not hold 0."""
     head = ["", "seeds", *HEADINGS.values()]
     out = ["| " + " | ".join(head) + " |", "| --- | ---: |" + " ---: |" * len(METRICS)]
     section = ""
@@ -141,22 +165,22 @@ def _cells(line: Line) -> list[str]:
     return [_number(line.values[metric]) for metric in METRICS]
 
 
-def _number(values: Sequence[float], sign: str = "") -> str:
+def _number(values: Sequence[float]) -> str:
     noise = spread(values)
     tail = "" if noise is None else f" ± {100 * noise:.1f}"
-    return f"{100 * float(np.mean(values)):{sign}.1f}{tail}"
+    return f"{100 * float(np.mean(values)):.1f}{tail}"
 
 
 def _gap(line: Line, metric: str) -> str:
-    text = _number(line.differences[metric], "+")
-    said = verdict(line, metric)
-    if said == "none":
+    gaps = line.differences[metric]
+    if not any(gaps):
         return "0"
-    if said.startswith("within"):
-        return f"{text} (≤ spread)"
-    if len(line.seeds) == 1:
-        return f"{text} (one seed)"
-    return f"{text} (few seeds)" if said.endswith("few seeds") else f"**{text}**"
+    text, known = f"{100 * float(np.mean(gaps)):+.1f}", interval(line, metric)
+    if known is None:
+        return f"{text} (one seed)" if len(gaps) == 1 else f"{text} ({len(gaps)} seeds)"
+    if verdict(line, metric) in ("higher", "lower"):
+        text = f"**{text}**"
+    return f"{text} ({100 * known[0]:+.1f} to {100 * known[1]:+.1f})"
 
 
 def draw(lines: Sequence[Line], path: Path, *, title: str) -> Path:
@@ -192,28 +216,24 @@ def _panel(ax: Any, pairs: Sequence[Line], metric: str) -> None:
     wrong = np.array([np.mean(line.values[metric]) for line in pairs])
     gaps = np.array([np.mean(line.differences[metric]) for line in pairs])
     right = wrong - gaps
-    noise = np.array([spread(line.twin_values[metric]) or 0.0 for line in pairs])
+    known = [interval(line, metric) or (0.0, 0.0) for line in pairs]
+    half = np.array([(high - low) / 2 for low, high in known])
+    bars = {"fmt": "none", "ecolor": canvas.ORANGE, "elinewidth": 1, "capsize": 2.5, "zorder": 2}
     ax.hlines(places, right, wrong, color=canvas.GREY, linewidth=1.2, zorder=1)
-    ax.errorbar(
-        right, places, xerr=noise, fmt="none", ecolor=canvas.BLUE, elinewidth=1, capsize=2.5, zorder=2
-    )
-    ax.plot(
-        right,
-        places,
-        "o",
-        color=canvas.BLUE,
-        markersize=6.5,
-        label="honest twin (± its sd over seeds)",
-        zorder=3,
-    )
-    ax.plot(wrong, places, "D", color=canvas.ORANGE, markersize=5, label="with the defect", zorder=4)
-    for place, a, b, gap in zip(places, right + noise, wrong, gaps, strict=True):
+    ax.errorbar(wrong, places, xerr=half, **bars)
+    ax.plot(right, places, "o", color=canvas.BLUE, markersize=6.5, label="honest twin", zorder=3)
+    label = "with the defect (95% interval of the difference, from three seeds on)"
+    ax.plot(wrong, places, "D", color=canvas.ORANGE, markersize=5, label=label, zorder=4)
+    for line, place, edge, gap in zip(pairs, places, np.maximum(right, wrong + half), gaps, strict=True):
         text = f"{100 * gap:+.1f}" if abs(gap) >= 5e-5 else "0"
-        ax.annotate(text, (max(a, b), place), (9, 0), textcoords="offset points", va="center", fontsize=8)
+        weight = "bold" if verdict(line, metric) in ("higher", "lower") else "normal"
+        ax.annotate(
+            text, (edge, place), (9, 0), textcoords="offset points", va="center", fontsize=8, weight=weight
+        )
     for place, _ in heads:
         ax.axhline(place - 0.5, color="#dadce0", linewidth=0.6)
-    low, high = min(right.min(), wrong.min()), max((right + noise).max(), wrong.max())
-    ax.set_xlim(max(0, low - 0.04), high + 0.13 * (high - low) + 0.02)
+    low, high = min(right.min(), (wrong - half).min()), max(right.max(), (wrong + half).max())
+    ax.set_xlim(low - 0.04, high + 0.13 * (high - low) + 0.02)
     ax.set_xlabel(
         f"{HEADINGS[metric]}, as the column says" if metric == "subset_accuracy" else HEADINGS[metric]
     )

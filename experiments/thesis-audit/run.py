@@ -3,17 +3,19 @@
     python experiments/thesis-audit/run.py --fixed-vectors data.path=FOLDER_OR_FILE [key=value ...]
 
 Trained units are kept in a folder: the same command goes on where it was stopped, and writes the table
-of what is there. `README.md` says what each defect is and what was measured.
+of what is there. With `--tables` alone table and picture are made again from `seeds.csv`, without any
+training. `README.md` says what each defect is and what was measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from audit_report import draw, measured, table, write_csv, write_seeds
+from audit_report import Line, draw, measured, read_seeds, table, write_csv, write_seeds
 from audit_rows import rows
 from audit_work import Audit
 
@@ -28,10 +30,15 @@ def report(audit: Audit, out: Path) -> str:
     if not any(line.differences for line in lines):
         return "no row and its twin are both there yet: nothing to report"
     out.mkdir(parents=True, exist_ok=True)
-    write_csv(lines, out / "audit.csv")
     write_seeds(lines, out / "seeds.csv")
-    (out / "audit.md").write_text(table(lines), encoding="utf-8")
     (out / "about.json").write_text(json.dumps(audit.about(), indent=1, ensure_ascii=False) + "\n")
+    return tables(lines, out)
+
+
+def tables(lines: Sequence[Line], out: Path) -> str:
+    """Write table and picture into `out`; what was done."""
+    write_csv(lines, out / "audit.csv")
+    (out / "audit.md").write_text(table(lines), encoding="utf-8")
     draw(lines, out / "audit.png", title="What each defect does to the numbers, in points beside the dots")
     return f"wrote {out}"
 
@@ -50,7 +57,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, help="start no unit after so many minutes")
     parser.add_argument("--units", type=Path, default=Path("mtlv-store/thesis-audit"), help="kept units")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where table and picture go")
+    parser.add_argument("--tables", action="store_true", help="train nothing, read OUT/seeds.csv")
     given = parser.parse_intermixed_args(arguments)
+    if given.tables:
+        if not (given.out / "seeds.csv").is_file():
+            parser.error(f"there is no seeds.csv in {given.out}: --tables reads one that this script wrote")
+        print(tables(measured(rows(), read_seeds(given.out / "seeds.csv")), given.out))
+        return
     audit = Audit(
         load_suite(HERE / "config.yml", given.changes), given.units, fixed_vectors=given.fixed_vectors
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mtlv.errors import GroupingError
@@ -43,7 +44,7 @@ def elbow_of(space: Space, k_max: int) -> Elbow:
     inertia = tuple(grouping.inertia or 0.0 for grouping in found)
     silhouettes = tuple(grouping.silhouette for grouping in found)
     recommended, below = knee(inertia, items=len(space.features))
-    reason = _reason(recommended, below, inertia, silhouettes)
+    reason = _alone(space) if recommended == 1 else _reason(recommended, below, inertia, silhouettes)
     return Elbow(ks, inertia, silhouettes, recommended, reason)
 
 
@@ -70,10 +71,18 @@ def knee(inertia: Sequence[float], *, items: int) -> tuple[int, float]:
     return best, below[best]
 
 
+def _alone(space: Space) -> str:
+    """Why there is one group only."""
+    tasks = len(space.features)
+    if tasks < 3:
+        return f"k = 1: with {'one task' if tasks == 1 else 'two tasks'} there is nothing to group."
+    if len(np.unique(space.features, axis=0)) == 1:
+        return f"k = 1: the vectors of all {tasks} tasks are equal, so nothing tells them apart."
+    return "k = 1: no larger k was tried."
+
+
 def _reason(k: int, below: float, inertia: Sequence[float], silhouettes: Sequence[float | None]) -> str:
     last = len(inertia)
-    if k == 1:
-        return f"k = 1: with {'one task' if last == 1 else 'two tasks'} there is nothing to group."
     if below == 0 or last < 3:
         return f"k = {k}: the curve has no knee between k = 1 and k = {last}, so the smallest split is taken."
     share = 1 - inertia[k - 1] / inertia[0]

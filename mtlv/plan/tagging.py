@@ -149,21 +149,12 @@ class Tags:
 
         A span begins at a letter that opens, at a change of type and after `O`; so an `I-` without a `B-`
         opens one. conlleval has no `L` and `U`: these are read as seqeval's default mode reads `E` and `S`.
+        seqeval's strict mode leaves out every span whose tags are not exactly those of the scheme.
 
         Raises:
             DataError: an id is not one of the C tags.
         """
         return tuple(_chunks(self._parts[tag] for tag in self._checked(ids)))
-
-    def decode_strictly(self, ids: ArrayLike) -> tuple[Span, ...]:
-        """Spans whose tags are exactly those of the scheme, as seqeval's strict mode; the others are none.
-
-        Raises:
-            DataError: an id is not one of the C tags.
-        """
-        tags = self._checked(ids)
-        found = _chunks(self._parts[tag] for tag in tags)
-        return tuple(span for span in found if tags[span.start : span.end] == self._ids_of(span))
 
     def _checked(self, ids: ArrayLike) -> list[int]:
         tags: list[int] = np.asarray(ids, np.int64).tolist()

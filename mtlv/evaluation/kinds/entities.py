@@ -1,9 +1,8 @@
 """Named entities: a predicted one is right if its start, its end and its type are right.
 
 Source: conlleval (Tjong Kim Sang and Buchholz 2000, version of 2004-01-26); BLURB's "F1 entity-level". All
-types are counted together (micro average). How a faulty sequence of tags is read is decided before, by
-`mtlv.plan.tagging.Tags`: `decode` gives conlleval's figures, `decode_strictly` those of seqeval's strict
-mode.
+types are counted together (micro average). How an invalid sequence of tags is read is decided before, by
+`mtlv.plan.tagging.Tags.decode`: as conlleval and seqeval's default mode read it, not as its strict mode.
 """
 
 from __future__ import annotations

@@ -228,24 +228,62 @@ def test_every_twin_is_a_row_before_its_own() -> None:
         seen.add(row.id)
 
 
-def test_verdicts() -> None:
-    row = Row("x", "X", "mtl", "y")
+def _line(own: list[float], twin: list[float]) -> audit_report.Line:
+    found = {
+        name: {s: dict.fromkeys((*audit_rows.METRICS, "threshold"), v) for s, v in enumerate(values)}
+        for name, values in (("x", own), ("y", twin))
+    }
+    return audit_report.measured([Row("x", "X", "mtl", "y")], found)[0]
 
-    def said(own: list[float], twin: list[float]) -> str:
-        found = {
-            name: {s: dict.fromkeys((*audit_rows.METRICS, "threshold"), v) for s, v in enumerate(values)}
-            for name, values in (("x", own), ("y", twin))
-        }
-        line = next(line for line in audit_report.measured([row], found))
-        return audit_report.verdict(line, "f1_macro")
 
-    assert said([0.5, 0.6, 0.7], [0.5, 0.6, 0.7]) == "none"
-    assert said([0.55, 0.65, 0.75], [0.5, 0.6, 0.7]) == "within the seeds' spread"
-    assert said([0.2, 0.3, 0.4], [0.5, 0.6, 0.7]) == "above the seeds' spread"
-    assert said([0.9, 0.4, 1.0], [0.5, 0.6, 0.7]) == "within the seeds' spread"  # 0.17 ± 0.32
-    assert said([0.2, 0.3], [0.5, 0.6]) == "above the seeds' spread, few seeds"
-    assert said([0.2], [0.5]) == "one seed: not known"
-    assert said([0.2], [0.5, 0.6, 0.7]) == "above the seeds' spread, few seeds"
+@pytest.mark.parametrize(
+    ("own", "twin", "verdict", "cell"),
+    [
+        ([0.5, 0.6, 0.7], [0.5, 0.6, 0.7], "none", "0"),
+        # Every seed by about the same: shown, though the twin's own spread is ten times the difference.
+        ([0.509, 0.610, 0.711], [0.5, 0.6, 0.7], "higher", "**+1.0** (+0.8 to +1.2)"),
+        ([0.491, 0.590, 0.689], [0.5, 0.6, 0.7], "lower", "**-1.0** (-1.2 to -0.8)"),
+        # Larger than either spread and still unsure: p = 0.10.
+        ([0.53, 0.578, 0.531], [0.5, 0.5, 0.5], "not shown", "+4.6 (-2.2 to +11.4)"),
+        ([0.2, 0.3], [0.5, 0.6], "too few seeds", "-30.0 (2 seeds)"),
+        ([0.2], [0.5, 0.6, 0.7], "too few seeds", "-30.0 (one seed)"),
+    ],
+)
+def test_a_difference_is_judged_by_its_own_interval(
+    own: list[float], twin: list[float], verdict: str, cell: str
+) -> None:
+    line = _line(own, twin)
+    assert audit_report.verdict(line, "f1_macro") == verdict
+    assert audit_report._gap(line, "f1_macro") == cell
+
+
+def test_the_interval_and_p_by_hand() -> None:
+    line = _line([0.53, 0.58, 0.54], [0.5, 0.5, 0.5])
+    # Differences of mean 0.05 and standard error 0.015275; t(2) at 97.5% is 4.302653, at 3.2733 p is 0.0820.
+    assert audit_report.interval(line, "f1_macro") == pytest.approx((-0.015724, 0.115724), abs=1e-6)
+    p, p_holm = audit_report.p_values([line])["x", "f1_macro"]
+    assert (p, p_holm) == pytest.approx((0.0820, 4 * 0.0820), rel=1e-3), "four metrics were judged"
+
+
+def test_the_kept_tables_are_made_of_the_kept_seeds(tmp_path: Path) -> None:
+    kept = AUDIT / "results"
+    (tmp_path / "seeds.csv").write_bytes((kept / "seeds.csv").read_bytes())
+    run.main(["--tables", "--out", str(tmp_path)])
+    for name in ("audit.csv", "audit.md"):
+        assert (tmp_path / name).read_text() == (kept / name).read_text(), "run.py --tables makes them anew"
+    assert (tmp_path / "audit.md").read_text() in (AUDIT / "README.md").read_text()
+    with (tmp_path / "audit.csv").open() as file:
+        said = {(line["row"], line["metric"]): line["verdict"] for line in csv.DictReader(file)}
+    assert {said["mtl-test", "f1_macro"], said["gmtl-names-test", "f1_macro"]} == {"higher"}
+    unsure = [("mtl-all", 2), ("chance", 2), ("control", 2), ("gmtl-names-test", 3)]
+    assert {said[row, audit_rows.METRICS[which]] for row, which in unsure} == {"not shown"}
+
+
+def test_tables_without_seeds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run.main(["--tables", "--out", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "there is no seeds.csv in" in capsys.readouterr().err
 
 
 def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Path, capsys) -> None:

@@ -60,6 +60,20 @@ def test_few_tasks_have_a_reason(items):
     assert items < 3 or found.recommended >= 2
 
 
+@pytest.mark.parametrize(
+    ("features", "k_max", "reason"),
+    [
+        (np.zeros((1, 3)), 10, "k = 1: with one task there is nothing to group."),
+        (BLOBS[:2], 1, "k = 1: with two tasks there is nothing to group."),
+        (BLOBS[:2], 10, "k = 1: with two tasks there is nothing to group."),
+        (np.ones((4, 3)), 1, "k = 1: the vectors of all 4 tasks are equal, so nothing tells them apart."),
+        (BLOBS[:4], 1, "k = 1: no larger k was tried."),
+    ],
+)
+def test_the_reason_for_one_group_is_true(features, k_max, reason):
+    assert elbow(features, GroupingSpec(), k_max=k_max).reason == reason
+
+
 def test_the_reason_gives_the_numbers():
     found = elbow(BLOBS, GroupingSpec(), k_max=10)
     assert f"{found.inertia[3]:.4g}" in found.reason

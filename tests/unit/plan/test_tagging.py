@@ -62,7 +62,7 @@ def test_spans_come_back(scheme, spans):
     tags = Tags(scheme, TYPES)
     ids = tags.encode(spans, WORDS)
     assert ids.shape == (WORDS,)
-    assert tags.decode(ids) == tags.decode_strictly(ids) == spans
+    assert tags.decode(ids) == spans
     assert spans_of([tags.names[i] for i in ids], scheme) == spans
 
 
@@ -104,27 +104,25 @@ def test_any_sequence_decodes(scheme, data):
         covered[span.start : span.end] = [span.type] * (span.end - span.start)
     assert covered == types
     assert tags.decode(tags.encode(spans, len(ids))) == spans
-    assert set(tags.decode_strictly(ids)) <= set(spans)
 
 
 @pytest.mark.parametrize(
-    ("scheme", "text", "lenient", "strict"),
+    ("scheme", "text", "spans"),
     [
-        (BIO, "I-X I-X O", [(0, 2, "X")], []),
-        (BIO, "B-X I-Y I-Y", [(0, 1, "X"), (1, 3, "Y")], [(0, 1, "X")]),
-        (BIO, "O I-X B-X", [(1, 2, "X"), (2, 3, "X")], [(2, 3, "X")]),
-        (BIOUL, "B-X I-X O", [(0, 2, "X")], []),
-        (BIOUL, "L-X L-X", [(0, 1, "X"), (1, 2, "X")], []),
-        (BIOUL, "U-X I-X L-X", [(0, 1, "X"), (1, 3, "X")], [(0, 1, "X")]),
-        (BIOUL, "B-X B-X L-X", [(0, 1, "X"), (1, 3, "X")], [(1, 3, "X")]),
-        (IO, "I-X I-Y O I-Y", [(0, 1, "X"), (1, 2, "Y"), (3, 4, "Y")], None),
+        (BIO, "I-X I-X O", [(0, 2, "X")]),
+        (BIO, "B-X I-Y I-Y", [(0, 1, "X"), (1, 3, "Y")]),
+        (BIO, "O I-X B-X", [(1, 2, "X"), (2, 3, "X")]),
+        (BIOUL, "B-X I-X O", [(0, 2, "X")]),
+        (BIOUL, "L-X L-X", [(0, 1, "X"), (1, 2, "X")]),
+        (BIOUL, "U-X I-X L-X", [(0, 1, "X"), (1, 3, "X")]),
+        (BIOUL, "B-X B-X L-X", [(0, 1, "X"), (1, 3, "X")]),
+        (IO, "I-X I-Y O I-Y", [(0, 1, "X"), (1, 2, "Y"), (3, 4, "Y")]),
     ],
 )
-def test_faulty_sequences(scheme, text, lenient, strict):
+def test_invalid_sequences(scheme, text, spans):
     tags = Tags(scheme, TYPES)
     ids = [tags.names.index(name) for name in text.split()]
-    assert list(tags.decode(ids)) == lenient == list(spans_of(text.split(), scheme))
-    assert list(tags.decode_strictly(ids)) == (lenient if strict is None else strict)
+    assert list(tags.decode(ids)) == spans == list(spans_of(text.split(), scheme))
 
 
 def test_types_may_hold_hyphens_or_be_empty():
@@ -136,7 +134,7 @@ def test_types_may_hold_hyphens_or_be_empty():
 @pytest.mark.parametrize("ids", [[], np.array([], np.int64)])
 def test_no_words(ids):
     tags = Tags(BIO, TYPES)
-    assert tags.decode(ids) == tags.decode_strictly(ids) == spans_of([]) == ()
+    assert tags.decode(ids) == spans_of([]) == ()
     assert tags.encode([], 0).shape == (0,)
 
 
@@ -159,7 +157,7 @@ def test_tags_that_are_none():
     with pytest.raises(DataError, match=r"a tag is unknown \(got -100\); allowed: 0 to 4"):
         Tags(BIO, TYPES).decode([0, -100])
     with pytest.raises(DataError, match=r"a tag is unknown \(got 5\)"):
-        Tags(BIO, TYPES).decode_strictly([5, 0])
+        Tags(BIO, TYPES).decode([5, 0])
     with pytest.raises(DataError, match=r"a tag is unknown \(got U-X\); allowed: O, B-TYPE, I-TYPE"):
         spans_of(["O", "U-X"])
     with pytest.raises(DataError, match=r"named twice \(got X, X\)"):

@@ -76,6 +76,15 @@ def test_auto_takes_the_elbows_k(bench):
     assert found.reason == found.elbow.reason
 
 
+def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(bench):
+    """Scaled to length 1 every count is 1."""
+    found = task_groups(view(bench, "grouping.features=label_count", "grouping.scaling=l2"))
+    assert found.grouping.k == 1
+    tasks = len(found.names)
+    assert tasks > 2
+    assert found.reason == f"k = 1: the vectors of all {tasks} tasks are equal, so nothing tells them apart."
+
+
 def test_stability_names_each_change_of_the_recipe(bench):
     found = task_groups(view(bench, "grouping.k=3"))
     assert set(found.stability) == {
