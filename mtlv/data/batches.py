@@ -45,16 +45,11 @@ class Batch:
     mentions: torch.Tensor | None = None
     padded: bool = True
 
-    @property
-    def size(self) -> int:
-        """What a mean loss is the mean of: words, or documents."""
-        return self.counted(self.words is not None)
-
-    def counted(self, by_word: bool, rows: slice = slice(None)) -> int:
-        """How many words that were read, or documents, some rows have."""
+    def counted(self, by_word: bool) -> int:
+        """What a mean loss is the mean of: how many words that were read, or documents, it has."""
         if not by_word:
-            return len(self.index[rows])
-        return 0 if self.words is None else int((self.words[rows] >= 0).sum())
+            return len(self.index)
+        return 0 if self.words is None else int((self.words >= 0).sum())
 
     def pieces(self, count: int) -> list[Batch]:
         """The batch in about `count` parts of equal size; padding stays."""

@@ -20,7 +20,7 @@ from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.running.corpora import options_of
 from mtlv.running.objects import check_scheme
-from mtlv.running.outline import clusters, layers, outline
+from mtlv.running.outline import clusters, heads_never_meet, layers, outline
 from mtlv.running.store_place import place_of
 from mtlv.tracking.address import check_kind
 
@@ -209,6 +209,18 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
 
 
+def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
+    training = settings.training
+    if training.head_loss not in NORMED or training.draw == "rounds" or not heads_never_meet(settings, tasks):
+        return
+    raise PlanError(
+        "`training.head_loss` would change nothing: each batch is of one data set, which has one head",
+        got=training.head_loss,
+        allowed="sum, weighted_sum, or any with `training.draw: rounds`",
+        then="to have data sets count more or less set `training.task_weights`",
+    )
+
+
 def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
@@ -232,6 +244,8 @@ def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: 
         device_of(name, 0, world)
 
 
+NORMED = ("mean", "weighted_mean", "loss_proportional")
+"""Values of `training.head_loss` that are the loss itself where there is one head."""
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
     _prove_frozen,
@@ -240,7 +254,7 @@ WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_layer,
     _prove_devices,
 )
-PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights)
+PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights, _prove_head_loss)
 
 
 # ---- The plan --------------------------------------------------------------------------------------------

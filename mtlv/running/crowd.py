@@ -44,7 +44,7 @@ def kind_of(job: Job) -> Hashable:
     """The same for units whose documents take equally long, whatever that is."""
     own, unit = job.settings, job.unit
     training = own.training
-    step = training.batch_size, training.accumulation, training.gradient_checkpointing
+    step = training.batch_size, training.accumulation, training.head_loss, training.gradient_checkpointing
     parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
     how = unit.train["precision"], unit.train.get("compile"), own.execution.devices_per_unit
     return repr((parts, step, training.device, how))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -122,6 +123,17 @@ def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
     grouped = ARCHITECTURES[settings.architecture.name].grouped
     groups = _given_groups(settings, [task.name for task in tasks]) if grouped else ()
     return plan_of(settings, tasks, groups)
+
+
+def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Whether models have several heads, but none of them two of one source, and so none two in a batch."""
+    names, source = [task.name for task in tasks], {task.name: task.source for task in tasks}
+    plan = _plan(settings, tasks)
+    # Of groups that are not known yet: the coarsest and the finest have the most heads of a source.
+    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
+    models = [model for plan in plans for model in plan.models]
+    most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
+    return most == 1 and any(len(model.heads) > 1 for model in models)
 
 
 def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:

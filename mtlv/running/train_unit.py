@@ -181,9 +181,8 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
-        step = error.batch // (settings.accumulation * training.per_step)
         ids = material.ids(error.index)
-        where = f"step {step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
+        where = f"step {error.step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",
             got=error.loss,
@@ -252,6 +251,7 @@ def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -
         tasks=_weighted(material.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
+        together=training.draw.together,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = Trained(model, optimizer, scheduler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -59,23 +59,13 @@ class Group(Ranks):
 
     def share(self, batch: Batch) -> Batch:
         """Every `world`-th document. Where none is left for a rank it takes one that then counts nothing."""
-        return batch.part(self._rows if self.rank < len(batch.index) else slice(1))
+        # Batches are sorted by length: shares are as long.
+        return batch.part(slice(self.rank, None, self.world) if self.takes(batch) else slice(1))
 
-    @property
-    def _rows(self) -> slice:
-        return slice(self.rank, None, self.world)  # batches are sorted by length: shares are as long
-
-    def joined(self, losses: torch.Tensor, batch: Batch, by_word: Sequence[bool]) -> torch.Tensor:
-        """As of one device, in value and gradient, whatever is then made of them.
-
-        The gradient of each rank's own part is `world` times as large, because the mean over ranks is taken.
-        """
-        parts = [batch.counted(words, self._rows) / max(batch.counted(words), 1) for words in by_word]
-        own = torch.stack([loss * part for loss, part in zip(losses, parts, strict=True)])
-        whole = own.detach().clone()
+    def summed(self, values: torch.Tensor) -> torch.Tensor:
+        whole = values.clone()
         distributed.all_reduce(whole)
-        own = own * self.world
-        return whole + (own - own.detach())
+        return whole
 
     def quiet(self, losses: nn.Module) -> AbstractContextManager[Any]:
         assert isinstance(losses, DistributedDataParallel)

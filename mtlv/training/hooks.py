@@ -15,8 +15,8 @@ class EpochLosses:
 
     Args:
         epoch: from 0.
-        loss: mean of the objective over the epoch's batches.
-        heads: mean loss of each head that had a batch, by name.
+        loss: mean of the objective over the epoch's optimizer steps.
+        heads: loss of each head that had a batch, the mean over the steps that had one, by name.
         learning_rate: at the epoch's end.
         seconds: of training, without validation.
         documents: trained on in this epoch.

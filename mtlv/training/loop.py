@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
@@ -18,6 +19,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.objective import Objective
+from mtlv.training.parts import Divided, Part, divide
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import Progress, Trained
 
@@ -50,12 +52,13 @@ def train(
         objective: what is minimised.
         epochs: how often the documents are seen, unless a hook is done before.
         precision: `fp32` or `bf16`.
-        accumulation: batches per optimizer step; the last step of an epoch may have fewer.
+        accumulation: batches per optimizer step, whose documents count as those of one large batch; the last
+            step of an epoch may have fewer.
         clip_norm: largest norm of the whole gradient; None for no clipping.
         hooks: called after each batch, optimizer step and epoch.
         progress: where to go on; None is the beginning.
-        on_pieces: where a batch does not fit the device, it is cut into twice as many pieces whose gradients
-            add up, and this hears how many; None raises instead, and is the choice of several ranks.
+        on_pieces: where a batch does not fit the device, each is cut into twice as many pieces whose
+            gradients add up, and this hears how many; None raises instead: the choice of several ranks.
         ranks: who train the model together, each in a process that calls this with the same batches.
 
     Raises:
@@ -120,8 +123,9 @@ class _Step:
 
     def take(self, batches: Sequence[Batch], progress: Progress) -> None:
         self.ranks.begin(progress.step)
-        for batch, (loss, heads) in zip(batches, self._gradients(batches), strict=True):
-            progress.count(loss, heads, batch.index)
+        loss, heads = self._gradient(batches)
+        progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
+        for batch in batches:
             for hook in self.hooks:
                 hook.on_batch(len(batch.index))
         if self.clip_norm is not None:
@@ -130,14 +134,16 @@ class _Step:
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
+        progress.batches += len(batches)
 
-    def _gradients(self, batches: Sequence[Batch]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Add up the gradients of all batches; the loss of each, and its heads' losses."""
+    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Add up the gradient of a step; its loss and its heads' losses [K] stay on the device."""
         largest = max(len(batch.index) for batch in batches)
-        last = batches[-1]
+        by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
+            divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=self.pieces)
             try:
-                return [self._backward(batch, len(batches), batch is last) for batch in batches]
+                return self._backward(divided)
             except torch.cuda.OutOfMemoryError:
                 if self.on_pieces is None or self.pieces >= largest:
                     raise
@@ -146,24 +152,30 @@ class _Step:
             self.pieces *= 2
             self.on_pieces(self.pieces)
 
-    def _backward(self, batch: Batch, of: int, last: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """The gradient of one of `of` batches; its loss and its heads' losses stay on the device."""
-        own = self.ranks.share(batch)
-        pieces = own.pieces(self.pieces)
-        weights = [piece.size / own.size for piece in pieces] if len(pieces) > 1 else [1.0]
-        with nullcontext() if last else self.ranks.quiet(self.losses):
-            found = [self._piece(*each, of, batch) for each in zip(pieces, weights, strict=True)]
-        losses, heads = zip(*found, strict=True)
-        return (losses[0], heads[0]) if len(found) == 1 else (sum(losses), sum(heads))
+    def _backward(self, step: Divided) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of a step in parts: over heads and parts, the gradients of factor * share * mean loss add up."""
+        ahead = self._ahead(step) if self.objective.combine.by_loss and len(step.parts) > 1 else None
+        found = step.zeros(self.trained.device)
+        for part in step.parts:
+            with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
+                own = self._losses(part)
+                found[part.place] += own.detach()
+                whole = self.ranks.summed(found)  # once all parts are done
+                factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
+                ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks take their mean
+        return (factors * whole).sum(), self.objective.record(whole, step.sources)
 
-    def _piece(self, piece: Batch, weight: float, of: int, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The gradient of a piece of this rank's share of a batch."""
-        here = self.objective.here(piece.targets)
-        by_word = [self.trained.model.kinds[self.objective.names[number]].by_word for number in here]
-        losses = self.losses(piece.to(self.trained.device), here)
-        loss, heads = self.objective.combined(self.ranks.joined(losses, batch, by_word), here)
-        (loss * weight / of).backward()
-        return loss.detach() * weight, heads * weight
+    def _ahead(self, step: Divided) -> torch.Tensor:
+        """Losses [H] of a step's heads before any gradient, under the dropout masks that come again."""
+        found, device = step.zeros(self.trained.device), self.trained.device
+        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+            for part in step.parts:
+                found[part.place] += self._losses(part)
+        return self.ranks.summed(found)
+
+    def _losses(self, part: Part) -> torch.Tensor:
+        """What a part adds to the losses of its heads."""
+        return part.weighted(self.losses(part.batch.to(self.trained.device), part.heads))
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 
-Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""(head losses [K], head weights [K]) -> scalar."""
+Heads = tuple[int, ...]
+"""Numbers of some heads of a model."""
 
 
-def _loss_proportional(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:  # noqa: ARG001
-    # The shares are constants: a gradient through them would push easy heads up.
-    return (losses * (losses / losses.mean()).detach()).sum()
+@dataclass(frozen=True)
+class Combine:
+    """How the losses of K heads become one: a sum of each times its factor.
+
+    Args:
+        factors: (losses [K], weights [K]) -> factors [K]. They are constants: a gradient through the shares
+            of `loss_proportional` would push easy heads up.
+        by_loss: whether the factors depend on the losses.
+    """
+
+    factors: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    by_loss: bool = False
 
 
 COMBINE: dict[str, Combine] = {
-    "sum": lambda losses, _: losses.sum(),
-    "mean": lambda losses, _: losses.mean(),
-    "weighted_sum": lambda losses, weights: (weights * losses).sum(),
-    "weighted_mean": lambda losses, weights: (weights * losses).sum() / weights.sum(),
-    "loss_proportional": _loss_proportional,
+    "sum": Combine(lambda _, weights: torch.ones_like(weights)),
+    "mean": Combine(lambda _, weights: torch.full_like(weights, 1 / len(weights))),
+    "weighted_sum": Combine(lambda _, weights: weights),
+    "weighted_mean": Combine(lambda _, weights: weights / weights.sum()),
+    "loss_proportional": Combine(lambda losses, _: losses / losses.mean(), by_loss=True),
 }
 
 
 class Objective:
-    """Loss of a model on a batch: the mean over a head's tasks, then `combine` over the heads.
+    """Loss of a model on the batches of a step: the mean over a head's tasks, then `combine` over the heads.
 
     Args:
         heads: the model's heads, K of them.
@@ -36,6 +46,8 @@ class Objective:
         combine: one of `COMBINE`.
         head_weights: None for equal weights, `size` for each head's share of the model's tasks (a
             GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
+        together: whether the heads of all sources in a step are combined at once, and not those of each
+            source by themselves.
     """
 
     def __init__(
@@ -45,13 +57,14 @@ class Objective:
         tasks: Mapping[str, Task],
         combine: str,
         head_weights: str | Mapping[str, float] | None,
+        together: bool = False,
     ) -> None:
         self.heads = tuple(heads)
         self.names = tuple(head.name for head in heads)
-        self.combine = COMBINE[combine]
+        self.combine, self.together = COMBINE[combine], together
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
-        self._places: dict[tuple[int, ...], torch.Tensor] = {}
+        self._places: dict[Heads, torch.Tensor] = {}
 
     def to(self, device: torch.device) -> Objective:
         """Move the weights to `device`."""
@@ -66,16 +79,18 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The scalar to minimise, and each head's own loss [K] for the record.
+        """The scalar to minimise on one batch, and each head's own loss [K] for the record.
 
         Heads without logits, whose tasks the batch's source does not have, count nowhere; their loss is NaN.
         """
-        here = [number for number, name in enumerate(self.names) if name in logits]
-        return self.combined(self.losses(model, logits, targets, here), here)
+        here = self.here(targets)
+        losses = self.losses(model, logits, targets, here)
+        found = losses.detach()
+        return (self.factors(found, {here: 1.0}) * losses).sum(), self.record(found, [here])
 
-    def here(self, targets: Collection[str]) -> list[int]:
+    def here(self, targets: Collection[str]) -> Heads:
         """Numbers of the heads whose tasks have targets in a batch."""
-        return [number for number, head in enumerate(self.heads) if head.tasks[0] in targets]
+        return tuple(number for number, head in enumerate(self.heads) if head.tasks[0] in targets)
 
     def losses(
         self,
@@ -87,19 +102,33 @@ class Objective:
         """The loss of each of some heads [here]: means over documents, or over words."""
         return torch.stack([self._loss(model, number, logits, targets) for number in here])
 
-    def combined(self, losses: torch.Tensor, here: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """As the whole, from the losses of some heads [here]."""
-        if len(here) == len(self.heads):
-            return self.combine(losses, self.weights), losses.detach()
-        places = self._on_device(tuple(here), losses.device)
-        record = losses.new_full((len(self.heads),), torch.nan).index_copy(0, places, losses.detach())
-        return self.combine(losses, self.weights[places]), record
+    def factors(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
+        """What each head's loss over a step is multiplied by; the sum of it all is minimised.
 
-    def _on_device(self, here: tuple[int, ...], device: torch.device) -> torch.Tensor:
+        Args:
+            losses: [H] of the step's heads, source by source; any where `combine` does not read them.
+            sources: each source's heads, and its share of the step's batches, which is how much it counts
+                where the draw chooses between sources.
+        """
+        sizes = [len(heads) for heads in sources]
+        weights = torch.cat([self.weights[self._on_device(heads, losses.device)] for heads in sources])
+        if self.together:
+            return self.combine.factors(losses, weights)
+        each = zip(losses.split(sizes), weights.split(sizes), sources.values(), strict=True)
+        return torch.cat([self.combine.factors(own, held) * share for own, held, share in each])
+
+    def record(self, losses: torch.Tensor, sources: Collection[Heads]) -> torch.Tensor:
+        """Losses [K] of all heads, from those [H] of some sources; NaN for the others."""
+        out = losses.new_full((len(self.heads),), torch.nan)
+        for heads, own in zip(sources, losses.split([len(heads) for heads in sources]), strict=True):
+            out[self._on_device(heads, losses.device)] = own
+        return out
+
+    def _on_device(self, heads: Heads, device: torch.device) -> torch.Tensor:
         """Numbers of heads as an index that is copied to the device once: each copy is waited for."""
-        if here not in self._places:
-            self._places[here] = torch.tensor(here, device=device)
-        return self._places[here]
+        if heads not in self._places:
+            self._places[heads] = torch.tensor(heads, device=device)
+        return self._places[heads]
 
     def _loss(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,16 +42,13 @@ class Ranks:
         """The documents of a batch that are this rank's."""
         return batch
 
-    def joined(self, losses: torch.Tensor, batch: Batch, by_word: Sequence[bool]) -> torch.Tensor:
-        """Losses [K] of a whole batch from those of this rank's share.
+    def takes(self, batch: Batch) -> bool:
+        """Whether some of a batch's documents are this rank's; else its share is one that counts nothing."""
+        return self.rank < len(batch.index)
 
-        Args:
-            losses: [K] means.
-            batch: the whole.
-            by_word: [K] whether a loss is a mean over words, and not over documents.
-        """
-        del batch, by_word
-        return losses
+    def summed(self, values: torch.Tensor) -> torch.Tensor:
+        """Values [K], added up over the ranks."""
+        return values
 
     def quiet(self, losses: torch.nn.Module) -> AbstractContextManager[Any]:
         """In it gradients stay with the rank: more of the same step come."""

@@ -23,9 +23,9 @@ class Progress:
         batches: of this epoch.
         documents: of this epoch.
         seconds: of this epoch, spent before the loop was last entered.
-        losses: objective of each batch of this epoch, on the device.
-        heads: [heads] losses of each batch, on the device.
-        indices: documents [B] of each batch; not kept, the batches before are known to be good.
+        losses: objective of each optimizer step of this epoch, on the device.
+        heads: [heads] losses of each step, on the device.
+        indices: documents of each step; not kept, the steps before are known to be good.
     """
 
     epoch: int = 0
@@ -38,12 +38,11 @@ class Progress:
     indices: list[NDArray[np.int64]] = field(default_factory=list)
 
     def count(self, loss: torch.Tensor, heads: torch.Tensor, index: NDArray[np.int64]) -> None:
-        """A batch is done. Values stay on the device: reading them here would wait for it."""
+        """A step's gradient is known. Values stay on the device: reading them here would wait for it."""
         self.losses.append(loss)
         self.heads.append(heads)
         self.indices.append(index)
         self.documents += len(index)
-        self.batches += 1
 
     def next_epoch(self) -> Progress:
         return Progress(self.epoch + 1, self.step)

@@ -135,6 +135,49 @@ def test_linear_gmhl_is_said_to_be_reweighted_mtl(tmp_path):
     assert not any("reweighted" in text for text in warnings)
 
 
+SOURCES = """
+training: {head_weights: HEADS}
+data:
+  sources:
+    - {name: table, alias: one, path: one.csv, columns: {labels: [a, b]}}
+    - {name: table, alias: two, path: two.csv, columns: {kind: multiclass, target: c}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head_loss", "changes", "refused"),
+    [
+        ("mean", (), True),
+        ("weighted_mean", (), True),
+        ("loss_proportional", ("training.accumulation=4", "training.draw=uniform"), True),
+        ("loss_proportional", ("architecture=gmtl", "grouping.k=2"), True),  # no group has two heads of one
+        ("mean", ("stages=[{name: first, training: {head_loss: sum}}, {name: second}]",), True),
+        ("sum", (), False),
+        ("weighted_sum", (), False),
+        ("mean", ("training.draw=rounds",), False),
+        ("mean", ("architecture=stl",), False),  # one head in all of the model
+        ("mean", ("tasks=[a, b]",), False),
+        ("mean", ("architecture=gmhl", "grouping.k=2"), False),  # may have two heads of the first
+        ("mean", ("architecture=gmhl", "grouping.method=given", "grouping.groups=[[a], [b, c]]"), False),
+        ("mean", ("architecture=gmhl", "grouping.method=given", "grouping.groups=[[a, b], [c]]"), True),
+    ],
+)
+def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, changes, refused):
+    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    weights = "size" if head_loss.startswith("weighted") else "null"
+    given = (f"training.head_loss={head_loss}", *changes)
+    config = SOURCES.replace("HEADS", weights)
+    if not refused:
+        assert checked(tmp_path, config, *given).units
+        return
+    assert problems(tmp_path, config, *given) == [
+        f"training.head_loss={head_loss} on the command line: `training.head_loss` would change nothing: "
+        f"each batch is of one data set, which has one head (got {head_loss}); allowed: sum, weighted_sum, or "
+        "any with `training.draw: rounds`; to have data sets count more or less set `training.task_weights`."
+    ]
+
+
 def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):
     config = "data: synthetic\nencoder: minilm\narchitecture: mtl\n"
     monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)

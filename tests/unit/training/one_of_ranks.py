@@ -123,7 +123,11 @@ def trained(
         Trained(model, optimizer, schedule(optimizer, "constant", steps=100, warmup=0.0)),
         lambda epoch: mixture.training(seed=0, epoch=epoch),
         objective=Objective(
-            heads, tasks=tasks, combine=scenario.combine, head_weights=scenario.head_weights
+            heads,
+            tasks=tasks,
+            combine=scenario.combine,
+            head_weights=scenario.head_weights,
+            together=mixture.draw.together,
         ).to(device),
         epochs=1,
         accumulation=scenario.accumulation,

@@ -159,7 +159,8 @@ def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encod
         for piece in batch.pieces(pieces):
             here = [head.name for head in heads if head.tasks[0] in piece.targets]
             logits = model(piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=here)
-            (objective(model, logits, piece.targets)[0] * piece.size / batch.size).backward()
+            share = piece.counted(piece.words is not None) / batch.counted(batch.words is not None)
+            (objective(model, logits, piece.targets)[0] * share).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     for part in mixture.parts:

@@ -12,8 +12,11 @@ import torch
 
 from mtlv.data.batches import Batch
 from mtlv.errors import DeviceError
+from mtlv.plan import HeadSpec, Task
 from mtlv.training.group import Group, need_group
+from mtlv.training.objective import Objective
 from mtlv.training.optim import device_of
+from mtlv.training.parts import divide
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
@@ -39,20 +42,19 @@ def batch_of(count: int, *, words: bool = False) -> Batch:
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize("world", [2, 3, 5])
-def test_shares_are_the_batch(count: int, world: int, words: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_are_the_batch(count: int, world: int, words: bool) -> None:
     """Every document once, whatever is left over; what a rank without one takes counts nothing."""
     batch = batch_of(count, words=words)
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda _: None)
+    one = Objective([HeadSpec(("task",))], tasks={"task": Task("task")}, combine="sum", head_weights=None)
     seen, total = [], 0.0
     for rank in range(world):
-        group = Group(rank, world, 0)
-        share = group.share(batch)
-        weight = float(group.joined(torch.ones(1), batch, [words])[0])
+        (part,) = divide([batch], one, by_word=[words], ranks=Group(rank, world, 0), pieces=1).parts
+        share, (weight,) = part.batch, part.shares
         assert len(share.index)
         assert (share.targets["task"] + 100).tolist() == share.index.tolist()
         if rank < count:
             seen += share.index.tolist()
-            assert weight == pytest.approx(share.size / batch.size)
+            assert weight == pytest.approx(share.counted(words) / batch.counted(words))
         else:
             assert weight == 0
         total += weight
