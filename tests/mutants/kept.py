@@ -1,8 +1,8 @@
 """Small mistakes that the tests have to notice: read from this folder's lists, one for each area.
 
-A list is YAML: a file of the package -> its `tests` and its `mutants`. A mutant is `wrong` (what is wrong with
-it, in one line), `old` (a text that stands once in the file), `new` (what stands there instead), and where it
-needs them `tests` of its own and `equivalent` (why no test can tell it from the right code).
+A list is YAML: a file of the package -> its `tests` and its `mutants`. A mutant is `wrong` (what is wrong
+with it, in one line), `old` (a text that stands once in the file), `new` (what stands there instead), and
+where it needs them `tests` of its own and `equivalent` (why no test can tell it from the right code).
 """
 
 from __future__ import annotations

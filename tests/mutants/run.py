@@ -1,7 +1,8 @@
 """Make small mistakes in the package, one at a time, and see that the tests notice.
 
-`make mutants` runs all; `python tests/mutants/run.py PART ...` those with one of these texts in their area, file
-or description. The exit code is 1 where fewer than 95% die, or where one survives that no `equivalent` explains.
+`make mutants` runs all; `python tests/mutants/run.py PART ...` those with one of these texts in their area,
+file or description. The exit code is 1 where fewer than 95% die, or where one survives that no `equivalent`
+explains.
 
 Each runs in a process forked from this one, which has imported what is slow to import (and nothing of the
 package), on a copy of the checkout. One whose tests take ten times as long as without it counts as dead.
@@ -221,12 +222,10 @@ def main(given: Sequence[str]) -> int:
         survivors = judged(mutants, Path(folder), asked.processes)
     died = len(mutants) - len(survivors)
     unexplained = [mutant for mutant in survivors if not mutant.equivalent]
-    explained = len(survivors) - len(unexplained)
-    print(
-        f"{died} of {len(mutants)} mutants die ({died / len(mutants):.1%}) in {time.monotonic() - begun:.0f} s;"
-    )
-    print(f"{len(unexplained)} survive unexplained, {explained} are equivalent")
-    return int(bool(unexplained) or died / len(mutants) < LEAST)
+    share, seconds = died / len(mutants), time.monotonic() - begun
+    print(f"{died} of {len(mutants)} mutants die ({share:.1%}) in {seconds:.0f} s;")
+    print(f"{len(unexplained)} survive unexplained, {len(survivors) - len(unexplained)} are equivalent")
+    return int(bool(unexplained) or share < LEAST)
 
 
 if __name__ == "__main__":
