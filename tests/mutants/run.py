@@ -30,7 +30,7 @@ from kept import ROOT, Mutant, kept
 COPIED = ("mtlv", "tests", "config", "experiments", "pyproject.toml")
 LEAST = 0.95
 PASSED, FAILED = 0, (1, 2)  # 2: an error while tests are collected
-LIMIT = 120.0  # seconds, of tests that were not yet timed
+LIMIT = 600.0  # seconds, of tests that were not yet timed
 
 
 def warm() -> None:
@@ -187,13 +187,15 @@ def judged(mutants: Sequence[Mutant], folder: Path, processes: int) -> list[Muta
             survivors.append(mutant)
             why = f"\n    equivalent: {mutant.equivalent}" if mutant.equivalent else ""
             print(f"SURVIVES {mutant}{_shown(mutant)}{why}", flush=True)
-        elif done.code is not None and done.code not in FAILED:
+        elif done.code is None:
+            print(f"TOO SLOW, so dead: {mutant}", flush=True)
+        elif done.code not in FAILED:
             raise SystemExit(f"{mutant}: pytest ended with {done.code}:\n{done.said[-4000:]}")
         elif mutant.equivalent:
             print(f"DIES though it is said to be equivalent: {mutant}\n{done.said[-1000:]}", flush=True)
 
     run([(tests, None) for tests in dict.fromkeys(m.tests for m in mutants)], slots, lambda _: LIMIT, without)
-    run([(m.tests, m) for m in mutants], slots, lambda tests: max(20.0, 10 * took[tests]), with_one)
+    run([(m.tests, m) for m in mutants], slots, lambda tests: max(60.0, 10 * took[tests]), with_one)
     return survivors
 
 

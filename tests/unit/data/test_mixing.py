@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ def mixture(draw: Draw, counts: tuple[int, ...] = COUNTS, sizes: tuple[int, ...]
     total = sum(counts)
     tokens = Tokens(np.ones(3 * total, np.int32), np.arange(total + 1) * 3, pad=0, truncated=0)
     starts = np.cumsum([0, *counts])
-    parts = [Documents(tokens, {}, np.arange(a, b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    parts = [Documents(tokens, {}, np.arange(a, b)) for a, b in pairwise(starts)]
     return Mixture(tuple(parts), sizes, draw)
 
 
