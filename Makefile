@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint fuzz bench bench-quick test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint fuzz mutants bench bench-quick test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make
 	HYPOTHESIS_PROFILE=long $(ONE_THREAD) $(BIN)/python -m pytest -q tests/unit/settings/test_any_config.py \
 	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
 	  tests/unit/running/test_read_runs.py
+
+mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that no test notices; about MINUTES minutes.
+	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py
 
 # Without what is no benchmark itself, but shared by them or made of their results.
 BENCHMARKS := $(filter-out %/harness.py %/random_encoder.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))

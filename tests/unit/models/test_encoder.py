@@ -134,6 +134,21 @@ def test_a_cased_vocabulary_is_not_lower_cased(tiny: Encoder, tmp_path: Path) ->
     assert not encoders._lower_cases_a_cased_vocabulary(tiny.tokenizer)
 
 
+@pytest.mark.parametrize(
+    ("words", "cased"), [(("Heart", "Lung", "A"), True), (("heart", "lung", "a"), False)]
+)
+def test_casing_is_put_right_and_said(
+    words: tuple[str, ...], cased: bool, tiny: Encoder, tmp_path: Path
+) -> None:
+    tiny.module.save_pretrained(tmp_path)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    (tmp_path / "vocab.txt").write_text("\n".join([*special, *words]))  # no word on casing: it lower-cases
+    loaded = load_encoder(str(tmp_path))
+    assert loaded.tokenizer.tokenize("Heart Lung A") == list(words)
+    assert bool(loaded.notes) == cased
+    assert all("lower-cased although its vocabulary is cased: put right" in note for note in loaded.notes)
+
+
 @pytest.mark.parametrize("special", [True, False])
 def test_embeddings_are_means_of_token_vectors(tiny: Encoder, special: bool) -> None:
     found = embed_texts(tiny, TEXTS, special_tokens=special, max_length=32)

@@ -112,6 +112,21 @@ def test_it_goes_on_after_an_interruption_bit_for_bit(
         assert all(np.array_equal(state[name], trained[1][epoch][name]) for name in state)
 
 
+def test_a_round_of_all_sources_is_one_step(job_and_material: tuple[Job, Material], tmp_path: Path) -> None:
+    job, material = job_and_material
+    training = job.settings.training.model_copy(
+        update={"draw": "rounds", "schedule": "linear", "warmup": 0.0, "accumulation": 2}
+    )
+    job = replace(job, settings=job.settings.model_copy(update={"training": training}))
+    record, _ = train((job, material), tmp_path)
+    rows = [len(part) for part in material.parts(job.unit.model.tasks, job.fold.train)]
+    rounds = max(-(-count // training.batch_size) for count in rows)
+    steps = -(-rounds // 2)
+    assert steps > 1
+    factors = [epoch.learning_rate / training.learning_rate for epoch in record.epochs]
+    assert factors == pytest.approx([1 - epoch * steps / (2 * steps) for epoch in (1, 2)])
+
+
 def test_the_store_gives_it_back(trained: Trained, tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.save(trained[0], None)

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.plan import Task
+from mtlv.plan import Scores, Task, TaskScores
 from mtlv.running import Observer, run_suite, watch
 from mtlv.running.select import value
 from mtlv.running.selection import Selection
@@ -80,6 +80,26 @@ def test_without_a_rule_nothing_is_judged() -> None:
     assert selection("model", best=False).idle
     assert not selection("model", best=False, patience=1).idle
     assert not selection("model", best=False).done
+
+
+def test_a_mean_over_tasks_counts_each_yes_no_task_of_a_source() -> None:
+    tasks = [
+        Task("a", source="x"),
+        Task("b", source="x"),
+        Task("n", "regression", "y", main_metric="pearson"),
+    ]
+    here = np.arange(6) < 4
+    yes, no = np.array([1, 1, 0, 0, 0, 0]), np.array([1, 0, 1, 0, 0, 0])
+    sure = np.array([0.9, 0.8, 0.2, 0.1, 0.7, 0.6], np.float32)
+    of_tasks = {name: TaskScores(sure, targets, here) for name, targets in (("a", yes), ("b", no))}
+    of_tasks["n"] = TaskScores(np.arange(6.0), -np.arange(6.0), ~here)
+    scores = Scores(("u",), "validation", tuple("012345"), of_tasks)
+    of_a, of_b, of_n = 1.0, (1 / 1 + 2 / 3) / 2, -1.0
+    assert value(scores, tasks, "average_precision") == pytest.approx((of_a + of_b + of_n) / 3)
+    assert value(scores, tasks[:2], "average_precision") == pytest.approx((of_a + of_b) / 2)
+    assert value(scores, tasks[:2], "f1_macro") == pytest.approx((1.0 + 0.5) / 2)
+    likely = [np.where(truth == 1, sure, 1 - sure)[here] for truth in (yes, no)]
+    assert value(scores, tasks[:2], "loss") == pytest.approx(np.log(likely).mean(), rel=1e-5)
 
 
 BEST = {"heart": 1, "lung": 3, "bone": 5}

@@ -139,6 +139,98 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
         assert not heard.warnings
 
 
+LEARNING_RATE = 1e-3  # of `suite`
+
+
+def test_the_schedule_is_as_long_as_all_steps_of_all_epochs(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    """36 documents are five batches, and those three steps of two batches or fewer, in each of two epochs."""
+    changes = ("training.schedule=linear", "training.warmup=0.2", "training.accumulation=2")
+    unit = unit_of(suite(table("t"), "architecture=mtl", *changes))
+    assert len(unit.job.fold.train) == 36
+    record, _ = unit.train(tmp_path)
+    assert [epoch.learning_rate for epoch in record.epochs] == pytest.approx([LEARNING_RATE * 3 / 5, 0])
+
+
+def test_decay_clipping_and_the_learning_rate_are_those_of_the_settings(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    """A gradient clipped to nearly nothing leaves the decay alone, whose factors are known."""
+    plain = ("architecture=mtl", "training.schedule=constant", "training.warmup=0", "encoder.dropout=0")
+    unit = unit_of(suite(table("t"), *plain, "training.clip_norm=1e-12", "training.weight_decay=0.5"))
+    record, kept = unit.train(tmp_path / "clipped")
+    assert [epoch.learning_rate for epoch in record.epochs] == [LEARNING_RATE] * 2
+    published, weights = unit.material.encoder.module.state_dict(), kept[record.chosen_epoch]
+    left = (1 - LEARNING_RATE * 0.5) ** 10  # steps
+    for name, weight in published.items():
+        if "pooler" not in name and weight.is_floating_point():
+            expected = weight * left if weight.ndim > 1 else weight
+            torch.testing.assert_close(weights[f"encoder.{name}"], expected, rtol=2e-5, atol=2e-6)
+    free = unit_of(suite(table("t"), *plain, "training.clip_norm=null", "training.weight_decay=0"))
+    record, kept = free.train(tmp_path / "free")
+    name = "encoder.layer.1.output.dense.weight"
+    change = (kept[record.chosen_epoch][f"encoder.{name}"] - published[name]).abs()
+    assert LEARNING_RATE < change.mean() < 10 * LEARNING_RATE
+
+
+def handed_over(unit: Unit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str, Any]]:
+    """What the loop is given: the batches of an epoch by its number, and all else by name."""
+    given: list[Any] = []
+
+    def train(*places: Any, **names: Any) -> None:
+        given.extend([places[1], names])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mtlv.training.loop.train", train)
+        with pytest.raises(Killed):
+            unit.train(folder)
+    return given[0], given[1]
+
+
+def test_each_epoch_and_each_seed_has_batches_of_its_own(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = [unit_of(suite(table("t"), "architecture=mtl", f"seed={seed}")) for seed in (0, 1)]
+    orders = [handed_over(unit, tmp_path, monkeypatch)[0] for unit in units]
+    found = [[batch.index.tolist() for batch in order(epoch)] for order in orders for epoch in range(3)]
+    assert [batch.index.tolist() for batch in orders[0](2)] == found[2], "the same whenever it is asked"
+    for epoch in found:
+        assert sorted(row for batch in epoch for row in batch) == units[0].job.fold.train.tolist()
+    assert len({str(epoch) for epoch in found}) == len(found)
+
+
+def test_how_losses_become_one_is_as_the_settings_say(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = torch.tensor([1.0, 10.0, 100.0])  # of the heads of heart, lung and bone
+    for changes, expected, of_lung in (
+        (("head_loss=mean",), 37, 1.0),
+        (("head_loss=weighted_sum", "head_weights={heart: 3.0, bone: 0.5}"), 63, 1.0),
+        (("task_weights={lung: 2.0}",), 111, 2.0),
+    ):
+        given = (f"training.{change}" for change in changes)
+        unit = unit_of(suite(table("t"), "architecture=gmhl", "grouping.k=3", *given))
+        objective = handed_over(unit, tmp_path, monkeypatch)[1]["objective"]
+        order = [head.tasks for head in objective.heads]
+        own = torch.stack([losses[["heart", "lung", "bone"].index(task)] for (task,) in order])
+        assert float(objective.combined(own, range(3))[0]) == expected
+        (lung,) = (head.name for head in objective.heads if head.tasks == ("lung",))
+        assert objective.task_weights[lung].tolist() == [of_lung]
+
+
+def test_what_is_drawn_comes_of_the_unit_alone(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    unit = unit_of(suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1"))
+    found = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        state = torch.get_rng_state()
+        found.append(unit.train(tmp_path / str(before)))
+        assert torch.equal(torch.get_rng_state(), state)
+    assert_same(*found)
+
+
 def test_its_seconds_have_the_test_too(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,12 +30,38 @@ def test_constant_without_warmup_is_the_thesis_own() -> None:
     assert rates("constant", steps=4, warmup=0.0) == [1.0] * 4
 
 
+def test_constant_rises_in_equal_steps_and_stays() -> None:
+    got = rates("constant", steps=10, warmup=0.3)
+    assert got == pytest.approx([1 / 4, 2 / 4, 3 / 4, *[1.0] * 7])
+
+
+def test_the_learning_rate_ends_at_nothing_and_stays_there() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = schedule(optimizer, "linear", steps=3, warmup=0.0)
+    for expected in (2 / 3, 1 / 3, 0.0, 0.0):
+        optimizer.step()
+        scheduler.step()
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+
+
 def test_biases_and_norms_do_not_decay() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
     decayed, plain = adamw(model, learning_rate=1e-3, weight_decay=0.01).param_groups
     assert [p.ndim for p in decayed["params"]] == [2, 2]
     assert [p.ndim for p in plain["params"]] == [1, 1, 1]
     assert (decayed["weight_decay"], plain["weight_decay"]) == (0.01, 0.0)
+    assert (decayed["lr"], plain["lr"]) == (1e-3, 1e-3)
+
+
+def test_what_does_not_learn_is_not_optimised() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    model[0].requires_grad_(False)
+    held = [
+        p
+        for group in adamw(model, learning_rate=1e-3, weight_decay=0.1).param_groups
+        for p in group["params"]
+    ]
+    assert {id(p) for p in held} == {id(p) for p in model[1].parameters()}
 
 
 def test_auto_is_the_processor_where_there_is_no_gpu() -> None:
@@ -51,11 +77,22 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
         resolve_device("cuda:1")
 
 
-def test_precision_is_what_was_asked_for_or_what_the_device_computes() -> None:
-    cpu = torch.device("cpu")
-    assert resolve_precision("bf16", cpu) == "bf16"
-    assert resolve_precision("fp32", cpu) == "fp32"
-    assert resolve_precision("auto", cpu) in ("bf16", "fp32")
+@pytest.mark.parametrize(("computes", "expected"), [(True, "bf16"), (False, "fp32")])
+def test_precision_is_what_was_asked_for_or_what_the_device_computes(
+    computes: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: computes, raising=False)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0) if computes else (7, 5))
+    for device in (cpu, gpu):
+        assert resolve_precision("bf16", device) == "bf16"
+        assert resolve_precision("fp32", device) == "fp32"
+        assert resolve_precision("auto", device) == expected
+
+
+def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
+    assert resolve_precision("auto", torch.device("cpu")) == "fp32"
 
 
 def test_an_encoder_is_compiled_on_a_gpu_with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
