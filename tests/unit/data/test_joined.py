@@ -12,6 +12,7 @@ from mtlv.data.joined import join, join_folds
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
+from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 HELD = "a text of theirs is in the validation or test part of"
@@ -141,10 +142,13 @@ def test_a_source_that_has_no_positive_left_is_refused() -> None:
         joined(one, source("two", test=["only positive"]))
 
 
-def test_the_digest_covers_second_texts_and_stays_where_there_are_none() -> None:
+def test_the_digest_covers_second_texts_and_mentions_and_stays_where_there_are_none() -> None:
     pair, single = source("one"), source("two", pairs=False)
     assert pair.seconds is not None
     changed = replace(pair, seconds=("another", *pair.seconds[1:]))
     assert join([pair, single]).digest != join([changed, single]).digest
+    marks = [tuple((Span(n, 1 + n),) for _ in pair.texts) for n in range(2)]
+    one, other = (join([replace(pair, seconds=None, mentions=each), single]) for each in marks)
+    assert one.digest != other.digest
     again = join([replace(pair, seconds=None), single])
     assert again.digest == replace(again, members=()).digest

@@ -36,6 +36,7 @@ def corpus(texts: list[str], seconds: list[str] | None = None, name: str = "made
         ("p<.05", "p < .05"),
         ("T=\N{MINUS SIGN}5", "t = -5"),
         ("5% of them", "5 % of them."),
+        ("5°C", "5 °C"),
         ("It was 5.", "it was 5"),
         ("snake_case", "snake case"),
     ],
@@ -69,6 +70,10 @@ def test_case_blanks_and_punctuation_make_no_other_text(one: str, other: str) ->
 )
 def test_numbers_symbols_and_bare_punctuation_are_other_texts(one: str, other: str) -> None:
     assert plain(one) != plain(other)
+
+
+def test_what_is_left_is_words_numbers_and_symbols_with_a_blank_between() -> None:
+    assert plain("(-.5 | COX-2,  1.5/2.)") == "-.5 | cox 2 1.5/2"
 
 
 def test_texts_are_numbered_as_they_come_exactly_and_nearly() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_up import sources_of
 
+from mtlv.data import splits
+from mtlv.data.joined import join
 from mtlv.data.splits import save_folds
+from mtlv.running.corpora import read_corpus
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
 from mtlv.running.workbench import SPLIT_KEYS, Workbench
@@ -17,7 +21,7 @@ from mtlv.settings import Suite
 
 
 def test_a_split_that_an_earlier_version_kept_is_not_used(
-    suite: Callable[..., Suite], table: Callable[..., Path]
+    suite: Callable[..., Suite], table: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = suite(table("t")).members[0].settings.data
     bench = Workbench(Store(Path(suite(table("t")).members[0].settings.store.uri)))
@@ -28,6 +32,22 @@ def test_a_split_that_an_earlier_version_kept_is_not_used(
     save_folds(bench.store.splits / f"{earlier}.json", corpus, ())
     assert len(bench.folds(data)) == 1
     assert len(list(bench.store.splits.iterdir())) == 2
+    monkeypatch.setattr(splits, "DIVIDING", splits.DIVIDING + 1)
+    assert len(Workbench(bench.store).folds(data)) == 1
+    assert len(list(bench.store.splits.iterdir())) == 3
+
+
+def test_a_split_is_made_again_where_a_member_has_other_parts_of_its_own(tmp_path: Path) -> None:
+    data = sources_of(tmp_path, "biosses", "chemprot").members[0].settings.data
+    store = Store(tmp_path / "store")
+    members = read_corpus(data).members
+    tests = []
+    for parts in (members[0].parts, tuple(reversed(members[0].parts or ()))):
+        corpus = join([replace(members[0], parts=parts, seconds=None), *members[1:]])
+        bench = Workbench(store)
+        bench.corpus = lambda _, corpus=corpus: corpus  # type: ignore[method-assign]
+        tests.append(set(bench.folds(data)[0].test.tolist()))
+    assert tests[0] != tests[1]
 
 
 def data_of(suite: Suite) -> dict[str, str]:
