@@ -8,8 +8,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold
+from mtlv.data.repeats import near_of, repeats_of
+from mtlv.data.source import PARTS, Corpus
+from mtlv.data.splits import Fold, Rows
 from mtlv.data.targets import TARGETS
 from mtlv.errors import DataError
 
@@ -53,39 +54,91 @@ def join_folds(
 ) -> tuple[Fold, ...]:
     """Folds of the joined corpus from those of each corpus.
 
-    A document whose text stands in the test part of any source is left out of training and validation, and
-    one of the validation part out of training: corpora share abstracts. With `repeats: keep` they stay.
+    A document with a text that stands in the test part of another source is left out of training and
+    validation, and one with a text in another's validation part out of training: corpora share abstracts.
+    Within a corpus its own folds decide. With `repeats: keep` all stay.
 
     Args:
         corpora: S corpora.
         folds: of each; all have as many.
+
+    Raises:
+        DataError: what is left of a source has no validation, or nothing to learn.
     """
     starts = begins(corpora)
-    held = [text for corpus in corpora for text in corpus.texts]
+    texts = _Texts(corpora, keep=repeats == "keep")
     made = []
     for index, parts in enumerate(zip(*folds, strict=True)):
-        rows = {
-            name: np.concatenate(
-                [part.part(name) + start for part, start in zip(parts, starts, strict=False)]
-            )
-            for name in ("train", "validation", "test")
-        }
-        validation, left_out = _without(rows["validation"], rows["test"], held)
-        train, more = _without(rows["train"], np.concatenate([rows["test"], rows["validation"]]), held)
+        train, validation, test = (
+            np.concatenate([part.part(name) + start for part, start in zip(parts, starts, strict=False)])
+            for name in PARTS
+        )
         notes = [f"{c.name}: {note}" for c, part in zip(corpora, parts, strict=True) for note in part.notes]
-        keep = repeats == "keep"
-        if left_out + more:
-            done = "kept, though" if keep else "left out:"
-            notes.append(f"{left_out + more} documents {done} their text is in another source's part")
-        if keep:
-            validation, train = rows["validation"], rows["train"]
-        made.append(Fold(index, train, validation, rows["test"], tuple(notes)))
+        validation, of_validation = texts.without(validation, test, "validation", "test")
+        held = np.concatenate([validation, test])
+        train, of_train = texts.without(train, held, "training", "validation or test")
+        fold = Fold(index, train, validation, test, (*notes, *of_validation, *of_train))
+        _check_left(corpora, starts, fold)
+        made.append(fold)
     return tuple(made)
 
 
-def _without(
-    rows: NDArray[np.int64], others: NDArray[np.int64], texts: Sequence[str]
-) -> tuple[NDArray[np.int64], int]:
-    known = {texts[row] for row in others}
-    kept = np.array([row for row in rows if texts[row] not in known], np.int64)
-    return kept, len(rows) - len(kept)
+class _Texts:
+    """The texts of S sources, and which documents have one of another source's.
+
+    Args:
+        corpora: S corpora.
+        keep: whether such documents stay.
+    """
+
+    def __init__(self, corpora: Sequence[Corpus], *, keep: bool) -> None:
+        self.names = [corpus.name for corpus in corpora]
+        self.source = np.repeat(np.arange(len(corpora)), [len(corpus) for corpus in corpora])
+        self.texts = repeats_of(corpora)
+        self.keep = keep
+
+    def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
+        """`rows` less those with a text of another source's `held`, or all; a note of each source's.
+
+        Args:
+            rows: of a part.
+            held: rows of other parts.
+            part, where: what those are called.
+        """
+        left: list[Rows] = []
+        notes = []
+        for number, name in enumerate(self.names):
+            own, foreign = rows[self.source[rows] == number], held[self.source[held] != number]
+            repeated = _shared(self.texts.near, own, foreign)
+            left.append(own[~repeated])
+            if repeated.any():
+                near = near_of(repeated.sum() - _shared(self.texts.exact, own, foreign).sum())
+                whose = self._sources(foreign[_shared(self.texts.near, foreign, own[repeated])])
+                done = f"kept in {part}, though" if self.keep else f"left out of {part}:"
+                said = f"{repeated.sum()} documents {done} a text of theirs is in the {where} part of {whose}"
+                notes.append(f"{name}: {said}{near}")
+        return rows if self.keep else np.concatenate(left), notes
+
+    def _sources(self, rows: Rows) -> str:
+        return ", ".join(self.names[number] for number in np.unique(self.source[rows]))
+
+
+def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
+    """Whether one of the two texts [N, 2] of each of `rows` is one of `others`."""
+    first, second = np.isin(texts[rows], texts[others]).T
+    return first | second
+
+
+def _check_left(corpora: Sequence[Corpus], starts: Sequence[int], fold: Fold) -> None:
+    for corpus, start in zip(corpora, starts, strict=False):
+        train, validation = (
+            rows[(rows >= start) & (rows < start + len(corpus))] - start
+            for rows in (fold.train, fold.validation)
+        )
+        if not len(validation) or corpus.unlearnable(train):
+            raise DataError(
+                f"too little of source `{corpus.name}` is left in fold {fold.index}: texts of the others are "
+                "in other sources' validation or test parts",
+                got=f"{len(train)} documents of training, {len(validation)} of validation",
+                then="leave one of the sources out, or set `data.repeats: keep`",
+            )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold
 
@@ -38,6 +39,7 @@ class Report:
         tasks: kind -> how many.
         unlabelled: documents with none of the labels.
         duplicates: documents that equal an earlier one: its text, both texts of a pair, or text and mentions.
+        near: different texts (of pairs: both) that equal an earlier one but for case, blanks or punctuation.
         sizes: part -> documents, per fold.
         counts: label (or class, type of entity, quarter of the values) -> documents that have it.
         per_part: the same in each part of the first fold.
@@ -52,6 +54,7 @@ class Report:
     tasks: Mapping[str, int]
     unlabelled: int
     duplicates: int
+    near: int
     sizes: tuple[Mapping[str, int], ...]
     counts: Mapping[str, int]
     per_part: Mapping[str, Mapping[str, int]]
@@ -80,14 +83,17 @@ def inspect(
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
     notes = (*corpus.notes, *(folds[0].notes if folds else ()))
+    sources = corpus.members or (corpus,)
+    documents = repeats_of(sources).documents
+    marked = [marks for each in sources for marks in each.mentions or [()] * len(each)]
     return Report(
         name=corpus.name,
         generated=corpus.generated,
         documents=len(corpus),
         tasks=Counter(task.kind for task in corpus.tasks),
         unlabelled=int((~np.any(list(strata.values()), axis=0)).sum()),
-        duplicates=len(corpus)
-        - len(set(zip(corpus.kept_together, corpus.mentions or [()] * len(corpus), strict=True))),
+        duplicates=len(corpus) - len(set(zip(documents.exact.tolist(), marked, strict=True))),
+        near=int(documents.exact.max() - documents.near.max()),
         sizes=tuple({part: len(fold.part(part)) for part in PARTS} for fold in folds),
         counts=counts,
         per_part=_per_part(strata, folds[0]) if folds else {},
@@ -113,7 +119,8 @@ def lines(report: Report) -> list[str]:
         f"documents   {report.documents:,}, {report.unlabelled:,} with none of the labels",
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in report.tasks.items()),
         f"labels      {len(report.counts)}",
-        f"duplicates  {report.duplicates:,} documents repeat an earlier one exactly",
+        f"duplicates  {report.duplicates:,} documents repeat an earlier one exactly; {report.near:,} texts "
+        "differ from an earlier one only in case, blanks or punctuation",
         _length_line(report.lengths),
     ]
     for index, sizes in enumerate(report.sizes):

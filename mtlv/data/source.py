@@ -236,13 +236,6 @@ class Corpus:
         return [column for column in columns if column is not None]
 
     @property
-    def kept_together(self) -> Sequence[object]:
-        """What stands for each document where documents with the same must be in one part [N]."""
-        if self.seconds is None:
-            return self.texts
-        return list(zip(self.texts, self.seconds, strict=True))
-
-    @property
     def all_texts(self) -> tuple[str, ...]:
         """First and second texts, of whatever it was joined of."""
         return (*self.texts, *(text for each in (self, *self.members) for text in each.seconds or ()))
@@ -287,7 +280,9 @@ class Corpus:
             task.name: [task.kind, task.classes, TARGETS[task.kind].plain(self.targets[task.name])]
             for task in self.tasks
         }
-        held = [targets, self.seconds, self.words, self.mentions]
+        held: list[object] = [targets, self.seconds, self.words, self.mentions]
+        # Second texts and mentions of members are in no column above.
+        held += [each.digest for each in self.members if each.seconds or each.mentions]
         digest.update(json.dumps(held, separators=(",", ":")).encode())
         return digest.hexdigest()[:16]
 

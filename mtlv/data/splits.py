@@ -2,7 +2,8 @@
 
 Where a corpus says what its documents are part of (`Corpus.groups`: sentences of an abstract), groups are
 drawn whole. A text of two groups does not join them: one sentence that all abstracts have would make them
-one. It is left out of training instead, as where a corpus's own parts share a text.
+one. It is left out of training instead, as where a corpus's own parts share a text. Texts are the same
+whatever their case, blanks and punctuation (`mtlv.data.repeats`); pairs are where both texts are.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.repeats import near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.errors import DataError
 from mtlv.seeding import content_key, seed_from
 
 SCHEMES = ("fixed_test", "rotate_test")
 REPEATS = ("leave_out", "keep")
+# Raise it when the same settings come to divide otherwise, so that kept splits are made again.
+DIVIDING = 2
 Rows = NDArray[np.int64]
 
 
@@ -71,6 +75,7 @@ def make_folds(
         scheme: `fixed_test` or `rotate_test`.
         repeats: `leave_out` documents of training whose text stands in validation or test, and of validation
             whose text stands in the test; or `keep` them, as where a published split is to be met exactly.
+            Texts of one part when drawn are those that are the same, or with `keep` exactly the same.
         seed: of the draws.
 
     Raises:
@@ -94,21 +99,28 @@ class _Texts:
     Args:
         corpus: N documents.
         seed: of the draws.
-        keep: whether texts may stand in two parts.
+        keep: whether texts may stand in two parts; what is drawn then keeps together exact repeats alone.
     """
 
     def __init__(self, corpus: Corpus, seed: int, *, keep: bool = False) -> None:
-        self.text = _numbered(corpus.kept_together)
-        self.of_row = self.text if corpus.groups is None else _numbered(corpus.groups)
+        self.text = repeats_of([corpus]).documents
+        same = self.text.exact if keep else self.text.near
+        self.of_row = same if corpus.groups is None else numbered(corpus.groups)
         self.whole = "unique texts" if corpus.groups is None else "groups"
         self.targets = _of_units(np.stack(list(corpus.strata().values()), axis=1), self.of_row, corpus)
         self.seed = seed
         self.keep = keep
         self.notes: list[str] = []
         self.parts = None if corpus.parts is None else np.array(corpus.parts)
-        repeated = len(corpus) - len(np.unique(self.text))
-        if repeated and corpus.groups is None:
-            self.notes.append(f"{repeated} documents repeat an earlier text and stay in its part")
+        if corpus.groups is None:
+            self._note_repeated(same)
+
+    def _note_repeated(self, same: Rows) -> None:
+        repeated, exactly = (len(same) - 1 - int(numbers.max()) for numbers in (same, self.text.exact))
+        if repeated:
+            drawn = " and stay in its part" if self.parts is None else ""
+            near = near_of(repeated - exactly)
+            self.notes.append(f"{repeated} documents repeat an earlier text{drawn}{near}")
 
     def own(self, *parts: str) -> Rows:
         """Rows in these parts of the corpus's own split."""
@@ -118,10 +130,11 @@ class _Texts:
 
     def without(self, rows: Rows, other: Rows, name: str) -> Rows:
         """`rows` less those whose text is in `other`, or all of them; with a note of how many those are."""
-        repeated = np.isin(self.text[rows], self.text[other])
+        exactly, repeated = (np.isin(n[rows], n[other]) for n in (self.text.exact, self.text.near))
         if repeated.any():
             done = "kept, though" if self.keep else "left out:"
-            self.notes.append(f"{repeated.sum()} documents {done} their text is in the {name} part")
+            near = near_of(repeated.sum() - exactly.sum())
+            self.notes.append(f"{repeated.sum()} documents {done} their text is in the {name} part{near}")
         return rows if self.keep else rows[~repeated]
 
     def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:
@@ -172,12 +185,6 @@ class _Texts:
         """Targets and a column for "no label", so that bare documents are spread evenly too."""
         targets = self.targets[units]
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
-
-
-def _numbered(values: Sequence[object]) -> NDArray[np.int64]:
-    """For each of N values the place among the different ones, in the order in which they come."""
-    first: dict[object, int] = {}
-    return np.array([first.setdefault(value, len(first)) for value in values], np.int64)
 
 
 def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:

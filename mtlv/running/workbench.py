@@ -78,14 +78,14 @@ class Workbench:
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
     def _folds(self, data: Data) -> tuple[Fold, ...]:
-        from mtlv.data.splits import load_folds, save_folds
+        from mtlv.data.splits import DIVIDING, load_folds, save_folds
 
         corpus = self.corpus(data)
         wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
         if self.store is None:
             return read_folds(data, corpus)
-        groups = [each.groups for each in (corpus, *corpus.members)]
-        path = self.store.splits / f"{content_key([corpus.digest, data.split_seed, wanted, groups])}.json"
+        documents = [[each.digest, each.groups] for each in (corpus, *corpus.members)]
+        path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, wanted])}.json"
         self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
         return load_folds(path, corpus)
 

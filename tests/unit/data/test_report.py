@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mtlv.data.joined import join
 from mtlv.data.report import inspect, lines
 from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds
@@ -81,3 +82,23 @@ def test_a_text_with_another_second_is_no_duplicate():
     marks = ((Span(0, 1),), (Span(1, 2),))
     assert inspect(replace(made, seconds=None, mentions=marks), ()).duplicates == 0
     assert inspect(replace(made, seconds=None), ()).duplicates == 1
+
+
+def test_near_repeats_are_counted_apart():
+    made = corpus("binary")
+    texts = ("Document 1.", "document 2", *made.texts[2:38], "DOCUMENT 1", " document 1")
+    report = inspect(replace(made, texts=texts), ())
+    assert (report.duplicates, report.near) == (1, 2)
+    said = (
+        "1 documents repeat an earlier one exactly; 2 texts differ from an earlier one only in case, blanks"
+    )
+    assert any(said in line for line in lines(report))
+
+
+def test_a_pair_of_joined_corpora_is_no_duplicate_by_its_first_text():
+    paired = replace(corpus("regression"), texts=("a",) * N, seconds=corpus("regression").texts)
+    marked = replace(
+        corpus("binary"), name="marked", texts=("b",) * N, mentions=tuple((Span(n, n + 1),) for n in range(N))
+    )
+    assert inspect(join([paired, marked]), ()).duplicates == 0
+    assert inspect(join([replace(paired, seconds=("a",) * N), marked]), ()).duplicates == N - 1

@@ -132,6 +132,69 @@ def test_training_texts_that_are_tested_are_left_out_and_counted():
     assert len(fold.test) == 50
 
 
+def test_near_repeats_of_a_held_out_text_are_left_out_and_counted_and_no_test_document_is():
+    corpus = own(repeats=[(0, 199), (1, 198), (120, 197), (130, 196)])
+    texts = list(corpus.texts)
+    for row, text in ((1, "TEXT  198."), (120, "Text: 197"), (3, "(text 121)"), (4, "text 1.21")):
+        texts[row] = text
+    corpus = replace(corpus, texts=tuple(texts))
+    (fold,) = make_folds(corpus)
+    check_partition(corpus, fold, rows=[i for i in range(200) if i not in (0, 1, 3, 120, 130)])
+    near = "but for case, blanks or punctuation)"
+    assert fold.notes == (
+        f"5 documents repeat an earlier text (3 {near}",
+        f"4 documents left out: their text is in the test part (2 {near}",
+        f"1 documents left out: their text is in the validation part (1 {near}",
+    )
+    assert np.array_equal(fold.test, np.arange(150, 200))
+    (whole,) = make_folds(corpus, repeats="keep")
+    assert [len(whole.part(part)) for part in PARTS] == [120, 30, 50]
+    assert f"4 documents kept, though their text is in the test part (2 {near}" in whole.notes
+
+
+def spelled(n=120, times=3) -> Corpus:
+    """Each text a number of times, in as many ways to write it."""
+    ways = ("text {}", "Text {}.", "TEXT  ({})")[:times]
+    texts = [way.format(n) for n in range(n // times) for way in ways]
+    return made(np.random.default_rng(0).random((n, 2)) < 0.4, texts)
+
+
+@pytest.mark.parametrize(("folds", "scheme"), [(1, "fixed_test"), (3, "fixed_test"), (3, "rotate_test")])
+def test_what_is_drawn_keeps_near_repeats_together(folds, scheme):
+    corpus = spelled()
+    for fold in make_folds(corpus, folds=folds, scheme=scheme):
+        held = [{row // 3 for row in fold.part(part)} for part in PARTS]
+        assert sum(map(len, held)) == len(set.union(*held)) == 40
+        assert sum(len(fold.part(part)) for part in PARTS) == 120
+        near = "(80 but for case, blanks or punctuation)"
+        assert fold.notes == (f"80 documents repeat an earlier text and stay in its part {near}",)
+
+
+@pytest.mark.parametrize(("folds", "scheme"), [(1, "fixed_test"), (3, "fixed_test"), (3, "rotate_test")])
+def test_with_kept_repeats_only_exact_ones_are_drawn_together(folds, scheme):
+    corpus = spelled()
+    others = replace(corpus, texts=tuple(f"{n} is another" for n in range(120)))
+    found = make_folds(corpus, folds=folds, scheme=scheme, repeats="keep")
+    assert folds_digest(corpus, found) == folds_digest(others, make_folds(others, folds=folds, scheme=scheme))
+    assert any("kept, though their text is in the" in note for note in found[0].notes)
+
+
+def test_which_texts_they_are_changes_no_split():
+    corpus = random_corpus(repeats=100)
+    others = replace(corpus, texts=tuple(text[::-1] for text in corpus.texts))
+    assert folds_digest(corpus, make_folds(corpus)) == folds_digest(others, make_folds(others))
+
+
+def test_pairs_that_share_one_text_are_other_documents():
+    corpus = replace(own(), texts=("premise",) * 200, seconds=own().texts)
+    (fold,) = make_folds(corpus)
+    check = [len(fold.part(part)) for part in PARTS]
+    assert check == [120, 30, 50]
+    assert fold.notes == ()
+    again = replace(corpus, seconds=("Text 199!", *own().texts[1:]))
+    assert len(make_folds(again)[0].train) == 119
+
+
 def test_own_test_part_with_folds_pools_the_rest():
     corpus = own()
     result = make_folds(corpus, folds=3)
@@ -284,6 +347,17 @@ def test_repeats_may_be_kept_for_an_exact_published_split():
         assert np.array_equal(fold.part(part), np.flatnonzero(np.array(corpus.parts) == part))
     assert "3 documents kept, though their text is in the test part" in fold.notes
     assert "1 documents kept, though their text is in the validation part" in fold.notes
+
+
+def test_near_repeats_of_another_group_are_left_out():
+    groups = [f"g{n // 4}" for n in range(200)]
+    corpus = grouped(groups, [f"{('text', 'Text:', 'TEXT', '(text)')[n // 50]} {n % 50}" for n in range(200)])
+    (fold,) = make_folds(corpus)
+    held = [{row % 50 for row in fold.part(part)} for part in PARTS]
+    assert not held[0] & held[1]
+    assert not held[0] & held[2]
+    assert not held[1] & held[2]
+    assert any("but for case, blanks or punctuation" in note for note in fold.notes)
 
 
 def test_groups_follow_their_rows():

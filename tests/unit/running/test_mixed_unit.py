@@ -161,10 +161,10 @@ def test_documents_of_one_text_are_in_one_part_whatever_their_source(
     assert not test & training
     assert not test & validation
     assert not validation & training
-    assert any("text is in another source's part" in note for note in fold.notes)
+    assert any("twin: " in note and note.endswith("part of " + first.name) for note in fold.notes)
     (whole,) = join_folds([first, again], folds, repeats="keep")
     assert len(whole.train) == sum(len(each.train) for (each,) in folds)
-    assert any("kept, though their text is in another source's part" in note for note in whole.notes)
+    assert any("kept in training, though a text of theirs is in the" in note for note in whole.notes)
 
 
 def test_the_bench_makes_tokens_of_pairs_and_words(one_corpus_per_kind: list[Corpus]) -> None:
