@@ -76,7 +76,7 @@ def prepare(path: Path) -> Work:
     corpus = catalog.load("openi", DataOptions(path=path))
     encoder = load_encoder("minilm", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id)
-    (fold,) = make_folds(corpus)
+    (fold,) = make_folds(corpus, repeats="keep")  # drawn by exact texts
     precision = optim.resolve_precision("auto", torch.device("cpu"))
     targets = corpus.matrix().astype(np.float32)
     return Work(corpus, encoder, tokens, targets, fold.train, fold.validation, precision)
