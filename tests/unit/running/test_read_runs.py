@@ -233,7 +233,7 @@ NO_SCORES = {
         "output:heart",
     ),
     "nothing of ours": (pyarrow.table({"x": [1]}), "NoneType"),
-    "a strange head": (of_scores().replace_schema_metadata({"mtlv": "[" * 100_000}), "recursion"),
+    "a strange head": (of_scores().replace_schema_metadata({"mtlv": "[" * 100_000}), "nested too deeply"),
     "another head": (of_scores().replace_schema_metadata({"mtlv": "[]"}), "indices"),
     "NaN": (of_scores(output=[0.9, NAN]), "label `heart`: a number that is not finite"),
     "infinity": (of_scores(output=[-INF, 0.2]), "a number that is not finite"),
