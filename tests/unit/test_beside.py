@@ -34,10 +34,12 @@ PARENT = """
 import sys, threading, time
 from mtlv import beside
 children = []
-thread = threading.Thread(target=lambda: children.append(beside.begin("a_child")))
+def begin():
+    children.append(beside.begin("a_child"))
+    print(int(children[0].stdout.read(10)), flush=True)
+thread = threading.Thread(target=begin)
 thread.start()
 thread.join()
-print(int(children[0].stdout.read(10)), flush=True)
 time.sleep(600)
 """
 
@@ -189,3 +191,15 @@ def test_a_fork_of_this_process_can_begin_children_too(write):
         beside.end(beside.begin("a_child"))
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@LINUX
+@pytest.mark.parametrize("module", ["mtlv.running.worker", "mtlv.running.courier"])
+def test_those_that_write_what_is_not_done_again_have_seconds_for_it(child, module: str):
+    child.append(beside.begin(module))
+    status = Path(f"/proc/{child[0].pid}/status")
+    end = time.monotonic() + 60
+    while not int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> (signal.SIGUSR1 - 1) & 1:
+        assert child[0].poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
