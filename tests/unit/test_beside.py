@@ -168,7 +168,8 @@ def test_a_child_is_killed_where_it_takes_too_long(write, child):
     child.append(beside.begin("a_child"))
     with beside.within(600, child[0]):
         child[0].stdout.read(10)
-    assert child[0].poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        child[0].wait(0.3)
     with beside.within(0.2, child[0]):
         assert child[0].stdout.read() == b""
     assert beside.was_killed(child[0])

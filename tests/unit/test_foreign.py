@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -59,6 +60,12 @@ def test_a_huge_file_is_not_taken_into_memory(tmp_path: Path):
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 20_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that does not say how large it is")
+def test_no_more_is_read_than_is_allowed():
+    with pytest.raises(ValueError, match="11 bytes, more than 10"):
+        read_json(Path("/proc/self/maps"), 10)
 
 
 @pytest.mark.parametrize("item", ["[]", "{}"])
