@@ -1,19 +1,35 @@
-"""Programs of ours that work in a process beside this one, and are asked and answer by pickles over pipes."""
+"""Programs of ours that work in a process beside this one, and are asked and answer by pickles over pipes.
+
+Each ends with this process, whatever it is doing then.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, Timer
 from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parents[1]
+GRACE = 10.0
+"""Seconds that a process with `grace` has left after the one that began it. Nobody else tells it to end, so
+the kernel does: by its signal SIGUSR1, whose number these seconds are; see `_by_kernel`."""
+LOOK = 1.0  # seconds between two looks for the process that began this one, where the kernel does not tell
+PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+
+Process = subprocess.Popen[bytes]
 
 
-def begin(module: str, **environment: str) -> subprocess.Popen[bytes]:
+def begin(module: str, **environment: str) -> Process:
     """Start a module of ours as a program.
 
     Args:
@@ -21,25 +37,126 @@ def begin(module: str, **environment: str) -> subprocess.Popen[bytes]:
         environment: variables besides this process's own.
     """
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(  # nosec B603 # this Python, a module of ours
-        [sys.executable, "-m", module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for this process to answer
-        env=os.environ | environment | {"PYTHONPATH": path},
-    )
+
+    def start() -> Process:
+        return subprocess.Popen(  # nosec B603 # this Python, a module of ours
+            [sys.executable, "-m", module, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for this process to answer
+            env=os.environ | environment | {"PYTHONPATH": path},
+        )
+
+    begun: Future[Process] = Future()
+    _starter().put((start, begun))
+    return begun.result()
+
+
+@cache
+def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
+    """Orders to the thread that starts all processes. Linux ends a process with the *thread* that started it;
+    this one lives as long as its process, while the one that calls `begin` may end before."""
+    orders: SimpleQueue[tuple[Callable[[], Process], Future[Process]]] = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            start, begun = orders.get()
+            try:
+                begun.set_result(start())
+            except Exception as error:  # whoever asked has to know
+                begun.set_exception(error)
+
+    Thread(target=work, name="mtlv-starter", daemon=True).start()
+    return orders
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_starter.cache_clear)  # a fork has none of the threads
 
 
 @contextmanager
-def asked_and_answers() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """In the other process: where it is asked, and where answers go; nothing printed comes between."""
+def asked_and_answers(
+    *, grace: bool = False, memory: int | None = None
+) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """In the other process: where it is asked, and where answers go; nothing printed comes between.
+
+    Args:
+        grace: whether it has `GRACE` seconds to end in good order after the process that began it, which it
+            knows from the end of what it is asked; else it ends at once.
+        memory: most bytes that it may take; what needs more ends it by a signal. Not on macOS and Windows.
+    """
+    parent = int(sys.argv[1])
+    if not _by_kernel(grace):
+        Thread(target=_watch, args=(parent, grace), daemon=True).start()
+    if os.getppid() != parent:  # it has ended before the kernel was asked
+        os._exit(1)
+    if memory is not None:
+        _hold(memory)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        yield sys.stdin.buffer, answers
+        try:
+            yield sys.stdin.buffer, answers
+        except MemoryError:
+            if memory is None:
+                raise
+            os.kill(os.getpid(), signal.SIGKILL)  # as other code than Python's would have ended
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def _by_kernel(grace: bool) -> bool:
+    """Have Linux end this process with the one that began it: a thread of its own could not while other code
+    lets no thread run. False where that cannot be had."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    if not grace:
+        return bool(libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0)
+    # A handler in C, for one in Python would wait for other code too. It is called with the signal's number,
+    # which `alarm` takes for seconds; then SIGALRM ends the process, as nobody handles it.
+    libc.signal(int(signal.SIGUSR1), libc.alarm)
+    return bool(libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGUSR1), 0, 0, 0) == 0)
+
+
+def _watch(parent: int, grace: bool) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    time.sleep(GRACE if grace else 0)
+    os._exit(1)
+
+
+def _hold(memory: int) -> None:
+    """Take no more memory of its own than so many bytes; files that are mapped do not count."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has none
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        least = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (least, most))
+
+
+@contextmanager
+def within(seconds: float, process: Process) -> Iterator[None]:
+    """Kill the process where the block, which waits for it, takes longer."""
+    timer = Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def was_killed(process: Process) -> bool:
+    """Whether a process whose answers have ended was ended by a signal: at a limit, or by somebody."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(GRACE) < 0
+    process.kill()
+    return True
+
+
+def end(process: Process) -> None:
     """Whatever it is at."""
     process.kill()
     process.communicate()

@@ -6,7 +6,6 @@ import json
 import os
 import pickle  # nosec B403 # between a process and the children it started, over their own pipes
 import re
-import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,12 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
-from mtlv.beside import asked_and_answers, begin, end
+from mtlv.beside import Process, asked_and_answers, begin, end, was_killed, within
 from mtlv.compare.vega import VERSION
+from mtlv.errors import TrackingError, shorten
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000
 MOST = 3  # processes: each needs up to 0.4 GB
+MEMORY = 4_000_000_000  # bytes that one may take: what a figure shows comes from a store
+PATIENCE = 300.0  # seconds that a figure may take
 ONLY_BUNDLED = Path(__file__).with_name("bundled_fonts.conf")
 """vl-convert opens a system's font file dozens of times for each text, which is half of the time of a figure.
 Its own Liberation Sans lies in memory, and makes a picture the same everywhere."""
@@ -73,11 +75,15 @@ class DrawingPool:
         self.close()
 
     def _draw(self, spec: Mapping[str, Any]) -> Picture:
-        """By a free process, or here where it could not: whatever is wrong is then raised here."""
+        """By a free process, or here where it could not: whatever is wrong is then raised here.
+
+        Raises:
+            TrackingError: the process was killed, and so may this one be.
+        """
         process = self._free.popleft() if self._free else None
         found = None if process is None else _ask(process, spec)
         if process is not None:
-            self._free.append(process) if found is not None else end(process)
+            self._free.append(process) if found is not None else _end(process, spec)
         return draw(spec) if found is None else found
 
 
@@ -105,19 +111,32 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _begin() -> subprocess.Popen[bytes]:
+def _begin() -> Process:
     """Another process with this file as its program."""
     return begin("mtlv.compare.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
 
 
-def _ask(process: subprocess.Popen[bytes], spec: Mapping[str, Any]) -> Picture | None:
+def _end(process: Process, spec: Mapping[str, Any]) -> None:
+    killed = was_killed(process)
+    end(process)
+    if killed:
+        raise TrackingError(
+            f"the figure `{shorten(spec['title']['text'])}` cannot be drawn",
+            got="its process was killed",
+            allowed=f"{PATIENCE:.0f} seconds and {MEMORY / 1e9:.0f} GB of memory",
+            then="compare fewer runs",
+        )
+
+
+def _ask(process: Process, spec: Mapping[str, Any]) -> Picture | None:
     """What another process drew; nothing where it failed or ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        pickle.dump(spec, process.stdin)
-        process.stdin.flush()
-        return Picture(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
+        with within(PATIENCE, process):
+            pickle.dump(spec, process.stdin)
+            process.stdin.flush()
+            return Picture(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
     except (OSError, EOFError, pickle.UnpicklingError):
         return None
 
@@ -147,5 +166,5 @@ def _add_system_fonts() -> None:
 
 
 if __name__ == "__main__":
-    with asked_and_answers() as (asked, answers):
+    with asked_and_answers(memory=MEMORY) as (asked, answers):
         _serve(asked, answers)

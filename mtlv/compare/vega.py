@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -12,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from mtlv.beside import Process, asked_and_answers, begin
 from mtlv.compare.blocks import Figure, Row
 from mtlv.compare.palette import RUNS
 
@@ -23,7 +22,6 @@ FILE_FONT = '"Liberation Sans", Arial, sans-serif'
 LIGHT = {"ink": "#1f2328", "soft": "#59636e", "line": "#e3e7eb", "axis": "#aeb6bf", "paper": "#ffffff"}
 """For files and exports. The page has the same names as CSS variables, so its theme needs no drawing anew."""
 OF_PAGE = {name: f"var(--{name})" for name in LIGHT} | {"paper": "transparent"}
-_MAKE = "import sys, vl_convert as v; sys.stdout.buffer.write(v.javascript_bundle(vl_version={!r}).encode())"
 
 
 def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
@@ -79,10 +77,8 @@ def bundle_file() -> Path:
 
 
 @cache
-def _bundling() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # nosec B603 # this Python, a version of our own
-        [sys.executable, "-c", _MAKE.format(VERSION)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+def _bundling() -> Process:
+    return begin("mtlv.compare.vega")
 
 
 def begin_bundle() -> None:
@@ -110,7 +106,16 @@ def _made() -> str:
     made, _ = _bundling().communicate()
     if made:
         return made.decode()
-    import vl_convert  # the other process could not start or failed: whatever is wrong is raised here
+    return _make()  # the other process could not start or failed: whatever is wrong is raised here
+
+
+def _make() -> str:
+    import vl_convert
 
     # The snippet can be left out; the stub says otherwise.
     return str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
+
+
+if __name__ == "__main__":
+    with asked_and_answers() as (_, answers):
+        answers.write(_make().encode())

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from mtlv.data.repeats import near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.errors import DataError
+from mtlv.foreign import read_json
 from mtlv.seeding import content_key, seed_from
 
 SCHEMES = ("fixed_test", "rotate_test")
 REPEATS = ("leave_out", "keep")
 # Raise it when the same settings come to divide otherwise, so that kept splits are made again.
 DIVIDING = 2
+MOST_BYTES = 1_000_000_000  # of a saved split: it names every document of every fold
 Rows = NDArray[np.int64]
 
 
@@ -297,7 +299,7 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
         DataError: the file is missing or broken, or made for other documents.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path, MOST_BYTES)
         digest, saved = content["data_digest"], content["folds"]
         if digest != corpus.digest:
             raise DataError(

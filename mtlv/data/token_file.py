@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import Ragged
 from mtlv.data.tokens import Tokens
+from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 1\n"
 ALIGNED = 64  # bytes
@@ -52,7 +53,7 @@ def read_tokens(path: Path) -> Tokens | None:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 return None
-            header = json.loads(file.read(int.from_bytes(file.read(8), "big")))
+            header = parse_json(file.read(int.from_bytes(file.read(8), "big")))
             start = file.tell()
         arrays = _mapped(path, header["arrays"], start)
         if _crc(arrays) != header["crc"]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from mtlv.errors import EncoderError
+from mtlv.foreign import read_json
 from mtlv.models.aliases import HUB, PACKAGED, TINY
 
 TINY_LAYERS = 2
@@ -22,8 +22,8 @@ def known_layers(name: str) -> int | None:
         return TINY_LAYERS
     path = _config(name)
     try:
-        config = json.loads(path.read_text(encoding="utf-8-sig")) if path is not None else {}
-    except (OSError, ValueError, RecursionError):  # told when the encoder is loaded
+        config = read_json(path) if path is not None else {}
+    except (OSError, ValueError):  # told when the encoder is loaded
         return None
     found = [config[key] for key in COUNTS if isinstance(config.get(key), int)] if config else []
     return found[0] if found else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from mtlv.errors import EncoderError
+from mtlv.foreign import read_json
 
 MOST_BYTES = 200_000_000  # of a file beside the weights: a config, a vocabulary
 MOST_LAYERS = 1_000
@@ -54,8 +54,8 @@ def need_parameters(config: Any, place: object) -> None:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = read_json(path)
+    except (OSError, ValueError) as error:
         raise EncoderError(f"`{path}` cannot be read", got=error, then=THEN) from error
     if not isinstance(found, dict):
         raise EncoderError(f"`{path}` is no config of an encoder", allowed="a JSON object", then=THEN)

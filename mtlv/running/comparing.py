@@ -16,10 +16,10 @@ from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparis
 from mtlv.compare.disagree import with_texts
 from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.table import Member, as_text, plain
-from mtlv.errors import DataError, TrackingError, nearest
+from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.plan import ascii_slug
 from mtlv.running.choose_runs import Chosen, Wanted, choose
-from mtlv.running.corpus_texts import Reading, reading
+from mtlv.running.corpus_texts import Config, Reading, reading
 from mtlv.running.read_runs import Found, read_runs, sized, with_scores
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec
@@ -194,8 +194,8 @@ def _begin_texts(reader: Reader, ask: Ask, chosen: Chosen, found: Found, ending:
     file = reader.files([(stored, "config.yml")])[0]
     if file is None:
         return None
-    config = file.read_text(encoding="utf-8", errors="replace")
-    return ending.enter_context(reading(config, ask.data))
+    name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
+    return ending.enter_context(reading(Config(file, name, ask.data)))
 
 
 def _texts(comparison: Comparison, begun: Reading | None, ask: Ask) -> _Texts:

@@ -1,22 +1,41 @@
-"""The texts of a run's corpus, read in a process beside this one: a large archive takes seconds."""
+"""The texts of a run's corpus, read in a process beside this one: a large archive takes seconds.
+
+Which corpus that is says a file of a store, which anybody may have written: the process has limits.
+"""
 
 from __future__ import annotations
 
 import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 from typing import TYPE_CHECKING
 
-import yaml
-
-from mtlv.beside import asked_and_answers, begin, end
+from mtlv.beside import Process, asked_and_answers, begin, end, was_killed, within
 from mtlv.errors import DataError, MtlvError
+from mtlv.running.cores import free_memory
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
+
+PATIENCE = 600.0  # seconds that a corpus may take
+LEAST_MEMORY = 1_000_000_000  # bytes that it may take in any case; where more is free, half of that
+
+
+@dataclass(frozen=True)
+class Config:
+    """The `config.yml` of a run.
+
+    Args:
+        file: with its content.
+        name: what messages call it.
+        path: of the corpus, where it has moved.
+    """
+
+    file: Path
+    name: str
+    path: str | None = None
 
 
 @dataclass(frozen=True)
@@ -24,14 +43,12 @@ class Reading:
     """A corpus that is being read.
 
     Args:
-        config: content of the run's `config.yml`.
-        path: of the corpus, where it has moved.
+        config: names it.
         process: reads it.
     """
 
-    config: str
-    path: str | None
-    process: Popen[bytes]
+    config: Config
+    process: Process
 
     def texts(self) -> dict[str, str]:
         """All documents by id; waits for them.
@@ -41,48 +58,55 @@ class Reading:
         """
         assert self.process.stdout is not None
         try:
-            texts, problem = pickle.load(self.process.stdout)  # nosec B301 # our own child writes it
-        except (OSError, EOFError, pickle.UnpicklingError):  # it could not start, or was ended
-            return read(self.config, self.path)
+            with within(PATIENCE, self.process):
+                texts, problem = pickle.load(self.process.stdout)  # nosec B301 # our own child writes it
+        except (OSError, EOFError, pickle.UnpicklingError):
+            if was_killed(self.process):
+                raise DataError(
+                    f"the corpus of {self.config.name} cannot be read",
+                    got="its process was killed",
+                    allowed=f"{PATIENCE:.0f} seconds and half of the memory that is free",
+                ) from None
+            return read(self.config)  # no process could start
         if problem:
             raise DataError(problem)
         return dict(texts)
 
 
 @contextmanager
-def reading(config: str, path: str | None) -> Iterator[Reading]:
+def reading(config: Config) -> Iterator[Reading]:
     """Begin to read; what is not asked for until the block ends is not read to its end."""
     process = begin("mtlv.running.corpus_texts")
     assert process.stdin is not None
-    try:
-        pickle.dump((config, path), process.stdin)
+    with suppress(OSError):  # it has ended already; `texts` finds out
+        pickle.dump(config, process.stdin)
         process.stdin.flush()
-    except OSError:
-        pass  # it has ended already; `texts` finds out
     try:
-        yield Reading(config, path, process)
+        yield Reading(config, process)
     finally:
         end(process)
 
 
-def read(config: str, path: str | None) -> dict[str, str]:
+def read(config: Config) -> dict[str, str]:
     """All documents of the corpus that a run's `config.yml` names, by id.
 
     Raises:
         DataError: the corpus is not at hand, or cannot be read.
     """
     from mtlv.running.corpora import read_corpus
+    from mtlv.settings import text
     from mtlv.settings.draft import Draft, Origin
     from mtlv.settings.schema import Data
 
+    moved = {} if config.path is None else {"path": config.path}
     try:
         draft = Draft()  # an earlier run has fewer keys
-        draft.apply_file({"data": yaml.safe_load(config)["data"]}, Origin(lambda _: "", Path()))
-        content = draft.values["data"]
-        corpus = read_corpus(Data.model_validate(content if path is None else {**content, "path": path}))
+        held = text.read(config.file, config.name).value
+        draft.apply_file({"data": held["data"]}, Origin(lambda _: "", Path()))
+        corpus = read_corpus(Data.model_validate({**draft.values["data"], **moved}))
     except DataError:
         raise
-    except (MtlvError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+    except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(said) from error
     return dict(zip(corpus.ids, _whole(corpus), strict=True))
@@ -98,13 +122,13 @@ def _whole(corpus: Corpus) -> list[str]:
     return [f"{first}\n{second}" for first, second in zip(corpus.texts, seconds, strict=True)]
 
 
-def _answer(config: str, path: str | None) -> tuple[dict[str, str], str]:
+def _answer(config: Config) -> tuple[dict[str, str], str]:
     try:
-        return read(config, path), ""
+        return read(config), ""
     except DataError as error:
         return {}, str(error)
 
 
 if __name__ == "__main__":
-    with asked_and_answers() as (asked, answers):
-        pickle.dump(_answer(*pickle.load(asked)), answers)  # nosec B301 # our own parent writes it
+    with asked_and_answers(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as (asked, answers):
+        pickle.dump(_answer(pickle.load(asked)), answers)  # nosec B301 # our own parent writes it

@@ -241,7 +241,7 @@ def _work() -> None:
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
     threading.Thread(target=load_mlflow, daemon=True).start()  # it takes a second, and is wanted soon
-    with beside.asked_and_answers() as (asked, answers):
+    with beside.asked_and_answers(grace=True) as (asked, answers):  # for what is being delivered
         serve(asked, answers)
     os._exit(0)  # not waiting for a call that hangs
 

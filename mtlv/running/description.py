@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mtlv.errors import TrackingError, shorten
+from mtlv.foreign import read_json
 from mtlv.running.answers_of_kind import ANSWERS
 from mtlv.running.served_task import ServedTask
 
@@ -147,10 +148,8 @@ def _check_kinds(found: Description) -> None:
 def read_json_file(path: Path) -> Any:
     """Raises TrackingError where `path` is not there, too large, or no JSON."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return read_json(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
         raise broken(path, error) from error
 
 

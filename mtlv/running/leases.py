@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mtlv.foreign import parse_json
 from mtlv.running.objects import Trouble
 from mtlv.running.progress import born
 from mtlv.running.remote import Remote
@@ -189,7 +190,7 @@ def _words(content: bytes) -> str:
 
 def _read(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content)
+        found = parse_json(content)
     except ValueError:  # half of one, where the medium does not write whole
         return {}
     return found if isinstance(found, dict) else {}

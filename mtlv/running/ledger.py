@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+from mtlv.foreign import parse_json
+
 
 class Ledger:
     """Append-only files of first timestamps, one per unit key.
@@ -50,7 +52,7 @@ def _first(path: Path, epoch: int) -> int | None:
         return None
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
         except ValueError:  # half a line, of a disk that was full
             continue
         if entry["epoch"] == epoch:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mtlv.foreign import parse_json
 from mtlv.running.remote import Remote, digest_of
 
 FOLDER, FILES = "done", "units"
@@ -38,7 +39,7 @@ class Manifest:
             ValueError: it is something else.
         """
         try:
-            found = json.loads(content)
+            found = parse_json(content)
             return cls(str(found["at"]), {str(name): str(sum) for name, sum in found["files"].items()})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("it is no manifest of a unit") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from mtlv.foreign import read_json
 from mtlv.running.observer import Observer
 from mtlv.seeding import content_key
 
@@ -170,7 +171,7 @@ def read_states(folder: Path) -> list[SuiteState]:
     found = []
     for path in folder.glob("*.json"):
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             units = [UnitState(**unit) for unit in content.pop("units")]
             found.append(SuiteState(**content, units=units))
         except (OSError, ValueError, TypeError, KeyError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 from mtlv.compare.comparison import F1, SCORE, Child, ComparedRun, Groups, TaskInfo
 from mtlv.compare.readings import READINGS
 from mtlv.errors import TrackingError, shorten
+from mtlv.foreign import parse_json, read_json
 from mtlv.plan import Scores, Task
 from mtlv.running.scores_read import Figures, scores_of
 from mtlv.tracking.reader import FOLD, Reader, StoredRun
@@ -57,8 +57,8 @@ class _Files:
         if path is None:
             return None
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            return read_json(path)
+        except (OSError, ValueError) as error:
             raise _broken(run, name, error) from error
 
     def scores(self, run: StoredRun, name: str, figures: Figures, tasks: Sequence[Task]) -> Scores | None:
@@ -224,7 +224,7 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         data_digest=tags.get("mtlv.data_digest", ""),
         params=dict(member.params),
         version=tags.get("mtlv.version", ""),
-        learned=tuple(map(tuple, json.loads(tags.get("mtlv.learned", "[]")))),
+        learned=tuple(map(tuple, parse_json(tags.get("mtlv.learned", "[]")))),
         children=children,
         plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
         groups=_groups(source),

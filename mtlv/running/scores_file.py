@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.targets import spans_column
+from mtlv.foreign import parse_json
 from mtlv.plan import Scores, TaskScores
 from mtlv.plan.spans import Span
 
@@ -38,7 +39,7 @@ def read_scores(path: Path) -> Scores:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    head = json.loads(table.schema.metadata[b"mtlv"])
+    head = parse_json(table.schema.metadata[b"mtlv"])
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
     return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)

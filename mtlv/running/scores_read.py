@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,11 @@ from mtlv.evaluation.scoring import task_figures
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.running.scores_file import read_scores
 
+if TYPE_CHECKING:
+    import pyarrow
+
 MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
+MOST_TEXT = 1_000_000_000  # bytes of ids and of types of spans
 MOST_WORDS = 1_000_000  # of a document in spans
 CLOSE = 1e-6  # between figures of the same scores, computed on two machines
 Figures = Mapping[str, Mapping[str, float]]
@@ -33,11 +38,7 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
     Raises:
         ValueError: they are not; other errors where the file is none that `mtlv` writes.
     """
-    import pyarrow.parquet
-
-    about = pyarrow.parquet.read_metadata(path)
-    if about.num_rows * about.num_columns > MOST_CELLS:
-        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, which is too many")
+    _need_room(path)
     found = read_scores(path)
     if found.split != split:
         raise ValueError(f"scores of the part `{found.split}`")
@@ -58,6 +59,40 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
     return found
+
+
+def _need_room(path: Path) -> None:
+    """Refuse what would be too large when it is unpacked, before it is."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about = file.metadata
+    if about.num_rows * about.num_columns > MOST_CELLS:
+        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, which is too many")
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
+    cells = sum(leaf.num_values for leaf in leaves)  # a document may hold a list of any length
+    if cells > MOST_CELLS:
+        raise ValueError(f"{cells:,} values, more than {MOST_CELLS:,}")
+    names = list({leaf.path_in_schema for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"})
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:  # each text once
+        columns = file.read(columns=names).columns
+    size = sum(map(_unpacked, (chunk for column in columns for chunk in column.chunks)))
+    if size > MOST_TEXT:
+        raise ValueError(f"{size:,} bytes of texts, more than {MOST_TEXT:,}")
+
+
+def _unpacked(array: pyarrow.Array) -> int:
+    """Bytes of the texts in an array of any type, which holds each of them once."""
+    import pyarrow.compute
+
+    kinds = pyarrow.types
+    if kinds.is_dictionary(array.type):
+        lengths = pyarrow.compute.binary_length(array.dictionary)
+        return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
+    if kinds.is_struct(array.type):
+        return sum(map(_unpacked, array.flatten()))
+    return _unpacked(array.flatten()) if kinds.is_nested(array.type) else 0
 
 
 def _no_numbers(scores: TaskScores) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from contextlib import suppress
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from mtlv.errors import TrackingError
+from mtlv.foreign import parse_json
 from mtlv.running.objects import Trouble, sealed
 from mtlv.running.progress import FOLDER, KEPT
 from mtlv.running.remote import Remote, write_whole
@@ -59,7 +59,7 @@ class Mirror:
         for path in self._folder.glob("*.json"):
             try:
                 content = path.read_bytes()
-                host = json.loads(content)["host"]
+                host = parse_json(content)["host"]
             except (OSError, ValueError, KeyError, TypeError):
                 continue
             if host == socket.gethostname() and self._told.get(path) != content:

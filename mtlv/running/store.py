@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mtlv import locks
 from mtlv.errors import TrackingError
+from mtlv.foreign import read_json
 from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import ENDING, Checkpoints
@@ -207,7 +208,7 @@ class Store:
         """
         folder = self.units / key
         try:
-            content = json.loads((folder / "unit.json").read_text(encoding="utf-8"))
+            content = read_json(folder / "unit.json")
             epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
             return UnitRecord(
                 **content,

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mtlv import beside
+from mtlv.beside import GRACE
 from mtlv.errors import MtlvError
 from mtlv.plan import Scores
 from mtlv.running.job import Job
@@ -28,7 +29,6 @@ from mtlv.running.store_place import Place
 if TYPE_CHECKING:
     from mtlv.running.workshop import Bench
 
-GRACE = 10.0  # seconds that a worker has to write its checkpoint, once it is to end
 TOLD = 0.2  # seconds between two words about batches, at least
 EPOCH, ENDED, BUSY, FAILED, FAULT = "epoch", "ended", "busy", "failed", "fault"
 LAST = (ENDED, BUSY, FAILED, FAULT)  # words that end a unit; others are an observer's
@@ -247,7 +247,8 @@ def _work() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who gives orders decides; its end closes the pipe
     signal.signal(signal.SIGINT, signal.default_int_handler)
     orders: SimpleQueue[Any] = SimpleQueue()
-    with suppress(KeyboardInterrupt, BrokenPipeError), beside.asked_and_answers() as (asked, answers):
+    pipes = beside.asked_and_answers(grace=True)  # to write its checkpoint
+    with suppress(KeyboardInterrupt, BrokenPipeError), pipes as (asked, answers):
         threading.Thread(target=_listen, args=(asked, orders), daemon=True).start()
         serve(orders, answers)
     os._exit(0)  # a thread still reads

@@ -74,13 +74,17 @@ class Document:
         return f"{self.name}:{self.lines[path]}" if path in self.lines else self.name
 
 
-def read(path: Path) -> Document:
+def read(path: Path, name: str = "") -> Document:
     """Read a YAML file.
+
+    Args:
+        path: the file.
+        name: what messages call it; nothing stands for its path.
 
     Raises:
         ConfigError: missing, no file, too large, not UTF-8, or not YAML.
     """
-    name = shorten(str(path), 200)
+    name = name or shorten(str(path), 200)
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -151,7 +155,9 @@ class _Builder:
         self.nodes += 1
         self.lines.setdefault(path, node.start_mark.line + 1)
         if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
-            why = "nested too deeply" if len(path) > MAX_DEPTH else "its aliases repeat too much"
+            why = f"its aliases repeat too much; up to {MAX_NODES:,} values are allowed"
+            if len(path) > MAX_DEPTH:
+                why = f"nested too deeply; up to {MAX_DEPTH} levels are allowed"
             raise ConfigError([f"{self.name}:{node.start_mark.line + 1}: {why}"])
         if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
             return self._mapping(node, path)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.errors import TrackingError
+from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
 from mtlv.tracking.address import kept_address
 
@@ -82,7 +83,7 @@ def record_of(line: bytes) -> Record:
     if line[:HEAD] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
         raise ValueError("its checksum does not fit")
     try:
-        return Record(**json.loads(body))
+        return Record(**parse_json(body, LONGEST))
     except TypeError as error:
         raise ValueError(str(error)) from error
 

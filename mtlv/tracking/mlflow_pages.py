@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from mtlv.foreign import parse_json
 from mtlv.plan.names import ascii_slug
 from mtlv.tracking.address import SERVERS, VIEW, scheme
 from mtlv.tracking.checks import check_picture
@@ -66,7 +67,7 @@ def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:
     content = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
     client.log_text(run, json.dumps(content, ensure_ascii=False), table.name)
     entry = {"path": table.name, "type": "table"}
-    known = json.loads(client.get_run(run).data.tags.get(TABLES, "[]"))
+    known = parse_json(client.get_run(run).data.tags.get(TABLES, "[]"))
     if entry not in known:
         client.set_tag(run, TABLES, json.dumps([*known, entry]))
 

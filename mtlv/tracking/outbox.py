@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from mtlv.errors import TrackingError, shorten
+from mtlv.foreign import read_json
 from mtlv.locks import hold, release
 from mtlv.tracking.journal import (
     ABOUT,
@@ -203,7 +204,7 @@ class Outbox:
     def _read_sent(self) -> tuple[int, int, dict[str, str]]:
         path = self.folder / SENT
         try:
-            held = json.loads(path.read_text(encoding="utf-8"))
+            held = read_json(path)
             sent, offset, runs = held["sent"], held["offset"], held["runs"]
             size = (self.folder / CALLS).stat().st_size
             if not (isinstance(sent, int) and isinstance(offset, int) and 0 <= offset <= size):
@@ -232,7 +233,7 @@ class Outbox:
 
 def _destination(folder: Path) -> Destination:
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about = read_json(folder / ABOUT)
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
         return Destination(str(about["uri"]), str(about["experiment"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -177,3 +178,25 @@ def test_what_a_user_can_get_wrong_is_one_line_and_writes_nothing(inside, capsys
     assert said in err
     assert "Traceback" not in err
     assert sorted(path.name for path in inside.iterdir()) == before
+
+
+def test_a_hostile_config_of_a_run_costs_its_texts_only(inside, client, capsys):
+    (run,) = [run for run in runs_of(client, "suite member") if run.data.tags["mtlv.architecture"] == "stl"]
+    file = Path(run.info.artifact_uri.removeprefix("file://")) / "config.yml"
+    config = file.read_bytes()
+    levels = (f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))
+    try:
+        file.write_text("\n".join(["a0: &a0 [x, x]", *levels, "data: {name: table, labels: *a11}"]))
+        begun = time.monotonic()
+        assert main(["compare", "c.yml", "--no-log", "--out", "bomb"]) == 0
+        said = capsys.readouterr()
+        assert main(["compare", "c.yml", "--no-log", "--out", "bomb", "--data", "c.csv"]) == 2
+        refused = capsys.readouterr().err
+    finally:
+        file.write_bytes(config)
+    assert time.monotonic() - begun < 120
+    assert "documents are shown without their texts" in said.out + said.err
+    for text in (said.out + said.err, refused):
+        assert f"`config.yml` of run `{run.info.run_name}` ({run.info.run_id})" in text
+        assert "its aliases repeat too much; up to 100,000 values are allowed" in text
+    assert "Traceback" not in refused

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mtlv.compare import drawing
 from mtlv.compare.drawing import DrawingPool
+from mtlv.errors import TrackingError
 
 
 def a_spec(name: str, values: int = 3, width: int = 100) -> dict[str, Any]:
@@ -57,6 +60,30 @@ def test_a_wrong_specification_is_told_and_others_are_drawn():
         assert right.result().svg
         with pytest.raises(ValueError, match="Vega"):
             wrong.result()
+
+
+def test_a_figure_that_takes_too_long_is_told_and_others_are_drawn(monkeypatch: pytest.MonkeyPatch):
+    named = {"title": {"text": "A figure"}}
+    with DrawingPool(2) as pool:
+        assert all(begun.result() for begun in pool.draw([a_spec("f"), a_spec("g")]))  # both are warm
+        monkeypatch.setattr(drawing, "PATIENCE", 0.2)
+        (slow,) = pool.draw([a_spec("f", values=300_000) | named])
+        with pytest.raises(
+            TrackingError, match=r"figure `A figure` cannot be drawn .*allowed: 0 seconds and 4 GB"
+        ):
+            slow.result()
+        monkeypatch.undo()
+        (other,) = pool.draw([a_spec("g")])
+        assert other.result().svg
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are told by Linux")
+def test_processes_have_a_limit_of_memory():
+    with DrawingPool(1) as pool:
+        (begun,) = pool.draw([a_spec("f")])
+        assert begun.result().svg
+        limits = Path(f"/proc/{pool._free[0].pid}/limits").read_text()
+    assert re.search(rf"Max data size +{drawing.MEMORY} ", limits)
 
 
 def test_no_process_outlives_its_pool():
