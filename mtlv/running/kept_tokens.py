@@ -34,8 +34,8 @@ class KeptTokens:
     ) -> Tokens:
         """The corpus's tokens from their file, or from `make`, which then is kept.
 
-        They are on disk and read-only. A file that is damaged is made again, and `warn` hears of it; where none
-        can be written, the tokens are in memory.
+        They are on disk and read-only. A file that is damaged is made again, and `warn` hears of it; where
+        none can be written, the tokens are in memory.
 
         Args:
             corpus: that is tokenised.

@@ -134,7 +134,7 @@ class Material:
         return Scores((unit,), split, tuple(self.corpus.ids[row] for row in rows), tasks)
 
     def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
-        """Scores of a unit in the store for all of `rows`, whatever sources stood beside its own as it was trained.
+        """Scores of a unit for all of `rows`, whatever other sources the suite had that trained it.
 
         Raises:
             KeyError: it has not scored a document of its own sources.

@@ -101,7 +101,7 @@ def child_name(resolved: Resolved, child: Child) -> str:
 
 
 def _placed(record: UnitRecord, material: Material, fold: Fold) -> UnitRecord:
-    """A record for the documents of a fold: the unit may be from a suite with other sources beside its own."""
+    """A record for the documents of a fold: the suite that trained the unit may have had other sources."""
     try:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
         return replace(

@@ -43,8 +43,8 @@ class SharedStore(Store):
     """Finished units, checkpoints, splits, first timestamps at an address; tokens, encoders on this node.
 
     The address says what is there; the folder on this node holds copies, and what was not handed over yet.
-    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk. What is
-    damaged here later is found as in a folder, and fetched again.
+    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk. What
+    is damaged here later is found as in a folder, and fetched again.
 
     Args:
         place: the address, and this node's folder for it.

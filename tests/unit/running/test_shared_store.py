@@ -238,37 +238,37 @@ def test_what_was_changed_is_refused_and_named(trained: tuple, name: str) -> Non
     assert not list(store.units.glob(".*"))
 
 
-@pytest.mark.parametrize("name", ["unit.json", "model.safetensors", "test.parquet", "manifest"])
-@pytest.mark.parametrize("harm", [lambda c: c[:-1] + bytes([c[-1] ^ 1]), lambda c: c[:-9], None])
+@pytest.mark.parametrize(
+    ("ending", "harm"),
+    [
+        ("unit.json", "changed"),
+        ("model.safetensors", "changed"),
+        ("model.safetensors", "removed"),
+        ("test.parquet", "removed"),
+        ("/KEY.json", "changed"),  # its manifest
+    ],
+)
 def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
-    node: Callable, trained: tuple, name: str, harm: Callable[[bytes], bytes] | None
+    node: Callable, trained: tuple, ending: str, harm: str
 ) -> None:
     store, key = trained
-    before = files(place_of(node("one").members[0].settings).folder)
-    objects = store.remote.objects
-    [there] = [each for each in store.remote.names("") if each.endswith(name) or f"done/{key}" in each][
-        -1 if name != "manifest" else 0 :
-    ][:1]
-    assert (there == f"done/{key}.json") == (name == "manifest")
-    if harm is None:
-        objects.delete([there])
-    else:
-        objects.put(there, harm(objects.get(there)))
+    before, objects = files(opened(node("one")).root), store.remote.objects
+    [there] = [each for each in store.remote.names("") if each.endswith(ending.replace("KEY", key))]
+    content = objects.get(there)
+    objects.delete([there])
+    if harm == "changed":
+        objects.put(there, content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
     told = Trained()
     run_suite(node("two", "architecture=mtl"), told, MemoryTracker())
     assert len(told.names) == 1
-    lines = [text for text in told.said if "damaged" in text]
-    if (name, harm) != ("manifest", None):  # without its manifest it was never there
-        [line] = lines
-        assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
-        assert there in line
-        assert line.endswith(f"its files stay in {store.remote.at(f'units/{key}')} for `mtlv clean`")
-        cleaned = clean_lines(store.place, [], delete=False)
-        assert any("half a unit" in line for line in cleaned)
-    third = Trained()
-    run_suite(node("three", "architecture=mtl"), third, MemoryTracker())
-    assert not third.names
-    assert files(opened(node("three")).root) == before
+    [line] = [text for text in told.said if "damaged" in text]
+    assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
+    assert Path(there).name in line
+    assert line.endswith(f"its files stay in {store.remote.at(f'units/{key}')} for `mtlv clean`")
+    assert any("half a unit" in line for line in clean_lines(store.place, [], delete=False))
+    third = opened(node("three"))
+    assert third.weights_of(third.load(key))
+    assert files(third.root) == before
 
 
 @pytest.mark.parametrize("name", ["unit.json", "model.safetensors", "curve.parquet", ".manifest.json"])
