@@ -91,6 +91,20 @@ class RefusedError(TrackingError):
     """What a tracking store refuses for good: to ask again changes nothing before somebody acts."""
 
 
+class DamagedError(TrackingError):
+    """A file of a store that is not what was written.
+
+    Args:
+        thing: as of every error.
+        why: which file, and what is wrong with it.
+        then: as of every error.
+    """
+
+    def __init__(self, thing: str, *, why: object = None, then: str = "") -> None:
+        super().__init__(thing, got=why, then=then)
+        self.why = shorten(str(why))
+
+
 class TrainingError(MtlvError):
     """A unit that cannot go on training, such as a loss that is not finite."""
 

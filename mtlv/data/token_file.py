@@ -17,9 +17,15 @@ from mtlv.data.columns import Ragged
 from mtlv.data.tokens import Tokens
 from mtlv.foreign import parse_json
 
-MAGIC = b"mtlv tokens 1\n"
+MAGIC = b"mtlv tokens 2\n"
+EARLIER = (b"mtlv tokens 1\n",)  # of earlier releases, whose headers had no checksum
+SUM = 4  # bytes of the checksum of the header
 ALIGNED = 64  # bytes
 AT_A_TIME = 2**24  # bytes
+
+
+class Damaged(Exception):
+    """A file of tokens that is not what was written; the text says why."""
 
 
 def write_tokens(path: Path, tokens: Tokens) -> None:
@@ -36,7 +42,7 @@ def write_tokens(path: Path, tokens: Tokens) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with open(handle, "wb") as file:
-            file.write(MAGIC + len(text).to_bytes(8, "big") + text)
+            file.write(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
             for array in arrays.values():
                 file.write(bytes(-file.tell() % ALIGNED))
                 array.tofile(file)
@@ -48,19 +54,32 @@ def write_tokens(path: Path, tokens: Tokens) -> None:
 
 
 def read_tokens(path: Path) -> Tokens | None:
-    """What `write_tokens` wrote, its arrays read-only and on disk; None where the file is not whole."""
+    """What `write_tokens` wrote, its arrays read-only and on disk; None where it cannot be had.
+
+    Raises:
+        Damaged: the file is not what was written.
+    """
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            magic = file.read(len(MAGIC))
+            if magic in EARLIER:
                 return None
-            header = parse_json(file.read(int.from_bytes(file.read(8), "big")))
+            length, crc = (int.from_bytes(file.read(count), "big") for count in (8, SUM))
+            if magic != MAGIC or length > path.stat().st_size:
+                raise Damaged("it was cut short, or is of another format")
+            text = file.read(length)
             start = file.tell()
+        if zlib.crc32(text) != crc:
+            raise Damaged("the checksum of its header is another")
+        header = parse_json(text)
         arrays = _mapped(path, header["arrays"], start)
-        if _crc(arrays) != header["crc"]:
-            return None
-        return _tokens(header, arrays)
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
+    except OSError:
         return None
+    except (ValueError, KeyError, TypeError, OverflowError) as error:  # an array behind the file's end
+        raise Damaged("it was cut short") from error
+    if _crc(arrays) != header["crc"]:
+        raise Damaged("its checksum is another: it was changed")
+    return _tokens(header, arrays)
 
 
 def _ragged(tokens: Tokens) -> dict[str, Ragged]:

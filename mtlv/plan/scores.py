@@ -70,9 +70,22 @@ def gather(parts: Sequence[Scores]) -> Scores:
     tasks: dict[str, TaskScores] = {}
     for part in parts:
         if part.split != first.split or part.ids != first.ids:
-            raise PlanError("scores of different documents cannot be gathered", got=part.units)
+            raise PlanError(
+                f"units {', '.join((*first.units, *part.units))} of one run scored different documents",
+                got=_difference(first, part),
+                then="train them again: `mtlv run CONFIG --if-exists rerun`",
+            )
         doubled = tasks.keys() & part.tasks.keys()
         if doubled:
             raise PlanError("a task was scored by two models", got=", ".join(sorted(doubled)))
         tasks.update(part.tasks)
     return Scores(tuple(u for part in parts for u in part.units), first.split, first.ids, tasks)
+
+
+def _difference(one: Scores, other: Scores) -> str:
+    """The first document that one of them has and the other has not."""
+    if one.split != other.split:
+        return f"the parts {one.split} and {other.split}"
+    lone = [*(set(one.ids) ^ set(other.ids))]
+    counts = f"{len(one.ids)} and {len(other.ids)} documents of the {one.split} part"
+    return f"{counts}, of which one alone has `{min(lone)}`" if lone else f"{counts} in another order"

@@ -16,7 +16,7 @@ from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.workbench import Workbench
-from mtlv.running.worker import BUSY, ENDED, FAILED, FAULT, Order
+from mtlv.running.worker import BUSY, ENDED, FAILED, FAULT, START_LOST, Order
 from mtlv.running.workshop import OnEpoch, Workshop
 
 LOST = "lost"  # besides the words of a worker
@@ -94,13 +94,23 @@ class AheadExecutor(ABC):
         self._wanted = key
         self._board.want(seen.job)
         self._hand_on(seen, on_epoch)
-        while not self._over(seen):
+        while True:
+            while not self._over(seen):
+                self._listen()
+                self._hand_on(seen, on_epoch)
+            if seen.error is not None:
+                raise seen.error
+            record = self._shop.taken(seen.job)
+            if record is not None:
+                self._tell_end(seen, cached=True)
+                return record
+            self._train_again(seen.job)
             self._listen()
-            self._hand_on(seen, on_epoch)
-        if seen.error is not None:
-            raise seen.error
-        self._tell_end(seen, cached=True)
-        return self.store.load(key)
+
+    def _train_again(self, job: Job) -> None:
+        """A unit that was done is damaged."""
+        self._seen[job.unit.key].told = False
+        self._board.undone(job)
 
     def _over(self, seen: _Seen) -> bool:
         """Of a unit that was trained here its words are waited for, not its files."""
@@ -124,6 +134,9 @@ class AheadExecutor(ABC):
             seen.epochs.append((content[0], content[1]))
         elif word == ENDED:
             self._tell_end(seen, cached=False)
+        elif word == START_LOST:
+            assert seen.job.start is not None
+            self._train_again(self._seen[seen.job.start.unit.key].job)
         elif word == BUSY:
             if not seen.noted:
                 seen.noted = True
@@ -153,7 +166,7 @@ class AheadExecutor(ABC):
 
     def _settle(self, job: Job, word: str) -> None:
         """After the last word of a unit."""
-        if word == BUSY:
+        if word in (BUSY, START_LOST):
             self._board.again(job, after=PAUSE)
         elif word == ENDED:
             self._board.ended(job)

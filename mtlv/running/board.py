@@ -96,6 +96,16 @@ class Board:
             self._end(job.unit.key)
             self._changed.notify_all()
 
+    def undone(self, job: Job) -> None:
+        """A unit that was done is damaged, and is taken once more; one that is at work stays so."""
+        with self._changed:
+            key = job.unit.key
+            if key in self._done:
+                self._done.discard(key)
+                self._out.discard(key)
+                self._turn(key)
+            self._changed.notify_all()
+
     def close(self) -> None:
         """Nothing is taken any more."""
         with self._changed:

@@ -62,6 +62,8 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
     for path in sorted([*store.units.glob(".*-*"), *(store.root / "checkpoints").glob(".*-*")]):
         if _free(store, path.name.lstrip(".").split("-")[0]):
             yield path, "half a unit: its process ended while it was written or deleted"
+    for path in sorted(store.aside.glob("*")):
+        yield path, "a finished unit that was damaged and set aside"
     for path in KeptTokens(store.tokens).half_written():
         yield path, "half a file of tokens: its process ended while it was written"
 

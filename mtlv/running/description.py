@@ -15,7 +15,7 @@ from mtlv.running.served_task import ServedTask
 
 MOST_BYTES = 20_000_000  # of a JSON file
 DESCRIPTION = "served.json"
-FORMAT = 3
+FORMAT = 4
 """Raise it when an older mtlv could no longer read the folder."""
 
 
@@ -36,6 +36,7 @@ class Description:
         heads: the settings `heads`; see `mtlv.running.build`.
         precision: `fp32` or `bf16`, as it was tested.
         mtlv: version that wrote it.
+        sha256: of the networks' files, by file; empty in what earlier versions wrote.
         format: version of the folder.
     """
 
@@ -51,6 +52,7 @@ class Description:
     heads: Mapping[str, str]
     precision: str
     mtlv: str
+    sha256: Mapping[str, str]
     format: int = FORMAT
 
     @property
@@ -107,14 +109,20 @@ def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
 
 def _of_one_epoch(content: dict[str, Any]) -> dict[str, Any]:
     """Before tasks could have a best epoch each."""
-    return {**content, "own": {}}
+    return _without_sums({**content, "own": {}})
+
+
+def _without_sums(content: dict[str, Any]) -> dict[str, Any]:
+    """Before weights had a checksum."""
+    return {**content, "sha256": {}}
 
 
 HEADS_OF_0_1 = {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": "document"}
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: _of_yes_no_texts,
     2: _of_one_epoch,
-    3: dict,
+    3: _without_sums,
+    4: dict,
 }
 """Format -> how its content becomes today's."""
 
@@ -122,7 +130,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
 def _check(found: Mapping[str, Any]) -> None:
     """Raises ValueError where a value is of another type than `Description` says."""
     texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
-    mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads")]
+    mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
     files = [*found["networks"].values(), *found["own"].values()]
@@ -130,6 +138,8 @@ def _check(found: Mapping[str, Any]) -> None:
         raise ValueError("`networks` with a value that is no text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
+    if found["sha256"] and not found["sha256"].keys() >= set(files):
+        raise ValueError("`sha256` without a file of `networks`")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
         raise ValueError("`networks` with a file outside the folder")
 

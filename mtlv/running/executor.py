@@ -12,7 +12,7 @@ from mtlv.running.job import Job
 from mtlv.running.observer import Observer
 from mtlv.running.store import Store, UnitRecord
 from mtlv.running.workbench import Workbench
-from mtlv.running.workshop import OnEpoch, Workshop
+from mtlv.running.workshop import OnEpoch, StartLost, Workshop
 
 PAUSE = 1.0  # seconds between looks at a unit on which another process works
 
@@ -68,8 +68,21 @@ class LocalExecutor:
         """Nothing is trained ahead."""
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
-        place = self._places[job.unit.key]
-        job = self.jobs[place]  # what members share is told by the name that it has in the first
+        job = self.jobs[self._places[job.unit.key]]  # what members share is told by the name of the first
+        while True:
+            record = self._trained(job, on_epoch)
+            if record is not None:
+                return record
+            record = self._shop.taken(job)
+            if record is not None:
+                self._tell_end(job, cached=True)
+                return record
+            self._told.discard(job.unit.key)  # it was damaged, and is trained again
+            if self._shop.there(job):  # another process looks at it
+                time.sleep(PAUSE)
+
+    def _trained(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
+        """The record of a unit that was trained here; None as soon as the store has it."""
         said = False
         while not self._shop.there(job):
             record = self._try(job, on_epoch)
@@ -78,10 +91,9 @@ class LocalExecutor:
             if not said:
                 said = True
                 self.observer.note(others_work(self.store, job))
-            if not self._help(place):
+            if not self._help(self._places[job.unit.key]):
                 time.sleep(PAUSE)
-        self._tell_end(job, cached=True)
-        return self.store.load(job.unit.key)
+        return None
 
     def _tell_end(self, job: Job, *, cached: bool) -> None:
         """Once, also where several members share a unit, or it was trained before its turn."""
@@ -93,6 +105,10 @@ class LocalExecutor:
         """Train a unit, unless another process works on it or has just ended it."""
         try:
             record = self._shop.train(job, self._places[job.unit.key] + 1, on_epoch)
+        except StartLost:
+            assert job.start is not None
+            self.run(job.start, lambda *_: None)
+            return self._try(job, on_epoch)
         except TrainingError:
             self.observer.unit_failed(job.name)
             raise

@@ -18,11 +18,15 @@ from mtlv.tracking import Metric, TrackedModel
 from mtlv.tracking.tracker import RUN_ID
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mtlv.running.description import Description
+    from mtlv.running.executor import Executor
+    from mtlv.running.job import Job
     from mtlv.running.observer import Observer
     from mtlv.running.outcome import Outcome
     from mtlv.running.resolve import Child, Resolved
-    from mtlv.running.store import Store
+    from mtlv.running.store import Store, UnitRecord
     from mtlv.running.workbench import Workbench
     from mtlv.tracking import Tracker
 
@@ -39,12 +43,14 @@ class ModelKeeper:
         bench: corpora and encoders.
         store: where the weights lie.
         observer: hears why a model is left out.
+        executor: trains units again whose weights are damaged.
     """
 
     tracker: Tracker
     bench: Workbench
     store: Store
     observer: Observer
+    executor: Executor
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
@@ -70,11 +76,10 @@ class ModelKeeper:
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
-        weights = [self.store.weights_of(record) for record in found.records]
-        there = [paths for paths in weights if paths is not None]
-        if len(there) < len(weights):
+        weights = list(map(self._weights, child.jobs, found.records))
+        if not all(weights):
             folders = [self.store.where(record.key) for record in found.records]
-            lost = [folder for folder, paths in zip(folders, weights, strict=True) if paths is None]
+            lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
             self._tell(
                 f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "
                 f"to train again delete {', '.join(lost)}"
@@ -83,11 +88,24 @@ class ModelKeeper:
         encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         files = encoder_files(self.store, self.bench, encoder)
         tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
-        networks = {task: path for paths in there for task, path in paths.items()}
+        networks = {task: path for paths in weights for task, path in paths.items()}
         description = describe(child, found, tasks, files.tokenizer, resolved, networks)
         model = lay_out(description, child, files, networks.values())
         model = replace(model, description=_words(description, why))
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
+
+    def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
+        """The files of a unit's weights; where one is damaged, the unit is trained again first."""
+
+        def warn(text: str) -> None:
+            self.observer.warn(f"{job.name}: {text}")
+
+        def read() -> dict[str, Path]:
+            return self.store.weights_of(record)
+
+        while (found := self.store.whole(record.key, read, warn)) is None:
+            record = self.executor.run(job, lambda *_: None)
+        return found
 
     def _with_figures(
         self, model: TrackedModel, resolved: Resolved, child: Child, found: Outcome

@@ -22,10 +22,11 @@ class KeptTokens:
 
     Args:
         folder: made when the first file is written.
+        warn: hears of files that are damaged.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, warn: Callable[[str], None] = lambda _: None) -> None:
+        self.folder, self._warn = folder, warn
         self.used: set[Path] = set()
 
     def once(
@@ -33,8 +34,8 @@ class KeptTokens:
     ) -> Tokens:
         """The corpus's tokens from their file, or from `make`, which then is kept.
 
-        They are on disk and read-only. A file that is torn is made again; where none can be written, the
-        tokens are in memory.
+        They are on disk and read-only. A file that is damaged is made again, and `warn` hears of it; where
+        none can be written, the tokens are in memory.
 
         Args:
             corpus: that is tokenised.
@@ -42,20 +43,24 @@ class KeptTokens:
             how: what besides the two says which tokens come out.
             make: tokenises.
         """
-        from mtlv.data.token_file import read_tokens, write_tokens
+        from mtlv.data.token_file import Damaged, read_tokens, write_tokens
 
         path = self.folder / f"{_key(corpus, tokenizer, how)}{ENDING}"
         self.used.add(path)
-        found = read_tokens(path)
+        try:
+            found = read_tokens(path)
+        except Damaged as damaged:
+            found = None
+            self._warn(f"the file of tokens {path} is damaged ({damaged}); they are made again")
         if found is not None:
             return found
         made = make()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_tokens(path, made)
-        except OSError:  # a full disk, or one that may not be written: it only costs time
+            return read_tokens(path) or made
+        except (OSError, Damaged):  # a full disk, or one that may not be written: it only costs time
             return made
-        return read_tokens(path) or made
 
     def half_written(self) -> Iterator[Path]:
         """Files of processes that ended while they wrote them."""

@@ -64,6 +64,7 @@ class Manifests:
         """The manifest of a unit as it is now.
 
         Raises:
+            DamagedError: it is not what was written.
             TrackingError: it cannot be read.
         """
         self._known.pop(key, None)
@@ -109,16 +110,21 @@ class Manifests:
         """Fetch one file of a unit into a folder, whole or not at all.
 
         Raises:
-            TrackingError: it is not there, or not what was written.
+            DamagedError: it is not there, or not what was written.
+            TrackingError: it cannot be read.
         """
         remote_name = f"{manifest.at}/{name}"
         if not self.remote.download(remote_name, folder / name, manifest.files[name]):
             raise self.remote.broken(name_of(key), f"it names `{name}`, which is not there")
 
-    def forget(self, key: str) -> None:
-        """A unit is not there any more: its manifest goes first."""
+    def set_aside(self, key: str) -> None:
+        """A unit is not there any more: its manifest goes, its files stay."""
         self._known.pop(key, None)
         self.remote.delete([name_of(key)])
+
+    def forget(self, key: str) -> None:
+        """A unit is not there any more: its manifest goes first."""
+        self.set_aside(key)
         self.remote.delete(self.remote.names(f"{FILES}/{key}"))
 
 

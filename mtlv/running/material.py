@@ -133,6 +133,25 @@ class Material:
         }
         return Scores((unit,), split, tuple(self.corpus.ids[row] for row in rows), tasks)
 
+    def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
+        """Scores of a unit for all of `rows`, whatever other sources the suite had that trained it.
+
+        Raises:
+            KeyError: it has not scored a document of its own sources.
+        """
+        ids = tuple(self.corpus.ids[row] for row in rows)
+        if found.ids == ids:
+            return found
+        at = {name: place for place, name in enumerate(found.ids)}
+        tasks: dict[str, TaskScores] = {}
+        for part in self.parts(tuple(found.tasks), rows):
+            documents = self.documents(part.index)
+            own = [at[self.corpus.ids[row]] for row in documents]
+            mask = np.isin(rows, documents)
+            for name in part.targets:
+                tasks[name] = self._spread(name, mask, rows, found.tasks[name].outputs[own])
+        return Scores(found.units, found.split, ids, tasks)
+
     def _spread(
         self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray
     ) -> TaskScores:

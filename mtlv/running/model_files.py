@@ -20,7 +20,7 @@ from mtlv.running.description import DESCRIPTION, Description
 from mtlv.running.frame import column_types
 from mtlv.running.served import ENCODER, PLAN
 from mtlv.running.served_task import ServedTask
-from mtlv.running.store import WEIGHTS
+from mtlv.running.unit_files import WEIGHTS, digest_kept
 from mtlv.tracking import TrackedModel
 from mtlv.tracking.journal import flush
 
@@ -114,6 +114,7 @@ def describe(
         heads=settings.heads.model_dump(mode="json"),
         precision=str(child.jobs[0].unit.train["precision"]),
         mtlv=__version__,
+        sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
     )
 
 

@@ -53,10 +53,7 @@ class PoolExecutor(AheadExecutor):
         self._ending = False
         self._workers: list[Worker] = []
         missing = sum(not self._shop.there(job) for job in jobs)
-        self._givers = [
-            Thread(target=self._give, name=f"mtlv-worker-{number}", daemon=True)
-            for number in range(min(crowd.most, missing))
-        ]
+        self._givers = [self._giver(number) for number in range(min(crowd.most, missing))]
 
     def __enter__(self) -> Self:
         for thread in self._givers:
@@ -72,6 +69,15 @@ class PoolExecutor(AheadExecutor):
             worker.stop()
         for thread in self._givers:
             thread.join()
+
+    def _giver(self, number: int) -> Thread:
+        return Thread(target=self._give, name=f"mtlv-worker-{number}", daemon=True)
+
+    def _train_again(self, job: Job) -> None:
+        super()._train_again(job)
+        if not self._givers:  # nothing was missing
+            self._givers.append(self._giver(0))
+            self._givers[0].start()
 
     def _listen(self) -> None:
         with suppress(Empty):

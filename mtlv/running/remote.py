@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mtlv.errors import TrackingError, masked
+from mtlv.errors import DamagedError, TrackingError, masked
 from mtlv.running.objects import Objects, Trouble, open_objects, sealed, unsealed
 from mtlv.tracking.journal import flush
 
@@ -67,7 +67,8 @@ class Remote:
         """A small object, unsealed; None where there is none.
 
         Raises:
-            TrackingError: it cannot be read, or is not what was written.
+            DamagedError: it is not what was written.
+            TrackingError: it cannot be read.
         """
         for pause in (*self.pauses[:1], None):
             content = self.ask(f"cannot be read: `{name}`", lambda: self.objects.get(name))
@@ -88,7 +89,8 @@ class Remote:
         """Write a file from an object, whole and on the disk, or not at all; False where there is none.
 
         Raises:
-            TrackingError: it cannot be read, or its checksum is another.
+            DamagedError: its checksum is another.
+            TrackingError: it cannot be read.
         """
         part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
@@ -126,11 +128,13 @@ class Remote:
             what = f"cannot be deleted: `{wanted[0]}`"
             self.ask(what, lambda: self.objects.delete(wanted))
 
-    def broken(self, name: str, why: str) -> TrackingError:
+    def broken(self, name: str, why: str) -> DamagedError:
         """An error: an object is not what was written."""
-        return TrackingError(
-            f"`{self.at(name)}` cannot be used", got=why, then="delete it, and what it holds is made again"
+        error = DamagedError(
+            f"`{self.at(name)}` cannot be used", why=why, then="delete it, and what it holds is made again"
         )
+        error.why = f"`{name}`: {why}"
+        return error
 
     def ask(self, what: str, call: Callable[[], T], pauses: Sequence[float] | None = None) -> T:
         """What `call` gives, which may raise `Trouble`.

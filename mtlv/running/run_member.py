@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mtlv.errors import PlanError
 from mtlv.running.child_files import write_child
 from mtlv.running.data_parts import fold_parts, whole
 from mtlv.running.describe_run import describe_plan
@@ -25,6 +26,8 @@ from mtlv.tracking.tracker import Status
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold
+    from mtlv.running.material import Material
 
 
 @dataclass
@@ -97,6 +100,24 @@ def child_name(resolved: Resolved, child: Child) -> str:
     return f"fold {child.fold.index}{seeds} · {resolved.name}"
 
 
+def _placed(record: UnitRecord, material: Material, fold: Fold) -> UnitRecord:
+    """A record for the documents of a fold: the suite that trained the unit may have had other sources."""
+    try:
+        curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
+        return replace(
+            record,
+            validation=material.placed(record.validation, fold.validation),
+            test=material.placed(record.test, fold.test),
+            curve=tuple(material.placed(scores, fold.validation).outputs for scores in curve),
+        )
+    except KeyError as error:
+        raise PlanError(
+            f"the finished unit {record.key} has no scores of a document of its fold",
+            got=error.args[0],
+            then="train it again: `mtlv run CONFIG --if-exists rerun`",
+        ) from error
+
+
 def _run_child(
     session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str
 ) -> ChildResult:
@@ -122,8 +143,9 @@ def _run_child(
             session.observer.warn,
         )
         earlier = [_run_earlier(session, job) for job in child.earlier]
+        material = session.models.bench.material(settings)
         for job in child.jobs:
-            live.ended(session.executor.run(job, live.epoch))
+            live.ended(_placed(session.executor.run(job, live.epoch), material, child.fold))
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +34,11 @@ def write_scores(scores: Scores, path: Path) -> None:
     pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
 
 
-def read_scores(path: Path) -> Scores:
+def read_scores(source: Path | BinaryIO) -> Scores:
     """Scores from `write_scores`."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(source)
     head = parse_json(table.schema.metadata[b"mtlv"])
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
@@ -58,11 +58,11 @@ def write_curve(curve: Sequence[Mapping[str, NDArray]], path: Path) -> None:
     pq.write_table(pa.table(columns), path)
 
 
-def read_curve(path: Path) -> tuple[dict[str, NDArray], ...]:
+def read_curve(source: Path | BinaryIO) -> tuple[dict[str, NDArray], ...]:
     """Outputs from `write_curve`."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(source)
     found: list[dict[str, NDArray]] = []
     for column in table.column_names:
         epoch, _, name = column.partition(":")

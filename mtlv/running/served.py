@@ -19,6 +19,7 @@ from mtlv.running.answers_of_kind import ANSWERS, Told
 from mtlv.running.build import build_model
 from mtlv.running.description import DESCRIPTION, Description, broken, read_json_file
 from mtlv.running.reading import Asked, Documents, read_documents
+from mtlv.running.remote import digest_of
 from mtlv.running.served_task import Form
 from mtlv.running.texts import Texts
 from mtlv.settings.schema import Heads
@@ -251,8 +252,10 @@ def _network(
     except ValueError as error:  # what Pydantic refuses
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
     try:
+        if file in description.sha256 and digest_of(folder / file) != description.sha256[file]:
+            raise ValueError("its checksum is another: it was changed")
         network.load_state_dict(load_file(folder / file))  # strict: every weight, and no other
-    except (OSError, SafetensorError, RuntimeError) as error:
+    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
         raise broken(folder / file, error) from error
     network.eval()
     return network

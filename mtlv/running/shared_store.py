@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from mtlv.errors import TrackingError
+from mtlv.errors import DamagedError, TrackingError
 from mtlv.running.cache_room import make_room
 from mtlv.running.disk import remove
 from mtlv.running.leases import FOLDER as LOCKS
 from mtlv.running.leases import Leases
-from mtlv.running.manifests import Manifest, Manifests
+from mtlv.running.manifests import FILES, Manifest, Manifests
 from mtlv.running.remote import Listing, Remote, cannot_keep, write_whole
 from mtlv.running.shared_files import CHECKPOINTS, SharedAttempts, SharedCheckpoints, SharedLedger
 from mtlv.running.shared_status import Mirror
-from mtlv.running.store import WEIGHTS, Store, UnitRecord, silent
+from mtlv.running.store import Store, UnitRecord, silent
 from mtlv.running.store_place import Place
+from mtlv.running.unit_files import WEIGHTS
 from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
 
     from mtlv.running.checkpoints import Checkpoints
+
+T = TypeVar("T")
 
 KEPT_MANIFEST = ".manifest.json"  # beside a unit's files: which of several trainings they are of
 UNPUBLISHED = "unpublished"  # folder of marks, one for each unit that is finished here and not handed over
@@ -40,8 +43,8 @@ class SharedStore(Store):
     """Finished units, checkpoints, splits, first timestamps at an address; tokens, encoders on this node.
 
     The address says what is there; the folder on this node holds copies, and what was not handed over yet.
-    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk: what
-    has a name is not checked again.
+    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk. What
+    is damaged here later is found as in a folder, and fetched again.
 
     Args:
         place: the address, and this node's folder for it.
@@ -79,18 +82,45 @@ class SharedStore(Store):
     def has_weights(self, key: str) -> bool:
         if self._only_here(key):
             return super().has_weights(key)
-        manifest = self._manifests.of(key)
+        try:
+            manifest = self._manifests.of(key)
+        except DamagedError:  # found where the unit is read
+            return True
         return manifest is not None and WEIGHTS in manifest.files
 
-    def weights(self, key: str) -> Path | None:
-        path = self.units / key / WEIGHTS
-        return path if self._bring(key, WEIGHTS) else None
+    def missing(self, key: str) -> str:
+        return super().missing(key) if self._mark(key).exists() else ""  # else it is fetched
 
-    def weights_of(self, record: UnitRecord) -> dict[str, Path] | None:
-        found = super().weights_of(record)
-        for path in {} if found is None else set(found.values()):
-            self._bring(record.key, path.name)
+    def set_aside(self, key: str) -> str:
+        if self._mark(key).exists():
+            self._mark(key).unlink()
+            return super().set_aside(key)
+        remove(self.units / key)
+        self._manifests.set_aside(key)
+        self._done.discard(key)
+        return (
+            f"it is trained again, and its files stay in {self.remote.at(f'{FILES}/{key}')} for `mtlv clean`"
+        )
+
+    def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+        try:
+            return read()
+        except DamagedError as error:
+            why = error.why
+        if self._only_here(key):
+            return super().whole(key, read, warn)
+        remove(self.units / key)
+        found = super().whole(key, read, warn)
+        if found is not None:
+            warn(f"this machine's copy of the finished unit was damaged ({why}); it was fetched again")
+        else:
+            self._done.discard(key)  # another node trains it again
         return found
+
+    def _kept(self, key: str, names: Collection[str]) -> bool:
+        if not self._only_here(key) and not all(self._bring(key, name) for name in names):
+            return False
+        return super()._kept(key, names)
 
     def load(self, key: str) -> UnitRecord:
         if not self.here(key):
@@ -188,8 +218,6 @@ class SharedStore(Store):
     def _bring(self, key: str, name: str) -> bool:
         """Another file of a unit, from the same training as those that are there; whether it is there now."""
         path = self.units / key / name
-        if self._only_here(key):
-            return path.is_file()
         manifest = self._manifests.of(key)
         if manifest is None or name not in manifest.files:
             return False
@@ -233,9 +261,17 @@ class SharedStore(Store):
                 yield False
                 return
             with self.leases.held(key) as mine:
-                if mine and self._manifests.look(key) is not None:
-                    self._done.add(key)  # another node ended it since the last listing
+                if mine:
+                    self._look(key)
                 yield mine
+
+    def _look(self, key: str) -> None:
+        """Other nodes may have ended a unit since the last listing, or set it aside."""
+        try:
+            there = self._manifests.look(key) is not None
+        except DamagedError:  # found where the unit is read
+            there = True
+        (self._done.add if there else self._done.discard)(key)
 
     def holder(self, key: str) -> str:
         return self.leases.holder(key) or super().holder(key)

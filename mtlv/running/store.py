@@ -1,22 +1,24 @@
-"""Finished units on disk, by content key: weights, scores, curves and what they cost."""
+"""Finished units on disk, by content key: weights, scores, curves and what they cost.
+
+Each file is checked when it is read, by its SHA-256; a unit with one that is damaged is set aside, whole.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from numpy.typing import NDArray
 
 from mtlv import locks
-from mtlv.errors import TrackingError
-from mtlv.foreign import read_json
+from mtlv.errors import DamagedError, TrackingError
 from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import ENDING, Checkpoints
@@ -24,12 +26,27 @@ from mtlv.running.disk import cannot_write, remove, tensor_bytes
 from mtlv.running.ledger import Ledger
 from mtlv.running.scores_file import read_curve, read_scores, write_curve, write_scores
 from mtlv.running.store_place import Place
+from mtlv.running.unit_files import (
+    CURVE,
+    TEST,
+    UNIT,
+    VALIDATION,
+    WEIGHTS,
+    check_file,
+    missing,
+    read_checked,
+    read_unit,
+    reading,
+    write_unit,
+)
 from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch
 
-WEIGHTS, CURVE = "model.safetensors", "curve.parquet"
+T = TypeVar("T")
+
+ASIDE = "damaged"  # folder of units that were set aside
 
 
 def silent(text: str) -> None:
@@ -108,6 +125,7 @@ class Store:
         self.root = root
         self.place = Place(str(root.absolute()))  # a worker may have another working folder
         self.units = root / "units"
+        self.aside = root / ASIDE
         self.splits = root / "splits"
         self.tokens = root / "tokens"
         self.ledger = Ledger(root / "ledger")
@@ -130,7 +148,7 @@ class Store:
 
     def here(self, key: str) -> bool:
         """Whether its files are in the folder."""
-        return all((self.units / key / name).is_file() for name in ("unit.json", CURVE))
+        return all((self.units / key / name).is_file() for name in (UNIT, CURVE))
 
     def has_weights(self, key: str) -> bool:
         """Whether a finished unit's weights were kept; nothing is fetched."""
@@ -184,17 +202,56 @@ class Store:
             remove(folder)
         self.ledger.forget(key)
 
-    def weights(self, key: str) -> Path | None:
-        """File of the finished unit's weights, if they were kept: those that a later stage starts from."""
-        path = self.units / key / WEIGHTS
-        return path if path.is_file() else None
+    def missing(self, key: str) -> str:
+        """Which file of a finished unit is not there, in words; empty where none is missing."""
+        return missing(self.units / key)
 
-    def weights_of(self, record: UnitRecord) -> dict[str, Path] | None:
-        """The file that answers each task of a finished unit, if its weights were kept."""
-        if self.weights(record.key) is None:
-            return None
-        folder = self.units / record.key
-        return {task: folder / _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
+    def set_aside(self, key: str) -> str:
+        """A damaged unit is there no more; what its user should know, and where it is now."""
+        folder = self.units / key
+        self.aside.mkdir(exist_ok=True)
+        place = next(place for n in count(1) if not (place := self.aside / f"{key}-{n}").exists())
+        with suppress(FileNotFoundError):
+            folder.replace(place)
+        return f"it is set aside in {place}, and trained again"
+
+    def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+        """What `read` gives of a finished unit; a damaged one is set aside, and `warn` hears of it.
+
+        Returns:
+            None where it was damaged, and is to be trained again; by another process, if that has its lock.
+
+        Raises:
+            TrackingError: it cannot be read for another reason.
+        """
+        with suppress(DamagedError):
+            return read()
+        with self.held(key) as mine:
+            if mine and self.has(key):
+                try:
+                    return read()  # another process may have trained it again meanwhile
+                except DamagedError as error:
+                    warn(f"a file of the finished unit is damaged ({error.why}); {self.set_aside(key)}")
+        return None
+
+    def weights(self, key: str) -> Path | None:
+        """File of the finished unit's weights, if they were kept: those that a later stage starts from.
+
+        Raises:
+            DamagedError: it is not what was written.
+        """
+        return self.units / key / WEIGHTS if self._kept(key, [WEIGHTS]) else None
+
+    def weights_of(self, record: UnitRecord) -> dict[str, Path]:
+        """The file that answers each task of a finished unit; empty where its weights were not kept.
+
+        Raises:
+            DamagedError: one of them is not what was written.
+        """
+        names = {task: _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
+        if not self._kept(record.key, {WEIGHTS, *names.values()}):
+            return {}
+        return {task: self.units / record.key / name for task, name in names.items()}
 
     def where(self, key: str) -> str:
         """What to delete so that a unit is trained again."""
@@ -204,25 +261,32 @@ class Store:
         """The finished unit `key`, without its weights.
 
         Raises:
-            TrackingError: its files are broken.
+            DamagedError: one of its files is not what was written.
+            TrackingError: it cannot be read for another reason.
         """
         folder = self.units / key
-        try:
-            content = read_json(folder / "unit.json")
+        with reading(folder):
+            content, files = read_unit(folder)
             epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
             return UnitRecord(
                 **content,
                 epochs=epochs,
-                validation=read_scores(folder / "validation.parquet"),
-                test=read_scores(folder / "test.parquet"),
-                curve=read_curve(folder / CURVE),
+                validation=read_scores(read_checked(folder / VALIDATION, files)),
+                test=read_scores(read_checked(folder / TEST, files)),
+                curve=read_curve(read_checked(folder / CURVE, files)),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TrackingError(
-                f"the finished unit in {folder} cannot be read",
-                got=error,
-                then="delete that folder, and it is trained again",
-            ) from error
+
+    def _kept(self, key: str, names: Collection[str]) -> bool:
+        """Whether files of weights were kept, and are what was written."""
+        folder = self.units / key
+        with reading(folder):
+            _, files = read_unit(folder)
+            there = files or {path.name for path in folder.iterdir()}
+            if not set(names).issubset(there):
+                return False
+            for name in names:
+                check_file(folder / name, files)
+        return True
 
     def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
         """Keep a finished unit; it appears whole or not at all.
@@ -253,16 +317,15 @@ class Store:
 
             for epoch, state in weights.items():
                 save_file(dict(state), folder / _file(epoch, record))
-        write_scores(record.validation, folder / "validation.parquet")
-        write_scores(record.test, folder / "test.parquet")
+        write_scores(record.validation, folder / VALIDATION)
+        write_scores(record.test, folder / TEST)
         write_curve(record.curve, folder / CURVE)
         plain = {
             name: value
             for name, value in vars(record).items()
             if name not in ("epochs", "validation", "test", "curve")
         }
-        content = plain | {"epochs": [asdict(epoch) for epoch in record.epochs]}
-        (folder / "unit.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
         for path in (*folder.iterdir(), folder):
             flush(path)
         if not self.here(record.key):  # else another process was faster; its unit is the same

@@ -91,7 +91,7 @@ def _run(
     store = place_of(suite.members[0].settings).open()
     for note in store.catch_up():
         observer.note(note)
-    bench = Workbench(store)
+    bench = Workbench(store, observer.warn)
     resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
@@ -100,10 +100,10 @@ def _run(
         tracker = delivery.tracker
         _describe(tracker, resolved)
         together = Together(progress, observer)
-        models = ModelKeeper(tracker, bench, store, together)
         jobs = each_once(job for member in resolved for job in member.jobs)
         together.suite_started(len(jobs), sum(job.documents for job in jobs))
         with executor_of(bench, store, together, suite, resolved) as executor:
+            models = ModelKeeper(tracker, bench, store, together, executor)
             session = Session(tracker, executor, together, models)
             results, failed = _run_members(session, bench, resolved, suite.search)
         trials = tuple(map(trial, results)) if suite.search is not None else ()

@@ -16,7 +16,7 @@ from mtlv.plan.tagging import SCHEMES
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.material import Material
-from mtlv.running.store import Store
+from mtlv.running.store import Store, silent
 from mtlv.seeding import content_key
 from mtlv.settings.schema import Data
 
@@ -38,11 +38,12 @@ class Workbench:
 
     Args:
         store: where splits and tokens are kept; without one they are made again by each process.
+        warn: hears of files of tokens that are damaged.
     """
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
         self.store = store
-        self.kept_tokens = None if store is None else KeptTokens(store.tokens)
+        self.kept_tokens = None if store is None else KeptTokens(store.tokens, warn)
         self._kept: dict[tuple, object] = {}
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 TOLD = 0.2  # seconds between two words about batches, at least
 EPOCH, ENDED, BUSY, FAILED, FAULT = "epoch", "ended", "busy", "failed", "fault"
-LAST = (ENDED, BUSY, FAILED, FAULT)  # words that end a unit; others are an observer's
+START_LOST = "start lost"
+LAST = (ENDED, BUSY, START_LOST, FAILED, FAULT)  # words that end a unit; others are an observer's
 
 Tell = Callable[[str, tuple[Any, ...]], None]
 """Hears what a worker says: one of the words above, or an observer's method; and what belongs to it."""
@@ -190,6 +191,8 @@ class Trainer:
 
     def train(self, order: Order) -> None:
         """Train a unit, and say what came of it."""
+        from mtlv.running.workshop import StartLost
+
         key = order.job.unit.key
         if order.start:
             self._starts.add(key)
@@ -199,7 +202,11 @@ class Trainer:
         def on_epoch(record: EpochRecord, scores: Scores) -> None:
             self._say("on_epoch", (record, scores))
 
-        record = self._shop.train(order.job, order.number, on_epoch)
+        try:
+            record = self._shop.train(order.job, order.number, on_epoch)
+        except StartLost:
+            self._say(START_LOST, ())
+            return
         self._say(*((BUSY, ()) if record is None else (ENDED, (record.peak_memory_mb,))))
 
 
@@ -225,7 +232,8 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
         from mtlv.running.workbench import Workbench
 
         store = place.open()
-        return Trainer(Workbench(store), store, threads, say)
+        bench = Workbench(store, lambda text: say("warn", (text,)))
+        return Trainer(bench, store, threads, say)
 
     place, threads = orders.get()
     while (order := orders.get()) is not None:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from mtlv.data import tokens as module
 from mtlv.data.columns import Ragged
-from mtlv.data.token_file import read_tokens, write_tokens
+from mtlv.data.token_file import Damaged, read_tokens, write_tokens
 from mtlv.data.tokens import NO_WORD, Tokens, tokenise
 from mtlv.models.tiny import build_tiny
 from mtlv.plan.spans import Span
@@ -76,15 +76,33 @@ def test_chunks_do_not_show(
     same(read(tokenizer, kind), whole)
 
 
-def test_a_torn_file_is_not_read(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
+def test_a_damaged_file_is_not_read(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     path = tmp_path / "a.tokens"
     write_tokens(path, read(tokenizer, "pairs"))
     content = path.read_bytes()
     for size in (0, 5, 20, 60, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
-        assert read_tokens(path) is None
+        with pytest.raises(Damaged):
+            read_tokens(path)
     path.write_bytes(content[:-3] + b"\x07" + content[-2:])
-    assert read_tokens(path) is None
+    with pytest.raises(Damaged, match="its checksum is another"):
+        read_tokens(path)
+
+
+def test_every_changed_byte_of_a_header_is_found(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
+    """Also in what says how the arrays are read: the id that pads, their types."""
+    path = tmp_path / "a.tokens"
+    write_tokens(path, read(tokenizer, "pairs"))
+    content = path.read_bytes()
+    end = content.index(b"}}") + 2
+    for at in range(end):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(Damaged):
+            read_tokens(path)
+
+
+def test_a_file_of_an_earlier_release_is_none_and_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.tokens"
     path.write_bytes(b"mtlv tokens 1\n" + (2).to_bytes(8, "big") + b"{}")
     assert read_tokens(path) is None
     assert read_tokens(tmp_path / "none") is None

@@ -102,3 +102,19 @@ def test_gather_joins_tasks_of_the_same_documents() -> None:
 def test_gather_refuses_other_documents_and_doubled_tasks(other: Scores) -> None:
     with pytest.raises(PlanError):
         gather([scores("a"), other])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            scores("b", ids=("1", "3", "2")),
+            r"got 2 and 3 documents of the test part, of which one alone has `3`",
+        ),
+        (scores("b", ids=("2", "1")), r"got 2 and 2 documents of the test part in another order"),
+        (scores("b", split="validation"), r"got the parts test and validation"),
+    ],
+)
+def test_gather_names_the_units_the_documents_and_the_next_step(other: Scores, said: str) -> None:
+    with pytest.raises(PlanError, match=rf"units unit a, unit b of one run .*{said}.*--if-exists rerun"):
+        gather([scores("a"), other])

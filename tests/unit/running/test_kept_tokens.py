@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,14 +70,29 @@ def test_other_texts_lengths_and_tokenizers_are_other_tokens(
     assert len(made) == len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_torn_file_is_made_again(corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path) -> None:
-    kept = KeptTokens(tmp_path)
-    wanted = tokens_of(encoder, corpus, 16, kept=kept).ids.tolist()
+@pytest.mark.parametrize(
+    "harm", [lambda c: c[:-4], lambda c: b"", lambda c: c.replace(b'"pad": 0', b'"pad": 1')], ids=str
+)
+def test_a_damaged_file_is_made_again_with_one_line(
+    corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path, harm: Callable[[bytes], bytes]
+) -> None:
+    said: list[str] = []
+    kept = KeptTokens(tmp_path, said.append)
+    wanted = tokens_of(encoder, corpus, 16, kept=kept)
     (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:-4])
-    assert tokens_of(encoder, corpus, 16, kept=kept).ids.tolist() == wanted
-    assert tokens_of(encoder, corpus, 16, kept=kept).ids.tolist() == wanted
-    assert len(made) == 2
+    whole = path.read_bytes()
+    assert not said
+    assert harm(whole) != whole
+    del wanted
+    path.unlink()
+    path.write_bytes(harm(whole))
+    for _ in range(2):
+        found = tokens_of(encoder, corpus, 16, kept=kept)
+        assert (found.ids.tolist(), found.pad) == (tokens_of(encoder, corpus, 16).ids.tolist(), 0)
+    assert len(said) == 1
+    assert said[0].startswith(f"the file of tokens {path} is damaged (")
+    assert said[0].endswith("they are made again")
+    assert path.read_bytes() == whole
 
 
 def test_where_nothing_can_be_written_tokens_are_in_memory(

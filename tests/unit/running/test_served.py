@@ -231,6 +231,13 @@ def _cut_network(folder: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
 
 
+def _flipped_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    content = path.read_bytes()
+    path.unlink()  # the store has the same file
+    path.write_bytes(content[:-7] + bytes([content[-7] ^ 4]) + content[-6:])
+
+
 def _other_tokenizer(folder: Path) -> None:
     path = folder / "encoder" / "tokenizer.json"
     path.write_text(path.read_text().replace('"lowercase": true', '"lowercase": false'))
@@ -412,10 +419,14 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
     [
         (
             _newer,
-            r"a format that this mtlv does not know \(got 4\); allowed: up to 3; use the version",
+            r"a format that this mtlv does not know \(got 5\); allowed: up to 4; use the version",
         ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),
+        (
+            _flipped_network,
+            r"networks/.*safetensors cannot be read .got its checksum is another.*; get the model again from",
+        ),
         (_other_tokenizer, r"splits texts in another way here than in training; install the version"),
         (_other_plan, r"plan.json cannot be read .*the plan leaves tasks out"),
         (lambda folder: (folder / "served.json").write_text("{"), r"served.json cannot be read"),

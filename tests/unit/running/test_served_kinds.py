@@ -237,7 +237,8 @@ def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, sai
 
 def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:
     content = json.loads(kept.model.texts["served/served.json"])
-    assert content["format"] == 3
+    assert content["format"] == 4
+    assert content["sha256"].keys() == {*content["networks"].values()}
     assert content["tasks"]["drugs"] == {
         "kind": "multiclass",
         "source": "drugs",

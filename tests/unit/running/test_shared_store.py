@@ -238,6 +238,97 @@ def test_what_was_changed_is_refused_and_named(trained: tuple, name: str) -> Non
     assert not list(store.units.glob(".*"))
 
 
+@pytest.mark.parametrize(
+    ("ending", "harm"),
+    [
+        ("unit.json", "changed"),
+        ("model.safetensors", "changed"),
+        ("model.safetensors", "removed"),
+        ("test.parquet", "removed"),
+        ("/KEY.json", "changed"),  # its manifest
+    ],
+)
+def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
+    node: Callable, trained: tuple, ending: str, harm: str
+) -> None:
+    store, key = trained
+    before, objects = files(opened(node("one")).root), store.remote.objects
+    [there] = [each for each in store.remote.names("") if each.endswith(ending.replace("KEY", key))]
+    content = objects.get(there)
+    objects.delete([there])
+    if harm == "changed":
+        objects.put(there, content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
+    told = Trained()
+    run_suite(node("two", "architecture=mtl"), told, MemoryTracker())
+    assert len(told.names) == 1
+    [line] = [text for text in told.said if "damaged" in text]
+    assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
+    assert Path(there).name in line
+    assert line.endswith(f"its files stay in {store.remote.at(f'units/{key}')} for `mtlv clean`")
+    assert any("half a unit" in line for line in clean_lines(store.place, [], delete=False))
+    third = opened(node("three"))
+    assert third.weights_of(third.load(key))
+    assert files(third.root) == before
+
+
+@pytest.mark.parametrize("name", ["unit.json", "model.safetensors", "curve.parquet", ".manifest.json"])
+def test_a_copy_that_is_damaged_here_is_fetched_again_and_nothing_is_trained(
+    node: Callable, trained: tuple, name: str
+) -> None:
+    run_suite(node("two", "architecture=mtl"), Trained(), MemoryTracker())
+    store, key = trained
+    before, path = files(store.root), store.units / key / name
+    content = path.read_bytes()
+    path.unlink()  # weights are linked to from a kept model
+    path.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+    told = Trained()
+    run_suite(node("two", "architecture=mtl"), told, MemoryTracker())
+    assert not told.names
+    assert files(store.root) == before
+    lines = [text for text in told.said if "copy of the finished unit was damaged" in text]
+    assert len(lines) == (name != ".manifest.json")  # without which nobody knows of what training the copy is
+    assert not store.aside.exists()
+
+
+def test_what_only_this_machine_has_is_set_aside_here(
+    node: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(node("one", "architecture=mtl"))
+
+    def full(self: object, name: str, path: Path) -> None:
+        raise Trouble("it is full: quota", "raise its quota")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.remote.objects), "upload", full)
+        with pytest.raises(TrackingError):
+            run_suite(node("one", "architecture=mtl"), Trained(), MemoryTracker())
+    [path] = store.units.glob("*/unit.json")
+    path.unlink()
+    told = Trained()
+    run_suite(node("one", "architecture=mtl"), told, MemoryTracker())
+    assert len(told.names) == 1
+    assert len([text for text in told.said if "(`unit.json` is missing); it is set aside in" in text]) == 1
+    assert (store.aside / f"{path.parent.name}-1" / "test.parquet").is_file()
+
+
+def test_while_another_node_trains_a_damaged_unit_again_it_is_left_to_that(
+    node: Callable, trained: tuple
+) -> None:
+    store, key = trained
+    other = opened(node("three"))
+    [there] = [each for each in store.remote.names(f"units/{key}") if each.endswith("test.parquet")]
+    store.remote.objects.put(there, b"")
+    said: list[str] = []
+    with other.held(key) as theirs:
+        assert theirs
+        assert store.whole(key, lambda: store.load(key), said.append) is None
+        assert store.remote.names("done")
+        other.set_aside(key)
+        assert store.whole(key, lambda: store.load(key), said.append) is None
+    assert not store.has(key)
+    assert not said
+
+
 def test_a_manifest_that_was_changed_is_refused(trained: tuple) -> None:
     store, key = trained
     content = store.remote.objects.get(f"done/{key}.json")

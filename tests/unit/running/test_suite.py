@@ -238,15 +238,6 @@ def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
     assert "hunter2" not in str(params(made.members[0].settings))
 
 
-def test_a_broken_unit_is_named(table: Callable, suite: Callable, tmp_path: Path) -> None:
-    made = suite(table("t"))
-    run_suite(made, Observer(), MemoryTracker())
-    (path,) = (tmp_path / "store").glob("units/*/unit.json")
-    path.write_text("{")
-    with pytest.raises(TrackingError, match=r"cannot be read .*delete that folder, and it is trained again"):
-        run_suite(made, Observer(), MemoryTracker())
-
-
 def test_members_with_different_numbers_of_seeds_are_drawn_together(table: Callable, suite: Callable) -> None:
     members = "runs=[{architecture: stl, seed: [0, 1]}, {architecture: mtl, seed: 0}]"
     tracker = MemoryTracker()
