@@ -24,6 +24,7 @@ from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import COMBINE, Objective
+from mtlv.training.parts import Part
 from mtlv.training.state import Trained
 
 WEIGHTS = {"heart": 0.5, "lung": 2.0, "relation": 3.0}
@@ -216,6 +217,12 @@ def test_a_source_counts_as_often_as_it_was_drawn(combine: str, work: Work) -> N
     (found,), heard = work.step(drawn, combine)
     close(found, work.gradient(expected))
     assert heard.loss == pytest.approx(float(expected.detach()), rel=1e-5)
+
+
+def test_each_head_has_its_own_share(work: Work) -> None:
+    """A part may have all of a step's words, but not all of its documents."""
+    part = Part(work.batch(WORDS, 0, 2), (0, 1), slice(0, 2), (1.0, 0.5))
+    assert part.weighted(torch.tensor([2.0, 4.0])).tolist() == [2.0, 2.0]
 
 
 def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
