@@ -235,6 +235,16 @@ def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
     assert heard.loss == float(expected.detach())
 
 
+@pytest.mark.parametrize("combine", EVERY)
+def test_an_objective_called_on_a_batch_is_that_of_a_step(combine: str, work: Work) -> None:
+    batch = work.batch(WORDS, 0, 8)
+    (expected,), _ = work.step([batch], combine)
+    names = [name for name in work.tasks if name in batch.targets]
+    logits = work.model(batch.input_ids, batch.attention_mask, None, batch.words, heads=names)
+    objective = Objective(work.heads, tasks=work.tasks, combine=combine, head_weights=WEIGHTS)
+    close(work.gradient(objective(work.model, logits, batch.targets)[0]), expected)
+
+
 def test_losses_are_means_over_steps(work: Work) -> None:
     batches = [work.batch(WORDS, 0, 8), work.batch(WORDS, 8, 12), work.batch(WORDS, 12, 18)]
     steps = [work.losses(work.batch(WORDS, 0, 12)), work.losses(work.batch(WORDS, 12, 18))]
