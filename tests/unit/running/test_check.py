@@ -173,8 +173,9 @@ def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, chan
         return
     assert problems(tmp_path, config, *given) == [
         f"training.head_loss={head_loss} on the command line: `training.head_loss` would change nothing: "
-        f"each batch is of one data set, which has one head (got {head_loss}); allowed: sum, weighted_sum, or "
-        "any with `training.draw: rounds`; to have data sets count more or less set `training.task_weights`."
+        f"each batch is of one data set, which has one head (got {head_loss}); allowed: sum, weighted_sum, "
+        "or any with `training.draw: rounds`; to have data sets count more or less set "
+        "`training.task_weights`."
     ]
 
 

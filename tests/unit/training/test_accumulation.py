@@ -24,6 +24,7 @@ from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import COMBINE, Objective
+from mtlv.training.parts import Part
 from mtlv.training.state import Trained
 
 WEIGHTS = {"heart": 0.5, "lung": 2.0, "relation": 3.0}
@@ -218,6 +219,12 @@ def test_a_source_counts_as_often_as_it_was_drawn(combine: str, work: Work) -> N
     assert heard.loss == pytest.approx(float(expected.detach()), rel=1e-5)
 
 
+def test_each_head_has_its_own_share(work: Work) -> None:
+    """A part may have all of a step's words, but not all of its documents."""
+    part = Part(work.batch(WORDS, 0, 2), (0, 1), slice(0, 2), (1.0, 0.5))
+    assert part.weighted(torch.tensor([2.0, 4.0])).tolist() == [2.0, 2.0]
+
+
 def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
     batch = work.batch(WORDS, 0, 16)
     losses = work.losses(batch)
@@ -226,6 +233,16 @@ def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
     (found,), heard = work.step([batch], "sum")
     assert torch.equal(found, work.gradient(expected))
     assert heard.loss == float(expected.detach())
+
+
+@pytest.mark.parametrize("combine", EVERY)
+def test_an_objective_called_on_a_batch_is_that_of_a_step(combine: str, work: Work) -> None:
+    batch = work.batch(WORDS, 0, 8)
+    (expected,), _ = work.step([batch], combine)
+    names = [name for name in work.tasks if name in batch.targets]
+    logits = work.model(batch.input_ids, batch.attention_mask, None, batch.words, heads=names)
+    objective = Objective(work.heads, tasks=work.tasks, combine=combine, head_weights=WEIGHTS)
+    close(work.gradient(objective(work.model, logits, batch.targets)[0]), expected)
 
 
 def test_losses_are_means_over_steps(work: Work) -> None:
