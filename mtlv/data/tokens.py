@@ -37,7 +37,8 @@ class Tokens:
         ids: [sum of lengths] token ids.
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
         pad: the id that fills short documents.
-        truncated: how many documents were longer than the maximum length.
+        truncated: how many documents were longer than the maximum length; a tokenizer written in Python does
+            not say, and counts none.
         segments: [sum of lengths] 1 where a token belongs to the second text of a pair; None without pairs.
         words: place of each word's first token in its document, or `CUT_OFF`; None where documents are not
             given as words.
@@ -188,7 +189,7 @@ def _tokenise(
         _flat(encoded["input_ids"], np.int32),
         np.concatenate([[0], np.cumsum(lengths)]),
         pad,
-        int((lengths >= max_length).sum()),
+        sum(bool(each.overflowing) for each in encoded.encodings or ()),
         None if seconds is None else _flat(encoded["token_type_ids"], np.int8),
         _first_tokens(encoded, texts) if by_word else None,
         None if mentions is None else _mention_tokens(encoded, mentions),

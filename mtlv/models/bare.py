@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import EncoderError
+from mtlv.models.base import base_class
 from mtlv.models.sizes import need_parameters, need_possible
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
     Raises:
         EncoderError: the folder's files are not there, cannot be read, or ask for more than can be.
     """
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
 
     logging.set_verbosity_error()
@@ -39,7 +40,7 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
         config = AutoConfig.from_pretrained(folder, **HERE)  # nosec B615 # a folder, no download
         need_parameters(config, folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **HERE)  # nosec B615 # a folder, no download
-        return AutoModel.from_config(config, trust_remote_code=False), tokenizer
+        return base_class(config).from_config(config, trust_remote_code=False), tokenizer
     except EncoderError:
         raise
     except Exception as error:  # readers of configs and vocabularies raise errors of their own

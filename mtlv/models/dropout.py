@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import nn
 
 LEVELS = 2**16  # 16 bits an element: rates are exact to 1 / 65,536
 ATTENTION = "mtlv"  # its name in Transformers' registry
+RATE = re.compile(r"dropout|_pdrop$")  # what rates are called in modules and configs, beside `nn.Dropout`
 
 
 def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tensor:
@@ -64,7 +66,8 @@ def attention(
     Args:
         module: the layer's attention.
         query, key, value: [B, heads, L, H / heads].
-        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may be looked at; None is everywhere.
+        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may be looked at; None is everywhere,
+            or in a causal encoder everywhere before.
         dropout: rate for the attention's probabilities.
         scaling: of the scores; None is 1 / sqrt(H / heads).
         more: what `sdpa` takes besides.
@@ -75,6 +78,9 @@ def attention(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
+    if attention_mask is None:  # `sdpa` then asks whether tokens may see those behind them, and so for None
+        asked = more.get("is_causal")
+        unlike |= getattr(module, "is_causal", True) if asked is None else asked
     if dropout == 0 or query.device.type != "cpu" or unlike:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
@@ -93,6 +99,27 @@ def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return mask
     one = mask[:, :, :1] if mask.stride(2) == 0 else mask  # the same row for all queries
     return torch.zeros(one.shape, dtype=dtype).masked_fill_(~one, torch.finfo(dtype).min)
+
+
+def set_dropout(model: nn.Module, rate: float) -> None:
+    """Set every dropout of a Transformers model to `rate`, as if its config had that for all of them.
+
+    Also those of attention's probabilities, which modules hold as numbers, and those that a 0 left out.
+    """
+    for part in list(model.modules()):
+        for name, child in list(part.named_children()):
+            if type(child) is nn.Identity and name.endswith(("drop", "dropout")):
+                setattr(part, name, nn.Dropout(rate))
+        if isinstance(part, nn.Dropout):
+            part.p = rate
+        for holder in (part, getattr(part, "config", None)):
+            _set_rates(holder, rate)
+
+
+def _set_rates(holder: Any, rate: float) -> None:
+    for name, value in list(getattr(holder, "__dict__", {}).items()):
+        if RATE.search(name) and type(value) in (int, float):
+            setattr(holder, name, rate)
 
 
 def use_fast_dropout(model: nn.Module) -> None:

@@ -13,6 +13,9 @@ from typing import Any
 
 from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
+from mtlv.models.base import base_class
+from mtlv.models.causal import is_causal
+from mtlv.models.endings import complete
 from mtlv.models.sizes import need_parameters, need_possible
 
 HUB_PATIENCE = 10  # seconds
@@ -29,6 +32,7 @@ class Encoder:
         tokenizer: its tokenizer.
         digest: of the weights and the vocabulary; equal digests mean equal encoders.
         notes: what had to be put right on loading.
+        causal: whether no token sees those behind it.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Encoder:
     tokenizer: Any
     digest: str
     notes: tuple[str, ...] = ()
+    causal: bool = False
 
     @property
     def width(self) -> int:
@@ -52,7 +57,7 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
         revision: commit or tag on the hub.
 
     Raises:
-        EncoderError: it is not there, cannot be read, or its tokenizer cannot pad.
+        EncoderError: it is not there, cannot be read, reads no text, or its tokenizer cannot pad.
     """
     if name == TINY:
         from mtlv.models.tiny import build_tiny
@@ -63,11 +68,14 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
     if not os.path.isdir(place):
         need_hub(name, place)
     module, tokenizer, notes = _from_pretrained(name, place, revision)
+    notes += tuple(f"the tokenizer of {name} {note}" for note in complete(tokenizer))
     if tokenizer.pad_token_id is None:
         raise EncoderError(
-            f"the tokenizer of `encoder.name` `{name}` has no pad token", then="use a BERT-family encoder"
+            f"the tokenizer of `encoder.name` `{name}` has no pad token, and none that ends a text",
+            then="give its folder one of them in tokenizer_config.json, or use another encoder",
         )
-    return Encoder(name, module, tokenizer, weights_digest(module, tokenizer), notes)
+    digest = weights_digest(module, tokenizer)
+    return Encoder(name, module, tokenizer, digest, notes, is_causal(module, name))
 
 
 def locate(name: str) -> str:
@@ -160,21 +168,23 @@ def need_hub(name: str, hub_id: str) -> None:
 
 def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, Any, tuple[str, ...]]:
     import torch
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import cached_file, logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         need_possible(Path(str(cached_file(place, "config.json", revision=revision))).parent)
-        need_parameters(AutoConfig.from_pretrained(place, revision=revision, **PLAIN), place)
+        config = AutoConfig.from_pretrained(place, revision=revision, **PLAIN)
+        need_parameters(config, place)
         tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, **PLAIN)
         notes: tuple[str, ...] = ()
         if _lower_cases_a_cased_vocabulary(tokenizer):
             tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, do_lower_case=False, **PLAIN)
             notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
-        module = AutoModel.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
+        reader = base_class(config)
+        module = reader.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
     except EncoderError:
         raise
     except Exception as error:  # readers of configs, vocabularies and weights raise errors of their own

@@ -60,6 +60,12 @@ def mean_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
     return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
 
 
+def last_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
+    """The last token's vector [B, H], of a text that is padded behind or before."""
+    at = torch.arange(mask.shape[1], device=mask.device)  # [L]
+    return _gathered(output.last_hidden_state, (mask * at).argmax(1, keepdim=True))[:, 0]
+
+
 def word_vectors(output: Any, words: torch.Tensor | None) -> torch.Tensor:
     """The vector of each word's first token [B, W, H]; of a word that has none, the document's first.
 
@@ -77,7 +83,12 @@ def _gathered(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     return hidden.gather(1, at.expand(-1, -1, hidden.shape[-1]))
 
 
-FEATURES: dict[str, Featurizer] = {"cls": cls_vector, "pooler": pooler_vector, "mean": mean_vector}
+FEATURES: dict[str, Featurizer] = {
+    "cls": cls_vector,
+    "pooler": pooler_vector,
+    "mean": mean_vector,
+    "last": last_vector,
+}
 
 
 @dataclass(frozen=True)
@@ -182,7 +193,9 @@ def prepare_pooler(encoder: Any, features: str) -> None:
     pooler = getattr(encoder, "pooler", None)
     if features == "pooler" and pooler is None:
         raise EncoderError(
-            "`encoder.features`: this encoder has no pooler", got="pooler", allowed="cls, mean"
+            "`encoder.features`: this encoder has no pooler",
+            got="pooler",
+            allowed=", ".join(name for name in FEATURES if name != "pooler"),
         )
     if features != "pooler" and pooler is not None:
         encoder.pooler = None

@@ -20,7 +20,7 @@ def known_layers(name: str) -> int | None:
     """Layers of encoder `name`, from what is on this machine; None where that does not say."""
     if name == TINY:
         return TINY_LAYERS
-    path = _config(name)
+    path = config_file(name)
     try:
         config = read_json(path) if path is not None else {}
     except (OSError, ValueError):  # told when the encoder is loaded
@@ -29,7 +29,8 @@ def known_layers(name: str) -> int | None:
     return found[0] if found else None
 
 
-def _config(name: str) -> Path | None:
+def config_file(name: str) -> Path | None:
+    """Where on this machine the config of encoder `name` is; None where it is not."""
     if name in PACKAGED:
         spec = importlib.util.find_spec(PACKAGED[name].package)
         if spec is not None and spec.origin is not None:

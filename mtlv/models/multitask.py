@@ -12,7 +12,7 @@ from torch import nn
 from mtlv.errors import PlanError
 from mtlv.models.below import Below
 from mtlv.models.compiled import Compile
-from mtlv.models.dropout import use_fast_dropout
+from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.features import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
 from mtlv.models.heads import Shape
 from mtlv.models.kinds import KINDS, Kind
@@ -31,7 +31,7 @@ class MultiTaskModel(nn.Module):
         encoder: a Transformers base model, trained in place.
         heads: what each head learns.
         tasks: the tasks by name.
-        features: `cls`, `pooler` or `mean`.
+        features: one of `mtlv.models.features.FEATURES`.
         seed: draws the heads' first weights, the same whatever else the model holds.
         dropout: for encoder and heads; None keeps the encoder's own.
         kinds: the kinds of task by name.
@@ -171,14 +171,3 @@ def _reader(head: HeadSpec, usual: Reader, relations: Mapping[str, Reader]) -> R
 
 def _module_name(head: str) -> str:
     return f"head_{content_key(head, 8)}"  # PyTorch allows no dot, and no name that a module has already
-
-
-def set_dropout(module: nn.Module, rate: float) -> None:
-    """Set every dropout of a Transformers model to `rate`, attention's own included."""
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = rate
-    config: Any = module.config
-    for key in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-        if hasattr(config, key):
-            setattr(config, key, rate)

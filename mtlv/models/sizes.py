@@ -8,6 +8,7 @@ from typing import Any
 
 from mtlv.errors import EncoderError
 from mtlv.foreign import read_json
+from mtlv.models.base import empty_model
 
 MOST_BYTES = 200_000_000  # of a file beside the weights: a config, a vocabulary
 MOST_LAYERS = 1_000
@@ -40,12 +41,7 @@ def need_parameters(config: Any, place: object) -> None:
     Raises:
         EncoderError: it has more than `MOST_PARAMETERS`.
     """
-    import torch
-    from transformers import AutoModel
-
-    with torch.device("meta"):
-        empty = AutoModel.from_config(config, trust_remote_code=False)
-    count = sum(weights.numel() for weights in empty.parameters())
+    count = sum(weights.numel() for weights in empty_model(config).parameters())
     if count > MOST_PARAMETERS:
         raise _too_large(
             f"the encoder that {place} describes", f"{count:,} parameters", f"{MOST_PARAMETERS:,} parameters"

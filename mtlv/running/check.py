@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
+from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
+from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, known_layers
 from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
@@ -169,6 +171,16 @@ def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
         check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
 
 
+def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
+    """Asks PyTorch, which takes seconds, where an encoder of the user's own is read at first tokens."""
+    try:
+        tagged = any(TARGETS[task.kind].by_word for task in tasks)
+        need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
+    except EncoderError:
+        if said_causal(settings.encoder.name):
+            raise
+
+
 def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.tracking.uri is not None:
         check_kind(settings.tracking.uri)
@@ -249,6 +261,7 @@ NORMED = ("mean", "weighted_mean", "loss_proportional")
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
     _prove_frozen,
+    _prove_read,
     _prove_tracking,
     _prove_store,
     _prove_layer,

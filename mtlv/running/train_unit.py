@@ -150,7 +150,14 @@ def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks
 
 
 def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    """On a processor, each in memory of its own, as a file needs it: T5 has one embedding under two names."""
+    found: dict[str, torch.Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in weights.items():
+        own = tensor.detach().cpu().contiguous()
+        found[name] = own.clone() if own.data_ptr() in seen else own
+        seen.add(own.data_ptr())
+    return found
 
 
 def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:

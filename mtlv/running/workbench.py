@@ -11,8 +11,10 @@ from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.windowed import Cuts
 from mtlv.errors import DataError, MtlvError
+from mtlv.models.causal import need_seeing
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
+from mtlv.running.build import marked_entities
 from mtlv.running.corpora import options_of, read_corpus, read_folds
 from mtlv.running.kept_tokens import KeptTokens
 from mtlv.running.material import Material
@@ -125,8 +127,20 @@ class Workbench:
         return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.kept_tokens))
 
     def material(self, settings: Settings) -> Material:
-        """All that a unit of this member reads."""
+        """All that a unit of this member reads.
+
+        Raises:
+            EncoderError: heads would read tokens of a causal encoder that see no text.
+        """
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        if encoder.causal:
+            related = bool(marked_entities(self.corpus(settings.data)))
+            need_seeing(
+                encoder.name,
+                features=settings.encoder.features,
+                relation_features=settings.heads.relation_features if related else "document",
+                tagged=any(TARGETS[task.kind].by_word for task in self.tasks(settings)),
+            )
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
         below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)

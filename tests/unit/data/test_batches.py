@@ -13,6 +13,7 @@ from mtlv.data.batches import Documents, moved
 from mtlv.data.columns import dense
 from mtlv.data.sampling import length_pairs, longest_first
 from mtlv.data.tokens import Tokens, tokenise
+from mtlv.models.tiny import build_tiny
 
 
 def tokens(lengths: list[int]) -> Tokens:
@@ -143,13 +144,20 @@ def test_batches_carry_ids_and_targets_of_their_documents() -> None:
 
 
 def test_tokenise_cuts_and_counts() -> None:
-    def tokenizer(texts: list[str], *, max_length: int, **_: object) -> dict:
-        return {"input_ids": [[7] * min(len(text), max_length) for text in texts]}
+    _, tokenizer = build_tiny(["a b"])
+    made = tokenise(["a", "a b", "a b b", "a b a b a"], tokenizer, max_length=4, pad=0)
+    a, b = tokenizer.convert_tokens_to_ids(["a", "b"])
+    assert made.lengths.tolist() == [3, 4, 4, 4]
+    assert made.ids.reshape(-1)[3:].reshape(3, 4)[:, 1:3].tolist() == [[a, b]] * 3
+    assert made.truncated == 2, "the second has exactly the maximum length"
 
-    made = tokenise(["ab", "abcdef", "a"], tokenizer, max_length=4, pad=0)
-    assert made.lengths.tolist() == [2, 4, 1]
-    assert made.ids.tolist() == [7] * 7
-    assert (len(made), made.truncated) == (3, 1)
+
+def test_of_pairs_those_are_counted_of_which_either_text_is_cut() -> None:
+    _, tokenizer = build_tiny(["a b"])
+    firsts, seconds = ["a b", "a b a b", "a"], ["b", "b", "b a b a b"]
+    made = tokenise(firsts, tokenizer, max_length=6, pad=0, seconds=seconds)
+    assert made.lengths.tolist() == [6, 6, 6]
+    assert made.truncated == 2
 
 
 def test_tensors_move_in_one_piece_of_memory_and_stay_what_they_are() -> None:

@@ -9,9 +9,9 @@ import torch
 from transformers import BertConfig, BertModel
 
 from mtlv.errors import EncoderError
-from mtlv.models.features import cls_vector, mean_vector, prepare_pooler
+from mtlv.models.features import cls_vector, last_vector, mean_vector, prepare_pooler
 from mtlv.models.heads import Head, Shape
-from mtlv.models.multitask import MultiTaskModel, set_dropout
+from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
 from mtlv.training.objective import COMBINE, Objective
 from mtlv.training.optim import adamw
@@ -78,7 +78,7 @@ def test_every_parameter_of_every_head_moves_in_one_step(
         assert set(before) <= set(model.state_dict())
 
 
-@pytest.mark.parametrize("features", ["mean", "cls", "pooler"])
+@pytest.mark.parametrize("features", ["mean", "cls", "pooler", "last"])
 def test_no_parameter_of_the_model_is_without_a_gradient(bert: BertModel, features: str) -> None:
     (model,) = build(bert, "gmhl", layers=2, features=features)
     backward(model, objective(model))
@@ -158,21 +158,27 @@ def test_features_by_hand() -> None:
     mask = torch.tensor([[True, True, False]])
     assert mean_vector(Output, mask).tolist() == [[2.0, 3.0]]
     assert cls_vector(Output, mask).tolist() == [[1.0, 2.0]]
+    assert last_vector(Output, mask).tolist() == [[3.0, 4.0]]
+
+
+def test_the_last_token_is_found_whichever_side_is_padded() -> None:
+    class Output:
+        last_hidden_state = torch.arange(24.0).view(4, 3, 2)
+
+    mask = torch.tensor([[1, 1, 0], [0, 1, 1], [1, 1, 1], [1, 0, 0]], dtype=torch.bool)
+    for given in (mask, mask.long()):
+        found = last_vector(Output, given)
+        assert found.tolist() == [
+            Output.last_hidden_state[n, at].tolist() for n, at in enumerate((1, 2, 2, 0))
+        ]
 
 
 def test_a_missing_pooler_is_refused(bert: BertModel) -> None:
     bare = copy.deepcopy(bert)
     prepare_pooler(bare, "mean")
     assert bare.pooler is None
-    with pytest.raises(EncoderError, match=r"no pooler.*allowed: cls, mean"):
+    with pytest.raises(EncoderError, match=r"no pooler.*allowed: cls, mean, last"):
         prepare_pooler(bare, "pooler")
-
-
-def test_dropout_is_set_everywhere(bert: BertModel) -> None:
-    module = copy.deepcopy(bert)
-    set_dropout(module, 0.25)
-    rates = {part.p for part in module.modules() if isinstance(part, torch.nn.Dropout)}
-    assert rates == {0.25}
 
 
 def test_head_weights_are_drawn_as_bert_draws_its_last_layer_and_glorot_the_hidden_ones() -> None:
