@@ -45,8 +45,10 @@ def job_and_material(
         "store.checkpoint_steps=1",
     )
     settings = settings.members[0].settings
-    corpus = join(one_corpus_per_kind)
-    (fold,) = join_folds(one_corpus_per_kind, [make_folds(each) for each in one_corpus_per_kind])
+    first, *rest = one_corpus_per_kind
+    corpora = [replace(first, groups=tuple(f"file {n // 2}" for n in range(len(first)))), *rest]
+    corpus = join(corpora)
+    (fold,) = join_folds(corpora, [make_folds(each) for each in corpora])
     encoder = load_encoder("tiny", texts=corpus.texts)
     plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
     unit = Unit("train", plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
@@ -87,6 +89,7 @@ def test_scores_are_of_all_documents_and_targets_of_the_own(
     of = dict(zip(material.corpus.ids, wholes(material.corpus), strict=True))
     for scores in (record.validation, record.test):
         assert scores.groups == tuple(of[id_] for id_ in scores.ids)
+        assert any("/file " in group for group in scores.groups)
     assert set(record.epochs[0].heads) == {head.name for head in job.unit.model.heads}
 
 

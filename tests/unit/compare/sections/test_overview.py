@@ -94,9 +94,16 @@ def test_a_lead_by_the_mean_alone_is_not_called_shown(comparison_of: Make) -> No
     assert said.endswith(" The tests do not show that difference: see the section on significance.")
 
 
+def test_a_lead_that_the_common_folds_turn_round_is_not_called_shown(comparison_of: Make) -> None:
+    said = in_words(with_macro(comparison_of(children=4), [0.5, 0.51, 0.52], [0.49, 0.499, 0.51, 0.99]))
+    assert said.startswith("“mtl · minilm” has the highest macro F1")
+    assert said.endswith(" The tests do not show that difference: see the section on significance.")
+
+
 def test_one_measurement_each_is_said_to_be_one(comparison_of: Make) -> None:
     said = in_words(with_macro(comparison_of(), [0.7], [0.9]))
     assert "As both were measured once only" in said
+    assert said.endswith("how much a fold or seed changes them.")
     assert "±" not in said
     assert "one of them was measured once only" in in_words(with_macro(comparison_of(), [0.7, 0.8], [0.9]))
 

@@ -73,6 +73,11 @@ def test_the_interval_over_documents_is_that_of_drawn_documents(comparison_of):
     comparison = comparison_of(runs=2, children=2)
     (row,) = block(significance.build(comparison), "significance").rows
     weights = document_weights(comparison.runs[0].children[0].test.ids)
+    assert_ends(row, comparison, weights, units=120)
+
+
+def assert_ends(row, comparison, weights, *, units):
+    """The row's intervals over documents are those of a plain loop over the draws."""
     differences = np.zeros((2, len(weights)))
     for sign, run in ((1, "r1"), (-1, "r0")):
         for child in comparison.run(run).children:
@@ -83,7 +88,7 @@ def test_the_interval_over_documents_is_that_of_drawn_documents(comparison_of):
                 drawn = Decisions.of(d.truth[places], d.predicted[places])
                 differences[:, i] += sign * np.array([f1_macro(drawn), f1_micro(drawn)]) / 2
     for figure, values in zip(("documents", "documents_micro"), differences, strict=True):
-        tail = stats.norm.cdf(-stats.t.ppf(0.975, 119) * np.sqrt(120 / 119))  # of 120 documents
+        tail = stats.norm.cdf(-stats.t.ppf(0.975, units - 1) * np.sqrt(units / (units - 1)))
         low, high = np.quantile(values, [tail, 1 - tail])
         assert row[f"{figure}_low"] == pytest.approx(low, abs=1e-9)
         assert row[f"{figure}_high"] == pytest.approx(high, abs=1e-9)
@@ -210,6 +215,14 @@ def test_both_tests_agree_after_the_correction_only(comparison_of):
     )
 
 
+def test_enough_folds_for_the_correction_are_not_called_too_few(comparison_of):
+    up = [*UP, 0.57]  # 7 differences, which a correction over 3 asks for
+    comparison = with_f1(comparison_of(runs=3, children=7), r0=[0.5] * 7, r1=up, r2=[x + 0.1 for x in up])
+    section = significance.build(comparison)
+    assert "After a correction" not in words(section)
+    assert "both tests agree, corrected for 3 pairs" in rows_of(section)["r1", "r0"]["follows"]
+
+
 def test_the_finding_names_the_largest_difference(comparison_of):
     comparison = with_f1(comparison_of(runs=2, children=6), r0=EVEN, r1=UP)
     assert words(significance.build(comparison)).startswith(
@@ -298,7 +311,8 @@ def test_documents_that_belong_together_are_drawn_together(comparison_of):
 
     row, said = of(thirty, thirty)
     weights = document_weights(comparison.runs[0].children[0].test.ids, thirty)
-    assert len(np.unique(weights[:, :4], axis=1).T) == 1
+    assert (weights[:, :1] == weights[:, :4]).all()
+    assert_ends(row, comparison, weights, units=30)
     singly, of_singly = of(alone, alone)
     assert (row["documents_groups"], singly["documents_groups"]) == (30, 120)
     assert (row["documents_low"], row["documents_high"]) != (
