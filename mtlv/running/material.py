@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from mtlv.data.columns import of_objects
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
+from mtlv.data.splits import wholes
 from mtlv.data.targets import TARGETS, Targets
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.training.ranks import ALONE, Ranks
@@ -131,7 +133,8 @@ class Material:
             for part in parts
             for name in part.targets
         }
-        return Scores((unit,), split, tuple(self.corpus.ids[row] for row in rows), tasks)
+        ids, groups = self._of_rows(self.corpus.ids, rows), self._of_rows(self._wholes, rows)
+        return Scores((unit,), split, ids, tasks, groups)
 
     def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
         """Scores of a unit for all of `rows`, whatever other sources the suite had that trained it.
@@ -139,7 +142,7 @@ class Material:
         Raises:
             KeyError: it has not scored a document of its own sources.
         """
-        ids = tuple(self.corpus.ids[row] for row in rows)
+        ids = self._of_rows(self.corpus.ids, rows)
         if found.ids == ids:
             return found
         at = {name: place for place, name in enumerate(found.ids)}
@@ -150,7 +153,15 @@ class Material:
             mask = np.isin(rows, documents)
             for name in part.targets:
                 tasks[name] = self._spread(name, mask, rows, found.tasks[name].outputs[own])
-        return Scores(found.units, found.split, ids, tasks)
+        return Scores(found.units, found.split, ids, tasks, self._of_rows(self._wholes, rows))
+
+    @cached_property
+    def _wholes(self) -> tuple[str, ...]:
+        return wholes(self.corpus)
+
+    @staticmethod
+    def _of_rows(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
+        return tuple(values[row] for row in rows)
 
     def _spread(
         self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray

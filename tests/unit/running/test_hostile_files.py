@@ -11,7 +11,7 @@ import pytest
 
 import mtlv
 from mtlv.data.splits import load_folds
-from mtlv.data.token_file import MAGIC, read_tokens
+from mtlv.data.token_file import MAGIC, SUM, Damaged, read_tokens
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.models.layers import known_layers
 from mtlv.models.sizes import need_possible
@@ -69,8 +69,9 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     assert read_states(tmp_path) == []
     assert known_layers(str(tmp_path)) is None
     tokens = tmp_path / "tokens"
-    tokens.write_bytes(MAGIC + len(content).to_bytes(8, "big") + content.encode())
-    assert read_tokens(tokens) is None
+    text = content.encode()
+    tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
+    fails(Damaged, lambda: read_tokens(tokens))
     (tmp_path / "u.jsonl").write_text(f"{content}\n" + '{"epoch": 0, "timestamp_ms": 5}\n')
     assert Ledger(tmp_path).timestamp_ms("u", 0) == 5
     store = Store(tmp_path / "store")
