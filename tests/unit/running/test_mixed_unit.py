@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.data.joined import join, join_folds
+from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds
 from mtlv.models.encoder import load_encoder
@@ -184,3 +184,6 @@ def test_what_is_spread_evenly_is_counted_in_the_own_source_only(one_corpus_per_
     assert {name: int(flags.sum()) for name, flags in whole.items()} == {
         name: int(flags.sum()) for name, flags in apart.items()
     }
+    for each, start in zip(one_corpus_per_kind, begins(one_corpus_per_kind), strict=False):
+        for name, flags in each.strata().items():
+            assert whole[name][start : start + len(each)].tolist() == flags.tolist()
