@@ -196,6 +196,12 @@ def test_a_share_that_leaves_nothing_is_refused():
         make_folds(made(np.ones((3, 1))), test_share=0.99)
 
 
+def test_a_part_of_which_nothing_is_left_is_named():
+    corpus = own(repeats=[(row, 150 + row % 50) for row in range(120)])
+    with pytest.raises(DataError, match="the train part of fold 0 is empty; use more documents"):
+        make_folds(corpus)
+
+
 @pytest.mark.parametrize(("n", "folds"), [(1, 1), (2, 1), (3, 4)])
 def test_too_few_documents_are_refused(n, folds):
     with pytest.raises(DataError, match=r"too small|is empty|above the number|no positive"):

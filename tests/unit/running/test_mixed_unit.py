@@ -167,6 +167,15 @@ def test_documents_of_one_text_are_in_one_part_whatever_their_source(
     assert any("kept, though their text is in another source's part" in note for note in whole.notes)
 
 
+def test_parts_of_joined_corpora_are_those_of_each(one_corpus_per_kind: list[Corpus]) -> None:
+    folds = [make_folds(each, folds=2) for each in one_corpus_per_kind]
+    starts = begins(one_corpus_per_kind)
+    for number, whole in enumerate(join_folds(one_corpus_per_kind, folds, repeats="keep")):
+        for part in ("train", "validation", "test"):
+            own = [each[number].part(part) + start for each, start in zip(folds, starts, strict=False)]
+            assert whole.part(part).tolist() == np.concatenate(own).tolist()
+
+
 def test_the_bench_makes_tokens_of_pairs_and_words(one_corpus_per_kind: list[Corpus]) -> None:
     corpus = join(one_corpus_per_kind)
     encoder = load_encoder("tiny", texts=corpus.texts)
