@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.data.batches import Documents, moved
-from mtlv.data.columns import dense
+from mtlv.data.columns import Ragged, dense
 from mtlv.data.sampling import length_pairs, longest_first
-from mtlv.data.tokens import Tokens, tokenise
+from mtlv.data.tokens import CUT_OFF, NO_WORD, Tokens, tokenise
 from mtlv.models.tiny import build_tiny
 
 
@@ -141,6 +142,22 @@ def test_batches_carry_ids_and_targets_of_their_documents() -> None:
     assert batch.index.tolist() == [1, 3]
     assert batch.targets["t"].tolist() == [6, 8]
     assert batch.input_ids[:, 0].tolist() == [2, 4]
+
+
+def test_parts_and_pieces_of_a_batch_keep_all_of_its_documents_together() -> None:
+    columns = dense({"t": np.arange(10, 17)})
+    words = Ragged.of([[1] * n for n in (3, 1, 2, 2, 1, 3, 1)], fill=NO_WORD)
+    words.flat[:2] = CUT_OFF
+    given = replace(tokens([4, 2, 3, 3, 2, 4, 2]), words=words)
+    (batch,) = Documents(given, columns, np.arange(7)).inference(8)
+    assert (batch.counted(False), batch.counted(True)) == (7, 11)
+    pieces = batch.pieces(2)
+    assert [len(piece.index) for piece in pieces] == [4, 3]
+    assert [row for piece in pieces for row in piece.index.tolist()] == batch.index.tolist()
+    assert sum(piece.counted(True) for piece in pieces) == 11
+    for part in (*pieces, batch.part(slice(1, None, 3))):
+        assert part.targets["t"].tolist() == [10 + row for row in part.index]
+        assert part.input_ids[:, 0].tolist() == [row + 1 for row in part.index]
 
 
 def test_tokenise_cuts_and_counts() -> None:

@@ -105,6 +105,14 @@ def test_seed_decides():
     assert len(folds_digest(corpus, first)) == 16
 
 
+def test_the_seed_draws_shares_and_folds():
+    """Each by itself: one fold is shares alone, and folds of a corpus with its own test part are no shares."""
+    for corpus, folds in ((random_corpus(), 1), (own(), 3)):
+        first, again, other = (make_folds(corpus, folds=folds, seed=seed)[0] for seed in (0, 0, 1))
+        assert first.validation.tolist() == again.validation.tolist()
+        assert first.validation.tolist() != other.validation.tolist()
+
+
 def own(n=200, repeats=()) -> Corpus:
     random = np.random.default_rng(0)
     parts = tuple(["train"] * (n - 80) + ["validation"] * 30 + ["test"] * 50)
@@ -252,6 +260,12 @@ def test_a_share_that_leaves_nothing_is_refused():
         make_folds(made(np.ones((3, 1))), test_share=0.99)
 
 
+def test_a_part_of_which_nothing_is_left_is_named():
+    corpus = own(repeats=[(row, 150 + row % 50) for row in range(120)])
+    with pytest.raises(DataError, match="the train part of fold 0 is empty; use more documents"):
+        make_folds(corpus)
+
+
 @pytest.mark.parametrize(("n", "folds"), [(1, 1), (2, 1), (3, 4)])
 def test_too_few_documents_are_refused(n, folds):
     with pytest.raises(DataError, match=r"too small|is empty|above the number|no positive"):
@@ -331,7 +345,7 @@ def test_groups_are_spread_by_what_any_of_their_documents_has():
     targets[:, 1] = 1
     (fold,) = make_folds(grouped(groups, [f"t{n}" for n in range(400)], targets))
     for part in PARTS:
-        assert targets[fold.part(part), 0].mean() == pytest.approx(1 / 8, abs=0.03)
+        assert targets[fold.part(part), 0].mean() == pytest.approx(1 / 8, abs=0.001)
 
 
 def test_own_parts_stand_whatever_the_groups():

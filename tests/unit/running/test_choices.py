@@ -27,6 +27,8 @@ from mtlv.settings.load import default_settings
 Trained = list[tuple[Job, UnitRecord]]
 TAGGING = tuple(product(("bio", "bioul", "io"), ("linear", "bilstm", "crf")))
 RELATIONS = ("document", "cls", "mention", "start")
+LEARNING = ("training.epochs=2", "training.learning_rate=5e-3", "encoder.dropout=0")
+TINY = 128  # its width
 COUNTS = {"train": 8, "dev": 4, "test": 4}
 
 
@@ -46,7 +48,8 @@ def gad(folder: Path) -> str:
         lines = ["index\tsentence\tlabel"] if part == "test" else []
         for _ in range(count):
             number += 1
-            lines.append(f"{number}\tThe @GENE$ of {number} in @DISEASE$ here\t{number % 2}")
+            verb = ("spares", "causes")[number % 2]
+            lines.append(f"{number}\tThe @GENE$ {verb} {number} in @DISEASE$ here\t{number % 2}")
         (folder / f"{part}.tsv").write_text("\n".join(lines) + "\n")
     return "gad"
 
@@ -85,7 +88,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("tagged")
     (folder / "data").mkdir()
     config = "matrix: {heads.tagging_scheme: [bio, bioul, io], heads.tagging_layer: [linear, bilstm, crf]}\n"
-    return train(suite_of(folder, conll(folder / "data"), config), folder)
+    return train(suite_of(folder, conll(folder / "data"), config, *LEARNING), folder)
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +97,22 @@ def related(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     (folder / "data").mkdir()
     features = ", ".join(RELATIONS)
     config = f"matrix: {{heads.relation_features: [{features}], data.mentions: [markers, original]}}\n"
-    return train(suite_of(folder, gad(folder / "data"), config), folder)
+    return train(suite_of(folder, gad(folder / "data"), config, *LEARNING), folder)
 
 
 def test_every_scheme_trains_with_every_layer(tagged: Trained) -> None:
+    """Its loss falls, and its head has a column for each tag and the weights of its layer."""
     assert len({record.key for _, record in tagged}) == len(TAGGING) == len(tagged)
+    encoders = set()
+    for job, record in tagged:
+        first, last = record.epochs
+        assert last.loss < first.loss, job.settings.heads
+        tags = {"bio": 3, "bioul": 5, "io": 2}[job.settings.heads.tagging_scheme]
+        recurrent = 2 * 4 * (TINY // 2) * (TINY + TINY // 2 + 2)  # directions, gates, weights and two biases
+        layer = {"linear": 0, "bilstm": recurrent, "crf": tags * tags + 2 * tags}
+        own = (TINY + 1) * tags + layer[job.settings.heads.tagging_layer]
+        encoders.add(record.parameters - own)
+    assert len(encoders) == 1
 
 
 def test_true_spans_stay_whatever_the_scheme(tagged: Trained) -> None:
@@ -120,7 +134,14 @@ def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
 
 
 def test_every_feature_of_a_relation_trains(related: Trained) -> None:
+    """Its loss falls, and is another one than that of any other feature of the same texts."""
     assert len({record.key for _, record in related}) == 2 * len(RELATIONS) == len(related)
+    losses: dict[str, set[float]] = {}
+    for job, record in related:
+        first, last = record.epochs
+        assert last.loss < first.loss, (job.settings.heads, job.settings.data.mentions)
+        losses.setdefault(job.settings.data.mentions, set()).add(first.loss)
+    assert [len(each) for each in losses.values()] == [len(RELATIONS)] * 2
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,8 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     tokens = tmp_path / "tokens"
     text = content.encode()
     tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
-    fails(Damaged, lambda: read_tokens(tokens))
+    with pytest.raises(Damaged):
+        read_tokens(tokens)
     (tmp_path / "u.jsonl").write_text(f"{content}\n" + '{"epoch": 0, "timestamp_ms": 5}\n')
     assert Ledger(tmp_path).timestamp_ms("u", 0) == 5
     store = Store(tmp_path / "store")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.data.joined import join, join_folds
+from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds, wholes
 from mtlv.models.encoder import load_encoder
@@ -174,6 +174,15 @@ def test_documents_of_one_text_are_in_one_part_whatever_their_source(
     assert any("kept in training, though a text of theirs is in the" in note for note in whole.notes)
 
 
+def test_parts_of_joined_corpora_are_those_of_each(one_corpus_per_kind: list[Corpus]) -> None:
+    folds = [make_folds(each, folds=2) for each in one_corpus_per_kind]
+    starts = begins(one_corpus_per_kind)
+    for number, whole in enumerate(join_folds(one_corpus_per_kind, folds, repeats="keep")):
+        for part in ("train", "validation", "test"):
+            own = [each[number].part(part) + start for each, start in zip(folds, starts, strict=False)]
+            assert whole.part(part).tolist() == np.concatenate(own).tolist()
+
+
 def test_the_bench_makes_tokens_of_pairs_and_words(one_corpus_per_kind: list[Corpus]) -> None:
     corpus = join(one_corpus_per_kind)
     encoder = load_encoder("tiny", texts=corpus.texts)
@@ -191,3 +200,6 @@ def test_what_is_spread_evenly_is_counted_in_the_own_source_only(one_corpus_per_
     assert {name: int(flags.sum()) for name, flags in whole.items()} == {
         name: int(flags.sum()) for name, flags in apart.items()
     }
+    for each, start in zip(one_corpus_per_kind, begins(one_corpus_per_kind), strict=False):
+        for name, flags in each.strata().items():
+            assert whole[name][start : start + len(each)].tolist() == flags.tolist()

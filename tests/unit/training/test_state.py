@@ -26,6 +26,7 @@ def step(it: Trained, progress: Progress) -> None:
     it.scheduler.step()
     progress.count(loss.detach(), loss.detach()[None], np.arange(5))
     progress.step += 1
+    progress.batches += 1
 
 
 def plain(tree: Any) -> Any:

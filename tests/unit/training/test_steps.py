@@ -227,19 +227,35 @@ def test_it_goes_on_where_it_stood(fresh: MultiTaskModel, documents: Documents) 
     assert [epoch.documents for epoch in heard.epochs] == [16]
 
 
+def test_pieces_of_a_batch_weigh_by_their_documents(
+    fresh: MultiTaskModel, documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = batches_of(documents, [7])
+    whole, _ = run(fresh, batches)
+    real, heard = MultiTaskModel.forward, list[int]()
+
+    def forward(self: MultiTaskModel, input_ids: torch.Tensor, *given: Any, **more: Any) -> object:
+        if len(input_ids) > SIZE:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return real(self, input_ids, *given, **more)
+
+    monkeypatch.setattr(MultiTaskModel, "forward", forward)
+    pieces, _ = run(fresh, batches, on_pieces=heard.append)
+    assert heard == [2]  # of four documents and three
+    for ours, theirs in zip(moved(pieces, fresh), moved(whole, fresh), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("before", [0, 1])
-def test_the_batch_whose_loss_is_not_finite_is_named(
+def test_the_first_step_whose_loss_is_not_finite_is_named(
     before: int, fresh: MultiTaskModel, documents: Documents
 ) -> None:
-    broken = copy.deepcopy(fresh)
-    batches = batches_of(documents, [SIZE] * 3)
-    batches[2] = replace(
-        batches[2], targets={name: torch.full((SIZE,), math.inf) for name in batches[2].targets}
-    )
-    done = [torch.tensor(0.5)] * before
-    heads = [torch.tensor([0.5, 0.5])] * before
-    progress = Progress(batches=before, losses=done, heads=heads)
+    batches = batches_of(documents, [SIZE] * 4)
+    for number in (2, 3):
+        targets = {name: torch.full((SIZE,), math.inf) for name in TASKS}
+        batches[number] = replace(batches[number], targets=targets)
+    done, heads = [torch.tensor(0.5)] * before, [torch.tensor([0.5, 0.5])] * before
     with pytest.raises(LossError) as raised:
-        run(broken, batches, progress=progress)
-    assert (raised.value.epoch, raised.value.batch) == (0, 2)
+        run(fresh, batches, progress=Progress(batches=before, losses=done, heads=heads))
+    assert (raised.value.epoch, raised.value.step) == (0, 2)
     assert raised.value.index.tolist() == [8, 9, 10, 11]
