@@ -71,7 +71,9 @@ def test_other_texts_lengths_and_tokenizers_are_other_tokens(
 
 
 @pytest.mark.parametrize(
-    "harm", [lambda c: c[:-4], lambda c: b"", lambda c: c.replace(b'"pad": 0', b'"pad": 1')], ids=str
+    "harm",
+    [lambda c: c[:-4], lambda c: b"", lambda c: c.replace(b'"pad": 0', b'"pad": 1')],
+    ids=["cut", "empty", "another pad"],
 )
 def test_a_damaged_file_is_made_again_with_one_line(
     corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path, harm: Callable[[bytes], bytes]
