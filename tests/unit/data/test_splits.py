@@ -105,7 +105,7 @@ def test_seed_decides():
 
 
 def test_the_seed_draws_shares_and_folds():
-    """Each by itself: one fold is shares alone, and folds of a corpus with its own test part are no shares."""
+    """Each by itself: one fold is shares, and of a corpus with its own test part folds are no shares."""
     for corpus, folds in ((random_corpus(), 1), (own(), 3)):
         first, again, other = (make_folds(corpus, folds=folds, seed=seed)[0] for seed in (0, 0, 1))
         assert first.validation.tolist() == again.validation.tolist()
