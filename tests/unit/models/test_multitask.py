@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from mtlv.errors import EncoderError
 from mtlv.models.features import cls_vector, mean_vector, prepare_pooler
@@ -155,6 +155,12 @@ def test_dropout_is_that_of_every_layer_of_heads_and_encoder(bert: BertModel) ->
     assert set(rates(0.25)) == {0.25}
     assert set(rates(0.0)) == {0.0}
     assert set(rates(None)) == {0.1}, "BERT's own"
+
+
+def test_dropout_is_that_of_heads_whatever_an_encoder_calls_its_own() -> None:
+    encoder = DistilBertModel(DistilBertConfig(vocab_size=50, dim=16, n_layers=1, n_heads=2, hidden_dim=16))
+    model = MultiTaskModel(encoder, HEADS, tasks=TASKS, features="mean", seed=0, dropout=0.25)
+    assert {part.p for part in model.heads.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
 
 
 def test_a_hidden_layer_by_hand() -> None:
