@@ -109,11 +109,11 @@ def test_all_kinds_are_learned_together(corpora: list[Corpus], encoder: Any) -> 
 
 @pytest.mark.parametrize("draw", [InProportion(), Uniform(), ByTemperature(2.0), Rounds()])
 def test_every_draw_trains_every_source(draw: Draw, corpora: list[Corpus], encoder: Any) -> None:
-    model, _, losses = trained(corpora, encoder, draw, 2)
+    model, _, losses = trained(corpora, encoder, draw, 5)
     fresh, heads = model_of(join(corpora).tasks, encoder)
-    first, last = losses.heads
-    assert set(first) == set(last) == {head.name for head in heads}
-    assert all(last[name] < first[name] for name in first), (first, last)
+    for head in heads:  # by temperature a source may have no batch in an epoch
+        told = [epoch[head.name] for epoch in losses.heads if head.name in epoch]
+        assert told[-1] < told[0], head.name
     for (name, now), before in zip(model.named_parameters(), fresh.parameters(), strict=True):
         assert not torch.equal(now, before), f"{name} learned nothing"
 
