@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,15 @@ def test_the_digest_sees_the_config_and_the_tokenizer(tiny: Encoder, saved: Path
     path = saved / "tokenizer.json"
     path.write_text(path.read_text().replace('"lowercase": true', '"lowercase": false'))
     assert load_encoder(str(saved)).digest != changed
+
+
+def test_the_digest_sees_every_weight(tiny: Encoder) -> None:
+    other = copy.deepcopy(tiny.module)
+    before = encoders.weights_digest(other, tiny.tokenizer)
+    assert before == encoders.weights_digest(tiny.module, tiny.tokenizer)
+    with torch.no_grad():
+        other.embeddings.LayerNorm.bias[-1] += 1e-3
+    assert encoders.weights_digest(other, tiny.tokenizer) != before
 
 
 def test_longer_than_the_encoder_can_read_is_refused(tiny: Encoder) -> None:

@@ -6,13 +6,13 @@ import copy
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from mtlv.errors import EncoderError
 from mtlv.models.features import cls_vector, last_vector, mean_vector, prepare_pooler
 from mtlv.models.heads import Head, Shape
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import ARCHITECTURES, HeadSpec, Task
 from mtlv.training.objective import COMBINE, Objective
 from mtlv.training.optim import adamw
 
@@ -37,6 +37,9 @@ def build(bert: BertModel, architecture: str, *, layers: int, features: str = "m
         )
         for model in plan.models
     ]
+
+
+HEADS = [HeadSpec((name,), layers=2) for name in TASKS]
 
 
 def batch() -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
@@ -131,6 +134,59 @@ def test_a_head_starts_from_the_same_weights_whatever_stands_beside_it(bert: Ber
     for model in groups:
         for name, head in model.heads.items():
             torch.testing.assert_close(head.state_dict(), together.heads[name].state_dict(), rtol=0, atol=0)
+
+
+def test_each_head_and_each_seed_has_first_weights_of_its_own(bert: BertModel) -> None:
+    models = [
+        MultiTaskModel(copy.deepcopy(bert), HEADS, tasks=TASKS, features="mean", seed=seed) for seed in (3, 4)
+    ]
+    drawn = [head.layers[-1].weight for model in models for head in model.heads.values()]
+    assert len({str(weight.tolist()) for weight in drawn}) == len(drawn) == 2 * len(TASKS)
+
+
+def test_dropout_is_that_of_every_layer_of_heads_and_encoder(bert: BertModel) -> None:
+    def rates(given: float | None) -> list[float]:
+        model = MultiTaskModel(
+            copy.deepcopy(bert), HEADS, tasks=TASKS, features="mean", seed=0, dropout=given
+        )
+        assert all(len(head.layers) == 5 for head in model.heads.values())
+        return [part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)]
+
+    assert set(rates(0.25)) == {0.25}
+    assert set(rates(0.0)) == {0.0}
+    assert set(rates(None)) == {0.1}, "BERT's own"
+
+
+def test_dropout_is_that_of_heads_whatever_an_encoder_calls_its_own() -> None:
+    encoder = DistilBertModel(DistilBertConfig(vocab_size=50, dim=16, n_layers=1, n_heads=2, hidden_dim=16))
+    model = MultiTaskModel(encoder, HEADS, tasks=TASKS, features="mean", seed=0, dropout=0.25)
+    assert {part.p for part in model.heads.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
+
+
+def test_a_hidden_layer_by_hand() -> None:
+    head = Head(Shape(3, 2, layers=2, dropout=0.5)).eval()
+    vectors = torch.tensor([[1.0, -2.0, 0.5], [0.0, 1.0, 3.0]])
+    first, last = (layer for layer in head.layers if isinstance(layer, torch.nn.Linear))
+    inside = vectors @ first.weight.T + first.bias
+    raised = inside * (1 + torch.erf(inside / 2**0.5)) / 2  # GELU
+    torch.testing.assert_close(head(vectors), raised @ last.weight.T + last.bias)
+
+
+def test_heads_that_are_asked_for_answer(bert: BertModel) -> None:
+    ids, mask, _ = batch()
+    (model,) = build(bert, "gmhl", layers=1)
+    first, *_, last = model.specs
+    assert list(model(ids, mask)) == list(model.specs)
+    assert list(model(ids, mask, heads=[last])) == [last]
+    torch.testing.assert_close(model(ids, mask, heads={first})[first], model(ids, mask)[first])
+
+
+def test_second_texts_are_read_as_such(bert: BertModel) -> None:
+    ids, mask, _ = batch()
+    (model,) = build(bert, "mtl", layers=1)
+    segments = (torch.arange(9)[None] > 1).long().expand(6, 9)
+    ((plain,), (pair,)) = (model(ids, mask, given).values() for given in (None, segments))
+    assert not torch.isclose(plain, pair, rtol=1e-3).all(1).any()
 
 
 def test_outputs_have_one_column_per_task(bert: BertModel) -> None:
