@@ -20,6 +20,7 @@ FOLDER = ROOT / "benchmarks"
 HELPERS = {"figure", "harness", "profiles", "random_encoder", "summary", "throughput"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in HELPERS)
 LONGER = {
+    "batches",
     "compare",
     "frozen",
     "gpu_suite",
@@ -30,6 +31,7 @@ LONGER = {
     "startup",
     "tracking",
     "tracking_http",
+    "waiting",
 }
 NEEDS = {"training": "accelerate", "inference": "accelerate", "ray_overhead": "ray"}
 RESULTS = sorted(path.stem for path in (FOLDER / "results").glob("*.json"))

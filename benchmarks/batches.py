@@ -1,0 +1,163 @@
+"""What near-random batches cost: documents per second of training, and who meets whom again; about 6 minutes.
+
+    python benchmarks/batches.py --reports FOLDER/indiana_reports.csv --abstracts FOLDER/ohsumed-first-20000-docs.tar.gz
+
+MTL of `minilm`, 128 tokens, batches of 16, on 160, 600 and 2,366 reports of Open-I and on 14,000 abstracts of
+OHSUMED; without them on generated reports. Three ways to make batches: this package's (two batches drawn at
+random together and shared out by length), windows of 50 batches sorted by length (as before), and at random.
+The first so many batches of an epoch are timed. In the details, of documents that share a batch, how many times
+as often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from harness import Claim, Result, interleaved, publish, shares, sized
+from numpy.typing import NDArray
+from throughput import Work, multi_task, open_i, spent
+
+from mtlv.data import catalog
+from mtlv.data.batches import Documents
+from mtlv.data.columns import dense
+from mtlv.data.sampling import length_pairs
+from mtlv.data.source import DataOptions
+from mtlv.data.tokens import tokenise
+from mtlv.models.encoder import load_encoder
+from mtlv.plan import Task
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.state import Trained
+
+SIZE, LENGTH, EPOCHS = 16, 128, 4
+Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
+
+
+def windows(lengths: NDArray[np.int64], epoch: int, *, window: int = 50) -> list[NDArray[np.int64]]:
+    """Sorted by length in windows of so many batches; of one batch they are random."""
+    rng = np.random.default_rng([0, epoch])
+    order = rng.permutation(len(lengths))
+    batches = []
+    for start in range(0, len(order), window * SIZE):
+        part = order[start : start + window * SIZE]
+        part = part[np.argsort(-lengths[part], kind="stable")]
+        batches += [part[at : at + SIZE] for at in range(0, len(part), SIZE)]
+    return [batches[place] for place in rng.permutation(len(batches))]
+
+
+WAYS: dict[str, Order] = {
+    "mtlv": lambda lengths, epoch: length_pairs(lengths, SIZE, seed=0, epoch=epoch),
+    "windows of 50 batches": windows,
+    "at random": lambda lengths, epoch: windows(lengths, epoch, window=1),
+}
+OURS, BEFORE, RANDOM = WAYS
+
+
+@dataclass(frozen=True)
+class Case:
+    """Documents of one size."""
+
+    work: Work
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return self.work.tokens.lengths[self.work.index]
+
+    def speed(self, order: Order, count: int) -> float:
+        """Documents per second of the first batches of an epoch."""
+        work = self.work
+        tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
+        model = multi_task(work)
+        documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
+        batches = list(documents._batches(order(self.lengths, 0)[:count]))
+        optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+        begun = time.perf_counter()
+        train(
+            Trained(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+            lambda _: batches,
+            objective=Objective(list(model.specs.values()), tasks=tasks, combine="sum", head_weights=None),
+            epochs=1,
+            precision=work.precision,
+        )
+        return sum(len(batch.index) for batch in batches) / (time.perf_counter() - begun)
+
+    def padding(self, order: Order) -> float:
+        lengths = self.lengths
+        padded = sum(len(batch) * int(lengths[batch].max()) for batch in order(lengths, 0))
+        return 100 * (padded / int(lengths.sum()) - 1)
+
+    def again(self, order: Order) -> float:
+        """Of documents that share a batch, how many do so in the next epoch, over what is expected."""
+        epochs, pairs = [order(self.lengths, epoch) for epoch in range(EPOCHS)], []
+        for before, after in pairwise(epochs):
+            place = np.empty(len(self.lengths), np.int64)
+            for number, batch in enumerate(after):
+                place[batch] = number
+            same = sum(int(c * (c - 1)) for b in before for c in np.unique(place[b], return_counts=True)[1])
+            pairs.append(same / sum(len(b) * (len(b) - 1) for b in before))
+        return float(np.mean(pairs)) * (len(self.lengths) - 1) / (SIZE - 1)
+
+
+def case(path: Path | None, name: str, documents: int) -> Case:
+    corpus = catalog.load(name if path else "synthetic", DataOptions(path=path, documents=documents))
+    encoder = load_encoder(sized("minilm", "tiny"), texts=corpus.texts)
+    pad = encoder.tokenizer.pad_token_id
+    tokens = tokenise(corpus.texts, copy.deepcopy(encoder.tokenizer), max_length=LENGTH, pad=pad)
+    index = np.random.default_rng(0).permutation(len(corpus))[:documents]
+    device = resolve_device("cpu")
+    precision = resolve_precision("auto", device)
+    targets = corpus.matrix().astype(np.float32)
+    return Case(Work(corpus, encoder, tokens, targets, index, SIZE, LENGTH, device, precision))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--reports", type=Path, default=open_i())
+    parser.add_argument("--abstracts", type=Path)
+    parser.add_argument("--batches", type=int, default=sized(10, 2))
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
+    args = parser.parse_args()
+    cases = {
+        f"{count:,} reports": case(args.reports, "openi", count) for count in sized((160, 600, 2366), (40,))
+    }
+    for count in sized((14_000,), ()):
+        cases[f"{count:,} abstracts"] = case(args.abstracts, "ohsumed", count)
+    values = {
+        row: interleaved(
+            {way: lambda c=each, o=order: c.speed(o, args.batches) for way, order in WAYS.items()},
+            args.repeats,
+        )
+        for row, each in cases.items()
+    }
+    result = Result("batches", "Training by how batches are made: documents/s", "documents/s", values)
+    result.setting = {"batches": args.batches, "max_length": LENGTH, "encoder": sized("minilm", "tiny")}
+    result.details = {
+        f"{row}, {way}": {"padding, %": each.padding(order), "times as often as by chance": each.again(order)}
+        for row, each in cases.items()
+        for way, order in WAYS.items()
+    }
+    for row in cases:
+        met = result.details[f"{row}, {OURS}"]["times as often as by chance"]
+        result.claims += [
+            Claim(f"{row}: against batches at random", None, result.ratio(row, OURS, RANDOM)),
+            Claim(f"{row}: against windows of 50 batches", None, result.ratio(row, OURS, BEFORE)),
+            Claim(f"{row}: documents meet again, against chance", 2, met, at_least=False),
+        ]
+    few = next(iter(cases.values()))
+    result.profile = shares(spent(lambda: few.speed(WAYS[OURS], 2), few.work))
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
