@@ -1,10 +1,10 @@
 """What near-random batches cost: documents per second of training, and who meets whom again; about 6 minutes.
 
-    python benchmarks/batches.py --reports FOLDER/indiana_reports.csv --abstracts FOLDER/ohsumed-first-20000-docs.tar.gz
+    python benchmarks/batches.py --reports FOLDER/indiana_reports.csv --abstracts OHSUMED.tar.gz
 
 MTL of `minilm`, 128 tokens, batches of 16, on 160, 600 and 2,366 reports of Open-I and on 14,000 abstracts of
-OHSUMED; without them on generated reports. Three ways to make batches: this package's (two batches drawn at
-random together and shared out by length), windows of 50 batches sorted by length (as before), and at random.
+OHSUMED; without them on generated reports. Three ways to make batches: this package's (two batches drawn
+at random together and shared out by length), windows of 50 batches sorted by length, and at random.
 The first so many batches of an epoch are timed. In the details, of documents that share a batch, how many times
 as often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
 """
@@ -128,11 +128,10 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=sized(10, 2))
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
     args = parser.parse_args()
-    cases = {
-        f"{count:,} reports": case(args.reports, "openi", count) for count in sized((160, 600, 2366), (40,))
-    }
-    for count in sized((14_000,), ()):
-        cases[f"{count:,} abstracts"] = case(args.abstracts, "ohsumed", count)
+    wanted = [(args.reports, "openi", count) for count in sized((160, 600, 2366), (40,))]
+    wanted += [(args.abstracts, "ohsumed", 14_000)] if args.abstracts else []
+    made = [(name, case(path, name, count)) for path, name, count in wanted]
+    cases = {f"{len(each.work.index):,} of {name}": each for name, each in made}
     values = {
         row: interleaved(
             {way: lambda c=each, o=order: c.speed(o, args.batches) for way, order in WAYS.items()},
