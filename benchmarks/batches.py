@@ -5,8 +5,8 @@
 MTL of `minilm`, 128 tokens, batches of 16, on 160, 600 and 2,366 reports of Open-I and on 14,000 abstracts of
 OHSUMED; without them on generated reports. Three ways to make batches: this package's (two batches drawn
 at random together and shared out by length), windows of 50 batches sorted by length, and at random.
-The first so many batches of an epoch are timed. In the details, of documents that share a batch, how many times
-as often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
+The first batches of an epoch are timed. In the details: of documents that share a batch, how many times as
+often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
 """
 
 from __future__ import annotations
