@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 
 import numpy as np
@@ -177,6 +178,8 @@ def test_ohsumed_tree_and_archive_read_the_same(tmp_path):
     assert len(tree) == 24
     row = tree.ids.index("1")
     assert tree.matrix()[row].tolist() == [1, 1] + [0] * 21
+    assert tree.names[:2] == ("Bacterial Infections and Mycoses", "Virus Diseases"), "names, no codes"
+    assert not [name for name in tree.names if re.fullmatch(r"C\d\d", name)]
     assert (tree.texts[row], tree.parts[row], tree.parts[tree.ids.index("99")]) == (
         "Title 1. Body.",
         "train",

@@ -71,6 +71,11 @@ def test_a_task_without_positives_falls_back_with_a_warning(fit, random_arrays):
     assert fitted.values["task 2"] == 0.45
     warning = "task `task 2` has no positive document in validation; its threshold stays at 0.45"
     assert fitted.warnings == (warning,)
+    whole = fit(outputs, targets, fixed=0.45)
+    assert set(whole.values.values()) == {
+        best(lambda v: f1_score(targets, outputs >= v, average="macro", zero_division=0))
+    }
+    assert not whole.warnings
     nothing = fit(outputs, np.zeros_like(targets), fixed=0.45)
     assert set(nothing.values.values()) == {0.45}
     assert "no task has a positive document" in nothing.warnings[0]
@@ -80,6 +85,21 @@ def test_positives_that_are_masked_do_not_count(scores_of, random_arrays):
     outputs, targets = random_arrays(0, tasks=1)
     scores, names = scores_of(outputs, targets, split="validation", mask=targets == 0)
     assert fit_thresholds(scores, names, scope="per_task", fixed=0.5, grid=GRID).warnings
+
+
+@pytest.mark.parametrize("scope", ["per_plan", "per_task"])
+def test_documents_without_a_target_choose_nothing(scores_of, random_arrays, scope):
+    """Their outputs and targets say the opposite of what those of all others do."""
+    outputs, targets = random_arrays(1, tasks=2)
+    strange = [np.concatenate([outputs, 1 - outputs]), np.concatenate([targets, targets])]
+    known = np.repeat([True, False], len(targets))[:, None] & np.ones(2, bool)
+    options = {"scope": scope, "fixed": 0.5, "grid": GRID}
+    all_known, names = scores_of(outputs, targets, split="validation")
+    expected = fit_thresholds(all_known, names, **options)
+    assert fit_thresholds(*scores_of(*strange, split="validation", mask=known), **options) == expected
+    assert fit_thresholds(*scores_of(*strange, split="validation"), **options) != expected
+    negative = [strange[0], np.concatenate([targets, np.zeros_like(targets)])]
+    assert fit_thresholds(*scores_of(*negative, split="validation", mask=known), **options) == expected
 
 
 @pytest.mark.parametrize("scope", ["per_plan", "per_task", "fixed"])
