@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
 from mtlv.compare.pairs import pairs_of, siblings
 from mtlv.evaluation.bootstrap import (
-    Interval,
     Resampled,
     document_interval,
     document_weights,
@@ -16,17 +16,28 @@ from mtlv.evaluation.bootstrap import (
     resampled,
 )
 from mtlv.evaluation.mixed import yes_no_tasks
-from mtlv.evaluation.significance import PairedComparison, compare_pairs, holm
+from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
+from mtlv.evaluation.verdict import Verdict, verdicts
 from mtlv.plan import Scores, Task
 
 
 @dataclass(frozen=True)
 class DocumentIntervals:
-    """Intervals of differences over test documents, see `document_interval`: in what runs are judged by, and
-    where all tasks are yes/no in micro F1."""
+    """Intervals of differences over test documents, see `document_interval`.
+
+    Args:
+        main: in what runs are judged by.
+        micro: in micro F1, where all tasks are yes/no.
+        documents: of the smallest test part.
+        groups: that were drawn of it; nothing where it is not known what its documents are part of.
+        pairs: of runs that have such intervals.
+    """
 
     main: Interval
     micro: Interval | None
+    documents: int
+    groups: int | None
+    pairs: int = 1
 
 
 @dataclass(frozen=True)
@@ -34,44 +45,68 @@ class Tested:
     """A pair of runs and all that was found; differences are run - other, of what runs are judged by.
 
     Args:
-        values: the tests over the pairs of children.
-        wilcoxon_holm, t_holm: p corrected over all pairs of the comparison.
-        documents: nothing where no scores were read.
+        values: the tests over folds, or over seeds where both runs have one fold in common.
+        over: `fold` or `seed`: what the pairs of `values` differ by.
+        verdict: what the tests show, corrected over all pairs of the comparison.
+        documents: nothing where no scores were read, or too few groups of documents are there to be drawn.
     """
 
     run: ComparedRun
     other: ComparedRun
     values: PairedComparison
-    wilcoxon_holm: float | None
-    t_holm: float | None
-    documents: DocumentIntervals | None
+    over: str
+    verdict: Verdict
+    documents: DocumentIntervals | None = None
 
 
-def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
-    """All pairs of `pairs_of` that have macro F1, or a score, on a common fold and seed.
+@dataclass(frozen=True)
+class _Drawn:
+    """What a child's figures come to on each draw of its documents, and how many of what were drawn."""
 
-    Documents are drawn for the runs that are shown at first only: it takes their scores.
-    """
-    pairs = [(run, other, _values(run, other)) for run, other in pairs_of(comparison)]
-    kept = [(run, other, compare_pairs(*values)) for run, other, values in pairs if values[0]]
-    wilcoxon = holm([found.wilcoxon.p for _, _, found in kept])
-    t = holm([found.t.p for _, _, found in kept])
-    shown = set(comparison.shown)
-    tasks = {task.name: task.task for task in comparison.tasks}
-    drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
+    found: Resampled
+    documents: int
+    groups: int | None
+
+
+def judged_pairs(comparison: Comparison) -> tuple[Tested, ...]:
+    """All pairs of `pairs_of` that have what runs are judged by on a common fold and seed; no documents."""
+    kept = [(run, other, both) for run, other in pairs_of(comparison) if (both := _valued(run, other))]
+    found = [_compared(both) for _, _, both in kept]
     return tuple(
-        Tested(run, other, found, wilcoxon[i], t[i], _documents(run, other, drawn))
-        for i, (run, other, found) in enumerate(kept)
+        Tested(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)
+        for (run, other, both), values, verdict in zip(kept, found, verdicts(found), strict=True)
     )
 
 
-def _values(run: ComparedRun, other: ComparedRun) -> tuple[list[float], list[float]]:
-    pairs = [(a.main, b.main) for a, b in siblings(run, other)]
-    both = [(a, b) for a, b in pairs if a is not None and b is not None]
-    return [a for a, _ in both], [b for _, b in both]
+def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
+    """`judged_pairs`, with intervals over documents of the runs that are shown at first: they take scores."""
+    shown = set(comparison.shown)
+    tasks = {task.name: task.task for task in comparison.tasks}
+    drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
+    pairs = judged_pairs(comparison)
+    found = [_documents(pair.run, pair.other, drawn) for pair in pairs]
+    count = sum(each is not None for each in found)
+    return tuple(
+        replace(pair, documents=each and replace(each, pairs=count))
+        for pair, each in zip(pairs, found, strict=True)
+    )
 
 
-def _resampled(children: Iterable[Child], tasks: Mapping[str, Task]) -> Mapping[str, Resampled]:
+def _valued(run: ComparedRun, other: ComparedRun) -> list[tuple[Child, Child]]:
+    """The children of both with a common fold and seed that have what runs are judged by."""
+    return [(a, b) for a, b in siblings(run, other) if _known(a.main) and _known(b.main)]
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and isfinite(value)
+
+
+def _compared(both: Sequence[tuple[Child, Child]]) -> PairedComparison:
+    first, second = ({c.pair: c.main for c in side if c.main is not None} for side in zip(*both, strict=True))
+    return compare_pairs(by_fold(first), by_fold(second))
+
+
+def _resampled(children: Iterable[Child], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
     """What the drawn documents come to, by child (`run_id`); weights are kept for one set of documents at a
     time."""
     by_ids: dict[tuple[str, ...], list[tuple[str, Scores, list[Task]]]] = {}
@@ -84,26 +119,33 @@ def _resampled(children: Iterable[Child], tasks: Mapping[str, Task]) -> Mapping[
         if child.test is not None and own and known and not not_of_sums(own):
             by_ids.setdefault(child.test.ids, []).append((child.run_id, child.test, own))
             held[child.run_id] = limits
-    out: dict[str, Resampled] = {}
+    out: dict[str, _Drawn] = {}
     for ids, scored in by_ids.items():
-        weights = document_weights(ids)
+        # The corpus is the same, whichever run has written down what its documents are part of.
+        groups = next((scores.groups for _, scores, _ in scored if scores.groups is not None), None)
+        weights = document_weights(ids, groups)
         for run_id, scores, own in scored:
-            out[run_id] = resampled(scores, own, held[run_id], weights)
+            found = resampled(scores, own, held[run_id], weights)
+            out[run_id] = _Drawn(found, len(ids), None if groups is None else len(set(groups)))
     return out
 
 
-def _documents(
-    run: ComparedRun, other: ComparedRun, drawn: Mapping[str, Resampled]
-) -> DocumentIntervals | None:
+def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]) -> DocumentIntervals | None:
     """Nothing unless all common children of both were drawn, from the same documents."""
     both = siblings(run, other)
     if not all(a.run_id in drawn and b.run_id in drawn and _ids(a) == _ids(b) for a, b in both):
         return None
-    first, second = [drawn[a.run_id] for a, _ in both], [drawn[b.run_id] for _, b in both]
-    micro = all(each.micro is not None for each in (*first, *second))
-    return DocumentIntervals(
-        document_interval(first, second, "main"), document_interval(first, second, "micro") if micro else None
-    )
+    of = [drawn[a.run_id] for a, _ in both]
+    first, second = [each.found for each in of], [drawn[b.run_id].found for _, b in both]
+    known = [each.groups for each in of if each.groups is not None]
+    fewest, groups = min(each.documents for each in of), min(known) if len(known) == len(of) else None
+    counted = fewest if groups is None else groups
+    main = document_interval(first, second, "main", groups=counted)
+    if main is None:
+        return None
+    has_micro = all(each.micro is not None for each in (*first, *second))
+    micro = document_interval(first, second, "micro", groups=counted) if has_micro else None
+    return DocumentIntervals(main, micro, fewest, groups)
 
 
 def _ids(child: Child) -> Sequence[str]:

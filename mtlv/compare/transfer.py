@@ -1,9 +1,10 @@
 """Which task helps which: scores after an intermediate task, or beside a partner, against the task alone.
 
 No rule is published for the colours of such a matrix or graph, so this is ours. The difference of a cell is
-the score with the source minus the baseline of the target, paired by fold and seed, and its mean has a 95%
-interval by Student's t over the pairs. A source `helps` where the interval lies above 0, `harms` where it
-lies below, is `neutral` where it holds 0, and `unknown` with fewer than 3 pairs.
+the score with the source minus the baseline of the target, paired by fold and seed; where there are several
+folds, the mean over the seeds of each. Its mean has a 95% interval by Student's t over the pairs. A source
+`helps` where the interval lies above 0, `harms` where it lies below, is `neutral` where it holds 0, and
+`unknown` with fewer than 3 pairs.
 
 One cell in twenty is coloured by chance alone, so each cell has also its p of the paired t-test corrected for
 all cells (Holm, 1979). The t-test takes the pairs as independent and their differences as normal.
@@ -20,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.significance import ALPHA, DECIMALS, holm, paired_t
+from mtlv.evaluation.significance import DECIMALS, Interval, by_fold, holm, paired_t, t_interval
 
 FEWEST = 3  # pairs; a rule on fewer would go by luck
 POINTS = 100  # scores are fractions, shown as points
@@ -128,7 +129,7 @@ class Effect:
     """What a source does to a target; scores, differences and the ends of the interval are fractions.
 
     Args:
-        n: pairs.
+        n: pairs: folds, or seeds where there is one fold.
         baseline, after: means over these pairs.
         mean: of the differences.
         low, high: the 95% interval of the mean; nothing for one pair. All equal differences give one of no
@@ -220,26 +221,11 @@ def baseline_mean(transfers: Transfers, target: str) -> float | None:
     return fmean(known.values()) if known else None
 
 
-def t_interval(differences: Sequence[float] | NDArray[np.float64]) -> tuple[float, float] | None:
-    """Student's 95% interval of the mean of differences [n]: mean ± t * s / sqrt(n); nothing for n < 2."""
-    values = np.asarray(differences, np.float64)
-    if values.size < 2:
-        return None
-    mean, spread = float(values.mean()), float(values.std(ddof=1))
-    if spread <= 10.0**-DECIMALS:
-        return mean, mean
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(values.size - 1, 1 - ALPHA / 2)) * spread / math.sqrt(values.size)
-    return mean - half, mean + half
-
-
-def verdict_of(n: int, interval: tuple[float, float] | None) -> Verdict:
+def verdict_of(n: int, interval: Interval | None) -> Verdict:
     """The rule: by how the interval of the mean over n pairs lies to 0."""
     if n < FEWEST or interval is None:
         return "unknown"
-    low, high = interval
-    return "helps" if low > 0 else "harms" if high < 0 else "neutral"
+    return "helps" if interval.low > 0 else "harms" if interval.high < 0 else "neutral"
 
 
 def points(value: float, digits: int = 1) -> str:
@@ -260,11 +246,12 @@ def _finite(scores: Scores) -> dict[Pair, float]:
 def _paired(
     transfers: Transfers, source: str, target: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores [n] with the source and alone, on the folds and seeds that both have."""
+    """Scores [n] with the source and alone, on the folds and seeds that both have, as `by_fold` has them."""
     after = _finite(transfers.after.get((source, target), {}))
     alone = _finite(transfers.baseline.get(target, {}))
     both = sorted(after.keys() & alone.keys())
-    return np.array([after[pair] for pair in both]), np.array([alone[pair] for pair in both])
+    after, alone = ({pair: scores[pair] for pair in both} for scores in (after, alone))
+    return np.array(by_fold(after)), np.array(by_fold(alone))
 
 
 def _differences(after: NDArray[np.float64], alone: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -288,8 +275,8 @@ def _effect(
         baseline=float(alone.mean()),
         after=float(after.mean()),
         mean=float(differences.mean()),
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
         p=p,
         p_holm=p_holm,
         verdict=verdict_of(differences.size, interval),

@@ -15,20 +15,20 @@ RULE = (
 
 
 def pairs_text(transfers: Transfers, found: Sequence[Effect]) -> str:
-    """`3 seeds in each cell`, `3 to 5 seeds in each cell`; pairs of fold and seed where there are folds."""
+    """`3 seeds in each cell`, `3 to 5 seeds in each cell`; folds where there are several."""
     if not found:
         return "no cell was measured"
     low, high = min(cell.n for cell in found), max(cell.n for cell in found)
-    one, more = ("pair", "pairs of fold and seed") if len(_folds(transfers)) > 1 else ("seed", "seeds")
-    what = one if high == 1 else more
-    return f"{high if low == high else f'{low} to {high}'} {what} in each cell"
+    several = len(_folds(transfers)) > 1
+    what, averaged = ("fold", " (seeds averaged)") if several else ("seed", "")
+    return f"{low if low == high else f'{low} to {high}'} {what}{'s' * (high > 1)}{averaged} in each cell"
 
 
 def chance(found: Sequence[Effect]) -> str:
     """How many cells the rule colours, how many chance alone would, and how many outlast Holm."""
     judged = [cell for cell in found if cell.verdict != "unknown"]
     if not judged:
-        return f"No cell has the {FEWEST} pairs of fold and seed that the rule needs: nothing is decided."
+        return f"No cell has the {FEWEST} folds, or seeds of one, that the rule needs: nothing is decided."
     helping, harming = (sum(cell.verdict == word for cell in judged) for word in ("helps", "harms"))
     kept = sum(cell.p_holm is not None and cell.p_holm <= ALPHA for cell in judged)
     text = (

@@ -174,6 +174,19 @@ class _Texts:
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
 
 
+def wholes(corpus: Corpus) -> tuple[str, ...]:
+    """What each of N documents is part of: its group; without groups the first document with its text.
+
+    Documents of one whole depend on each other: a test part has as many independent ones as wholes.
+    """
+    if corpus.members:
+        return tuple(f"{member.name}/{each}" for member in corpus.members for each in wholes(member))
+    if corpus.groups is not None:
+        return corpus.groups
+    first: dict[str, str] = {}
+    return tuple(first.setdefault(text, id_) for text, id_ in zip(corpus.texts, corpus.ids, strict=True))
+
+
 def _numbered(values: Sequence[object]) -> NDArray[np.int64]:
     """For each of N values the place among the different ones, in the order in which they come."""
     first: dict[object, int] = {}

@@ -36,12 +36,14 @@ class Scores:
         split: `validation` or `test`.
         ids: document ids [N].
         tasks: scores by task name.
+        groups: what each document is part of [N], see `mtlv.data.splits.wholes`; nothing where not known.
     """
 
     units: tuple[str, ...]
     split: str
     ids: tuple[str, ...]
     tasks: dict[str, TaskScores]
+    groups: tuple[str, ...] | None = None
 
     @property
     def outputs(self) -> dict[str, NDArray]:
@@ -75,4 +77,6 @@ def gather(parts: Sequence[Scores]) -> Scores:
         if doubled:
             raise PlanError("a task was scored by two models", got=", ".join(sorted(doubled)))
         tasks.update(part.tasks)
-    return Scores(tuple(u for part in parts for u in part.units), first.split, first.ids, tasks)
+    units = tuple(u for part in parts for u in part.units)
+    groups = next((part.groups for part in parts if part.groups), None)
+    return Scores(units, first.split, first.ids, tasks, groups)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mtlv.data.columns import of_objects
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
+from mtlv.data.splits import wholes
 from mtlv.data.targets import TARGETS, Targets
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.training.ranks import ALONE, Ranks
@@ -131,7 +132,8 @@ class Material:
             for part in parts
             for name in part.targets
         }
-        return Scores((unit,), split, tuple(self.corpus.ids[row] for row in rows), tasks)
+        ids, groups = (tuple(held[row] for row in rows) for held in (self.corpus.ids, wholes(self.corpus)))
+        return Scores((unit,), split, ids, tasks, groups)
 
     def _spread(
         self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray

@@ -1,4 +1,4 @@
-"""Scores as a Parquet file: a row per document, and output, target and mask of each task."""
+"""Scores as a Parquet file: a row per document, its group, and output, target and mask of each task."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mtlv.plan.spans import Span
 if TYPE_CHECKING:
     import pyarrow
 
+GROUP = "group"  # files of earlier releases do not have it
 PARTS = ("output", "target", "mask")
 
 
@@ -26,6 +27,8 @@ def write_scores(scores: Scores, path: Path) -> None:
     import pyarrow.parquet as pq
 
     columns: dict[str, object] = {"id": list(scores.ids)}
+    if scores.groups is not None:
+        columns[GROUP] = list(scores.groups)
     for name, task in scores.tasks.items():
         for part, values in zip(PARTS, (task.outputs, task.targets, task.mask), strict=True):
             columns[f"{part}:{name}"] = _column(values)
@@ -41,7 +44,8 @@ def read_scores(path: Path) -> Scores:
     head = json.loads(table.schema.metadata[b"mtlv"])
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
-    return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks)
+    groups = tuple(table.column(GROUP).to_pylist()) if GROUP in table.column_names else None
+    return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks, groups)
 
 
 def write_curve(curve: Sequence[Mapping[str, NDArray]], path: Path) -> None:

@@ -45,6 +45,8 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
         raise ValueError("an id of a document that is no text")
     if len(set(found.ids)) < len(found.ids):
         raise ValueError("a document twice")
+    if not all(isinstance(each, str) for each in found.groups or ()):
+        raise ValueError("a group of documents that is no text")
     unknown = sorted(found.tasks.keys() - figures.keys())
     if unknown and figures:
         raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")

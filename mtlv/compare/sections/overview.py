@@ -12,6 +12,7 @@ from mtlv.compare.judged import APART, SCORE_SAID, plan_title
 from mtlv.compare.pairs import different_tasks
 from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
+from mtlv.compare.tested import judged_pairs
 
 FIGURES = (
     Column("score", "score", best="high"),
@@ -71,7 +72,8 @@ def in_words(comparison: Comparison) -> str:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
         said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, ranked[1])}"
-    return said + _caveats(comparison, len(ranked))
+        said += _tested(comparison, best, ranked[1])
+    return said + _caveats(comparison)
 
 
 def _ranked(comparison: Comparison) -> list[Ranked]:
@@ -92,12 +94,22 @@ def _distance(best: Ranked, second: Ranked) -> str:
     if best.sd is None or second.sd is None:
         once = "both were" if best.children == second.children == 1 else "one of them was"
         return said + f" As {once} measured once only, it is not known how much a fold or seed changes them."
-    if gap <= best.sd + second.sd:
-        return said + " Their spreads overlap, so the order may be chance."
-    return said + " Their spreads do not overlap."
+    return said
 
 
-def _caveats(comparison: Comparison, ranked: int) -> str:
+def _tested(comparison: Comparison, best: Ranked, second: Ranked) -> str:
+    """What the tests show of the two, by the verdict that the section on significance has."""
+    keys = {best.run.key, second.run.key}
+    pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
+    if pair is None or pair.values.n == 1:
+        return ""
+    ahead = pair.verdict.sign if pair.run is best.run else -pair.verdict.sign
+    said = "show that difference" if ahead > 0 else "do not show that difference"
+    said = "disagree on that difference" if pair.verdict.disagree else said
+    return f" The tests {said}: see the section on significance."
+
+
+def _caveats(comparison: Comparison) -> str:
     said = ""
     if len({run.data_digest for run in comparison.runs}) > 1:
         said += " The runs were measured on different data, so their order says little."
@@ -106,8 +118,6 @@ def _caveats(comparison: Comparison, ranked: int) -> str:
     unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
     if unfinished:
         said += f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are so far."
-    if ranked > 1:
-        said += " Whether a difference is significant is not judged here: see the section on significance."
     return said
 
 

@@ -12,11 +12,15 @@ from mtlv.compare.pairs import short_names
 from mtlv.compare.sections.parts import enumerated, tip
 from mtlv.compare.tested import Tested, tested_pairs
 from mtlv.compare.verdicts import dependence, finding, follows, signed
-from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, RESAMPLES, Interval, not_of_sums
-from mtlv.evaluation.significance import ALPHA, fewest_pairs
+from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
+from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
+SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
 COLOURS = {BETTER: "#0072B2", OPEN: "#7F7F7F", WORSE: "#D55E00"}  # Okabe and Ito; never red against green
+MINUS = "  −  "  # between the names of a pair, which stand on two lines
+TWO_NAMES = f"[split(datum.label, '{MINUS}')[0] + ' −', split(datum.label, '{MINUS}')[1]]"
+ROW = 30  # pixels of a pair: two lines of text
 VALUES, DOCUMENTS = "folds and seeds", "test documents"
 
 COLUMNS = (
@@ -69,8 +73,8 @@ def _not_drawn(comparison: Comparison) -> list[Text]:
 
 
 def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
-    counted = sum(pair.wilcoxon_holm is not None for pair in tested)
-    counted_t = sum(pair.t_holm is not None for pair in tested)
+    counted = sum(pair.verdict.wilcoxon_holm is not None for pair in tested)
+    counted_t = sum(pair.verdict.t_holm is not None for pair in tested)
     some = len(comparison.runs) > len(comparison.shown)
     which = " Here are the pairs of runs that are on when the page opens, and all others with the baseline."
     return Table(
@@ -80,9 +84,8 @@ def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
         "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction runs "
         f"over the {counted} Wilcoxon and the {counted_t} t-tests of this table, hidden rows included. No p "
         f"stands where the pairs are too few to decide at {ALPHA:g} (Wilcoxon needs {fewest_pairs()}). The "
-        f"interval of the mean difference is a percentile bootstrap of {RESAMPLES:,} resamples over folds "
-        "and seeds; with fewer than about ten pairs it is too narrow. The effect r goes from -1 (other "
-        "always better) to +1, d_z is the mean in standard deviations. Over documents: "
+        "interval is Student's, of the mean difference, for this pair of runs alone. The effect r goes from "
+        "-1 (other always better) to +1, d_z is the mean in standard deviations. Over documents: "
         f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens."
         + (which if some else ""),
         (*COLUMNS, MICRO) if any(pair.documents and pair.documents.micro for pair in tested) else COLUMNS,
@@ -94,7 +97,9 @@ def _counts(tested: Sequence[Tested]) -> str:
     low, high = (end(pair.values.n for pair in tested) for end in (min, max))
     if high == 1:
         return "one fold and seed"
-    return f"{high} folds and seeds" if low == high else f"{low} to {high} folds and seeds"
+    kinds = {pair.over for pair in tested if pair.values.n > 1}
+    what = f"{kinds.pop()}s" if len(kinds) == 1 else "folds or seeds"
+    return f"{high} {what}" if low == high else f"{low} to {high} {what}"
 
 
 def _row(pair: Tested) -> dict[str, Any]:
@@ -105,17 +110,20 @@ def _row(pair: Tested) -> dict[str, Any]:
         "name": pair.run.name,
         "other_name": pair.other.name,
         "n": values.n,
+        "paired_by": pair.over,
         "mean": values.mean,
+        "verdict": SIGNS[pair.verdict.sign],
         **_ends("interval", values.interval),
         "wilcoxon_p": values.wilcoxon.p,
-        "wilcoxon_holm": pair.wilcoxon_holm,
+        "wilcoxon_holm": pair.verdict.wilcoxon_holm,
         "wilcoxon_method": None if values.wilcoxon.p is None else values.wilcoxon.method,
         "rank_biserial": values.wilcoxon.effect,
         "t_p": values.t.p,
-        "t_holm": pair.t_holm,
+        "t_holm": pair.verdict.t_holm,
         "d_z": values.t.effect,
         **_ends("documents", documents.main if documents else None),
         **_ends("documents_micro", documents.micro if documents else None),
+        "documents_groups": documents.groups if documents else None,
         "follows": follows(pair),
     }
 
@@ -130,15 +138,16 @@ def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
 
 def _forest(comparison: Comparison, tested: Sequence[Tested]) -> Figure:
     short, figure = short_names(comparison.runs), plan_title(comparison)
+    rows = [row for pair in tested for row in _forest_rows(pair, short)]
     return Figure(
         "significance_forest",
         "Differences between runs",
         f"The mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
-        "over folds and seeds; dashed: over test documents drawn anew. Right of zero the first run is "
-        "better, left of it the second; a line that holds zero is grey and decides nothing. The p-values "
-        "stand in the table.",
-        _spec(figure),
-        [row for pair in tested for row in _forest_rows(pair, short)],
+        f"Student's, over {_counts(tested)}; dashed: over test documents drawn anew. A pair has a colour "
+        "where all tests that can decide show a difference after the correction for all pairs of runs; else "
+        "it is grey, wherever its lines lie. A line that holds zero is grey too.",
+        _spec(figure, len({row["over"] for row in rows})),
+        rows,
         wide=True,
     )
 
@@ -149,21 +158,22 @@ def _forest_rows(pair: Tested, short: Mapping[str, str]) -> Iterator[dict[str, A
         "other": pair.other.key,
         "name": pair.run.name,
         "other_name": pair.other.name,
-        "pair": f"{short[pair.run.key]}  −  {short[pair.other.key]}",
+        "pair": f"{short[pair.run.key]}{MINUS}{short[pair.other.key]}",
         "mean": pair.values.mean,
         "n": pair.values.n,
     }
     documents = pair.documents.main if pair.documents else None
     for over, interval in ((VALUES, pair.values.interval), (DOCUMENTS, documents)):
         if interval is not None:
-            yield base | _place(over, interval, pair.values.mean)
+            verdict = SIGNS[pair.verdict.sign if _beyond(interval, pair.verdict.sign) else 0]
+            yield base | {"over": over, "low": interval.low, "high": interval.high, "verdict": verdict}
     if pair.values.interval is None and documents is None:
         yield base | {"over": VALUES, "low": None, "high": None, "verdict": OPEN}
 
 
-def _place(over: str, interval: Interval, mean: float) -> dict[str, Any]:
-    verdict = OPEN if not interval.without_zero else BETTER if mean > 0 else WORSE
-    return {"over": over, "low": interval.low, "high": interval.high, "verdict": verdict}
+def _beyond(interval: Interval, sign: int) -> bool:
+    """Whether an interval lies where the tests show the difference to be."""
+    return interval.low > 0 if sign > 0 else interval.high < 0
 
 
 _TOOLTIP = [
@@ -173,34 +183,41 @@ _TOOLTIP = [
     tip("mean", "mean difference", "+.4f"),
     tip("low", "from", "+.4f"),
     tip("high", "to", "+.4f"),
-    tip("n", "folds and seeds", "d"),
+    tip("n", "pairs", "d"),
 ]
 _COLOUR = {
     "field": "verdict",
     "type": "nominal",
-    "title": "interval says",
-    "legend": {"orient": "top"},
+    "title": "the tests say",
+    "legend": {"orient": "top", "columns": 3},
     "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
 }
 _DASH = {
     "field": "over",
     "type": "nominal",
     "title": "interval over",
-    "legend": {"orient": "top"},
+    "legend": {"orient": "top", "columns": 2},
     "scale": {"domain": [VALUES, DOCUMENTS], "range": [[1, 0], [4, 3]]},
 }
 
 
-def _spec(figure: str) -> dict[str, Any]:
+def _spec(figure: str, lines: int) -> dict[str, Any]:
     return {
         "width": "container",
-        "height": {"step": 11, "for": "offset"},
+        "height": {"step": ROW / lines, "for": "offset"},
         "encoding": {
             "y": {
                 "field": "pair",
                 "type": "nominal",
                 "sort": {"field": "mean", "op": "max", "order": "descending"},
-                "axis": {"title": None, "labelLimit": 360, "ticks": False, "domain": False},
+                "axis": {
+                    "title": None,
+                    "labelExpr": TWO_NAMES,
+                    "labelBaseline": "bottom",  # of the first line, which is to stand above the middle
+                    "labelLimit": 240,
+                    "ticks": False,
+                    "domain": False,
+                },
             },
             "yOffset": {"field": "over", "type": "nominal", "sort": [VALUES, DOCUMENTS]},
             "tooltip": _TOOLTIP,

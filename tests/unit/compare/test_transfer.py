@@ -17,10 +17,10 @@ from mtlv.compare.transfer import (
     effects,
     from_rows,
     points,
-    t_interval,
     verdict_of,
 )
 from mtlv.compare.transfer_words import chance, dependence, pairs_text
+from mtlv.evaluation.significance import Interval
 
 
 def of(after, alone=(0.5, 0.6, 0.7)):
@@ -44,11 +44,10 @@ def test_interval_and_p_are_scipys_paired_t():
 
 def test_interval_by_hand():
     # mean 0.02, s 0.01, t(2, 0.975) = 4.3027: half = 4.3027 * 0.01 / sqrt(3)
-    assert t_interval([0.01, 0.02, 0.03]) == (
-        pytest.approx(0.02 - 0.024841, abs=1e-6),
-        pytest.approx(0.02 + 0.024841, abs=1e-6),
-    )
-    assert t_interval([0.3]) is None
+    cell = of((0.01, 0.02, 0.03), (0.0, 0.0, 0.0))
+    assert cell.low == pytest.approx(0.02 - 0.024841, abs=1e-6)
+    assert cell.high == pytest.approx(0.02 + 0.024841, abs=1e-6)
+    assert (of([0.3]).low, of([0.3]).high) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +75,8 @@ def test_equal_differences_give_an_interval_of_no_width_and_no_p():
 
 
 def test_the_interval_that_touches_zero_decides_nothing():
-    assert verdict_of(3, (0.0, 0.1)) == verdict_of(3, (-0.1, 0.0)) == "neutral"
-    assert verdict_of(2, (0.1, 0.2)) == verdict_of(1, None) == "unknown"
+    assert verdict_of(3, Interval(0.0, 0.1)) == verdict_of(3, Interval(-0.1, 0.0)) == "neutral"
+    assert verdict_of(2, Interval(0.1, 0.2)) == verdict_of(1, None) == "unknown"
 
 
 def test_a_verdict_is_a_p_below_five_percent():
@@ -90,8 +89,9 @@ def test_pairs_are_matched_by_fold_and_seed_and_others_do_not_count():
     baseline = {(0, 0): 0.1, (0, 1): 0.2, (1, 0): 0.3, (1, 1): math.nan}
     after = {(1, 0): 0.4, (0, 1): 0.2, (1, 1): 0.9, (2, 0): 0.9, (0, 0): 0.4}
     cell = effects(Transfers(("t",), ("s",), {"t": baseline}, {("s", "t"): after}))[0]
-    assert (cell.n, cell.mean) == (3, pytest.approx((0.3 + 0.0 + 0.1) / 3))
-    assert (cell.baseline, cell.after) == (pytest.approx(0.2), pytest.approx(1.0 / 3))
+    # two folds, of which the first has two seeds; fold 2 has no baseline, (1, 1) no number
+    assert (cell.n, cell.mean) == (2, pytest.approx(((0.3 + 0.0) / 2 + 0.1) / 2))
+    assert (cell.baseline, cell.after) == (pytest.approx((0.15 + 0.3) / 2), pytest.approx((0.3 + 0.4) / 2))
 
 
 def test_cells_without_pairs_and_the_diagonal_are_left_out():
@@ -182,7 +182,7 @@ def test_pairs_are_called_seeds_where_there_is_one_fold():
     assert told(a_matrix())[0] == "3 seeds in each cell"
     assert "differ by seed alone" in told(a_matrix())[1]
     several, folds = told(a_matrix(folds=2))
-    assert several == "6 pairs of fold and seed in each cell"
+    assert several == "2 folds (seeds averaged) in each cell"
     assert "Nadeau and Bengio" in folds
     assert told(published(BERT)) == ("1 seed in each cell", "")
     assert pairs_text(a_matrix(), []) == "no cell was measured"

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
+from mtlv.data.joined import join
 from mtlv.data.source import Corpus, DataOptions
-from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds
+from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds, wholes
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
@@ -291,4 +292,22 @@ def test_groups_follow_their_rows():
     assert corpus.take([2, 0]).groups == ("b", "a")
     assert corpus.digest == replace(corpus, groups=None).digest, (
         "it says what is learned, not how it is divided"
+    )
+
+
+def test_documents_of_a_group_or_of_one_text_are_one_whole():
+    assert wholes(grouped("aba", ["x", "x", "y"])) == ("a", "b", "a")
+    pairs = replace(made(np.ones((3, 1)), ["premise", "other", "premise"]), seconds=("1", "2", "3"))
+    first, second, third = wholes(pairs)
+    assert first == third == pairs.ids[0] != second
+
+
+def test_wholes_of_a_joined_corpus_keep_their_sources_apart():
+    one, other = grouped("aab", "xyz"), grouped("abb", "uvw")
+    other = replace(other, name="other", tasks=(Task("of other"),), targets={"of other": np.ones(3, np.int8)})
+    assert wholes(join([one, other])) == (
+        *(f"{one.name}/{g}" for g in "aab"),
+        "other/a",
+        "other/b",
+        "other/b",
     )

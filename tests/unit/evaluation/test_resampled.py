@@ -64,7 +64,7 @@ def drawn(scores: Scores, often: np.ndarray) -> Scores:
 
 @pytest.mark.parametrize("tasks", [TASKS, TASKS[:2], TASKS[2:], TASKS[3:4]], ids=len)
 def test_a_draw_is_worth_what_its_documents_are(scores: Scores, tasks: tuple[Task, ...]) -> None:
-    weights = document_weights(scores.ids, 20)
+    weights = document_weights(scores.ids, resamples=20)
     found = resampled(scores, tasks, LIMITS, weights)
     for often, main in zip(weights, found.main, strict=True):
         assert main == pytest.approx(evaluate_all(drawn(scores, often), tasks, LIMITS).plan.main, abs=1e-9)
@@ -74,7 +74,7 @@ def test_a_draw_is_worth_what_its_documents_are(scores: Scores, tasks: tuple[Tas
 @pytest.mark.parametrize("task", TASKS[2:], ids=lambda task: task.kind)
 def test_every_figure_that_is_a_sum(scores: Scores, task: Task) -> None:
     own = scores.tasks[task.name]
-    weights = document_weights(scores.ids, 5)
+    weights = document_weights(scores.ids, resamples=5)
     for name, sums in SCORING[task.kind].sums(task, own).items():
         for often, value in zip(weights, sums.of_draws(weights[:, own.mask]), strict=True):
             known = task_figures(task, drawn(scores, often).tasks[task.name])[name]
@@ -84,7 +84,7 @@ def test_every_figure_that_is_a_sum(scores: Scores, task: Task) -> None:
 def test_predictions_that_do_not_vary_correlate_with_nothing(scores: Scores) -> None:
     own = replace(scores.tasks["s"], outputs=np.full(4 * EACH, 0.1))
     flat = replace(scores, tasks={"s": own})
-    assert not resampled(flat, TASKS[3:4], {}, document_weights(flat.ids, 5)).main.any()
+    assert not resampled(flat, TASKS[3:4], {}, document_weights(flat.ids, resamples=5)).main.any()
 
 
 def test_ranks_are_no_sums() -> None:

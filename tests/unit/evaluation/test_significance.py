@@ -9,10 +9,13 @@ import pytest
 from scipy import stats
 
 from mtlv.evaluation.significance import (
+    Interval,
+    by_fold,
     compare_pairs,
     fewest_pairs,
     holm,
     smallest_p,
+    t_interval,
     wilcoxon,
 )
 
@@ -53,6 +56,16 @@ def test_wilcoxon_with_ties_and_zeros_is_the_share_of_all_signs(differences):
         n_resamples=np.inf,
     )
     assert wilcoxon(differences).p == pytest.approx(scipys.pvalue, rel=1e-10)
+
+
+@pytest.mark.parametrize(("n", "the_same"), [(8, True), (14, False), (50, False), (51, True)])
+def test_with_ties_it_stays_exact_from_14_to_50_pairs_where_scipy_approximates(n, the_same):
+    differences = np.array([1.0, 1, 2, -1, 3, 2, -2, 4, 1, 5] * 6)[:n]
+    found, scipys = wilcoxon(differences), stats.wilcoxon(differences)
+    assert (found.p == pytest.approx(scipys.pvalue, rel=1e-9)) == the_same
+    if not the_same:
+        assert scipys.pvalue == stats.wilcoxon(differences, method="asymptotic").pvalue
+        assert found.method == "exact with ties"
 
 
 def test_wilcoxon_says_how_it_was_computed():
@@ -123,9 +136,49 @@ def test_differences_that_only_rounding_tells_apart_are_tied():
     assert found.t.p is None
 
 
+def test_seeds_of_a_fold_are_averaged_and_seeds_of_one_fold_are_not():
+    assert by_fold({(0, 0): 0.1, (1, 0): 0.5, (0, 1): 0.2, (1, 1): 0.6, (1, 2): 1.0}) == pytest.approx(
+        [0.15, 0.7]
+    )
+    assert by_fold({(3, 0): 0.1, (3, 1): 0.2}) == [0.1, 0.2]
+    assert by_fold({(0, 5): 0.1, (1, 5): 0.2}) == [0.1, 0.2]
+
+
+def test_seeds_of_few_folds_do_not_make_chance_significant():
+    rng, called = np.random.default_rng(0), 0
+    for _ in range(500):  # equal runs on 4 folds with 5 seeds: folds differ by more than seeds do
+        differences = rng.normal(0, 0.02, (4, 1)) + rng.normal(0, 0.005, (4, 5))
+        values = {(f, s): differences[f, s] for f in range(4) for s in range(5)}
+        called += compare_pairs(by_fold(values), [0.0] * 4).t.p <= 0.05
+    assert 0.02 <= called / 500 <= 0.07
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_the_interval_is_students(n):
+    first, second = _pairs(n, n)
+    known = stats.ttest_rel(first, second).confidence_interval(0.95)
+    found = compare_pairs(first, second).interval
+    assert (found.low, found.high) == (pytest.approx(known.low), pytest.approx(known.high))
+
+
+def test_an_interval_knows_whether_zero_is_outside():
+    assert Interval(0.1, 0.2).without_zero
+    assert Interval(-0.2, -0.1).without_zero
+    assert not Interval(-0.2, 0.1).without_zero
+    assert not Interval(0.0, 0.1).without_zero
+    assert not Interval(-0.1, 0.0).without_zero
+
+
+def test_no_interval_of_one_and_one_of_no_width_of_equal_differences():
+    assert t_interval([0.1]) is None
+    assert t_interval([0.1, 0.1]) == Interval(0.1, 0.1)
+
+
 def test_swapping_the_runs_turns_signs_only():
     first, second = _pairs(9, 4)
     one, other = compare_pairs(first, second), compare_pairs(second, first)
+    assert (one.higher, one.lower) == (other.lower, other.higher)
+    assert one.higher == (first > second).sum()
     assert one.wilcoxon.p == pytest.approx(other.wilcoxon.p)
     assert one.t.p == pytest.approx(other.t.p)
     assert one.wilcoxon.effect == pytest.approx(-other.wilcoxon.effect)

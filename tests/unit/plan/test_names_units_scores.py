@@ -96,6 +96,9 @@ def test_gather_joins_tasks_of_the_same_documents() -> None:
     assert list(both.tasks) == ["a", "b"]
     assert both.units == ("unit a", "unit b")
     assert both.matrix(["b", "a"])[0].shape == (2, 2)
+    assert both.groups is None
+    grouped = replace(scores("b"), groups=("g", "g"))
+    assert gather([scores("a"), grouped]).groups == gather([grouped, scores("a")]).groups == ("g", "g")
 
 
 @pytest.mark.parametrize("other", [scores("b", ids=("2", "1")), scores("b", split="validation"), scores("a")])

@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.data.joined import join, join_folds
 from mtlv.data.source import Corpus
-from mtlv.data.splits import make_folds
+from mtlv.data.splits import make_folds, wholes
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import ARCHITECTURES, Unit, with_own_heads
 from mtlv.running.checkpoints import Checkpoints
@@ -45,8 +45,10 @@ def job_and_material(
         "store.checkpoint_steps=1",
     )
     settings = settings.members[0].settings
-    corpus = join(one_corpus_per_kind)
-    (fold,) = join_folds(one_corpus_per_kind, [make_folds(each) for each in one_corpus_per_kind])
+    first, *rest = one_corpus_per_kind
+    corpora = [replace(first, groups=tuple(f"file {n // 2}" for n in range(len(first)))), *rest]
+    corpus = join(corpora)
+    (fold,) = join_folds(corpora, [make_folds(each) for each in corpora])
     encoder = load_encoder("tiny", texts=corpus.texts)
     plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
     unit = Unit("train", plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
@@ -84,6 +86,10 @@ def test_scores_are_of_all_documents_and_targets_of_the_own(
     assert all(len(task.outputs) == len(job.fold.test) for task in record.test.tasks.values())
     assert record.test.tasks["relation"].outputs.shape[1] == 3
     assert all(isinstance(spans, tuple) for spans in record.test.tasks["organs"].outputs)
+    of = dict(zip(material.corpus.ids, wholes(material.corpus), strict=True))
+    for scores in (record.validation, record.test):
+        assert scores.groups == tuple(of[id_] for id_ in scores.ids)
+        assert any("/file " in group for group in scores.groups)
     assert set(record.epochs[0].heads) == {head.name for head in job.unit.model.heads}
 
 
@@ -132,6 +138,7 @@ def test_the_store_gives_it_back(trained: Trained, tmp_path: Path) -> None:
     store.save(trained[0], None)
     assert same(store.load(trained[0].key), trained[0])
     assert store.load(trained[0].key).validation_at(1).ids == trained[0].validation.ids
+    assert store.load(trained[0].key).test.groups == trained[0].test.groups
 
 
 def test_a_unit_of_an_earlier_release_is_trained_again(trained: Trained, tmp_path: Path) -> None:

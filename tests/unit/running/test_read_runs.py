@@ -195,7 +195,7 @@ def of_scores(split: str = "test", label: str = "heart", **changes: Any) -> Any:
     columns: dict[str, Any] = {"id": ["d", "e"]}
     for name, targets in ((label, [1, 0]), ("a/b", [1, 1])):
         columns |= {f"output:{name}": [0.9, 0.2], f"target:{name}": targets, f"mask:{name}": [True, True]}
-    columns |= {"id" if key == "id" else f"{key}:{label}": cells for key, cells in changes.items()}
+    columns |= {key if key in ("id", "group") else f"{key}:{label}": cells for key, cells in changes.items()}
     table = pyarrow.table({key: cells for key, cells in columns.items() if cells is not None})
     return table.replace_schema_metadata({"mtlv": json.dumps({"units": ["u"], "split": split})})
 
@@ -212,6 +212,8 @@ def test_scores_that_are_as_the_run_says_are_taken(tmp_path: Path) -> None:
     found = with_table(tmp_path, of_scores())
     assert found.ids == ("d", "e")
     assert found.matrix(("heart", "a/b"))[1].tolist() == [[1, 1], [0, 1]]
+    assert found.groups is None  # of an earlier release
+    assert with_table(tmp_path, of_scores(group=["g", "g"])).groups == ("g", "g")
 
 
 NAN, INF = float("nan"), float("inf")
@@ -219,6 +221,8 @@ NO_SCORES = {
     "a document twice": (of_scores(id=["d", "d"]), "a document twice"),
     "ids that are numbers": (of_scores(id=[1, 2]), "an id of a document that is no text"),
     "an id missing": (of_scores(id=["d", None]), "an id of a document that is no text"),
+    "groups that are numbers": (of_scores(group=[1, 1]), "a group of documents that is no text"),
+    "a group missing": (of_scores(group=["g", None]), "a group of documents that is no text"),
     "no ids": (of_scores(id=None), "id"),
     "another part": (of_scores("validation"), "scores of the part `validation`"),
     "a label that the run has not": (

@@ -27,9 +27,15 @@ def test_every_kind_comes_back(tmp_path: Path) -> None:
     write_scores(scores, tmp_path / "s.parquet")
     back = read_scores(tmp_path / "s.parquet")
     assert (back.units, back.split, back.ids) == (("u",), "test", ("a", "b", "c"))
+    assert back.groups is None
     assert list(back.tasks) == list(TASKS)
     for name, task in TASKS.items():
         for one, other in zip(vars(back.tasks[name]).values(), vars(task).values(), strict=True):
             assert one.dtype == other.dtype
             assert one.tolist() == other.tolist()
             assert all(isinstance(span, Span) for row in one if one.dtype == object for span in row)
+
+
+def test_groups_come_back(tmp_path: Path) -> None:
+    write_scores(Scores(("u",), "test", ("a", "b", "c"), TASKS, ("g", "g", "h")), tmp_path / "s.parquet")
+    assert read_scores(tmp_path / "s.parquet").groups == ("g", "g", "h")

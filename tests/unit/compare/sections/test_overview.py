@@ -69,23 +69,41 @@ def test_a_status_column_appears_while_a_run_is_not_finished(comparison_of: Make
     assert "1 of 4 runs have not finished" in in_words(comparison)
 
 
-def test_spreads_that_overlap_are_called_so(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(), [0.70, 0.80, 0.90], [0.72, 0.82, 0.92]))
+def test_the_lead_is_judged_by_pairs_whatever_the_spreads(comparison_of: Make) -> None:
+    """Spreads over folds are wide where folds differ, and tell nothing on paired differences."""
+    said = in_words(with_macro(comparison_of(), [0.70, 0.80, 0.90], [0.72, 0.82, 0.9201]))
     assert said.startswith("“mtl · minilm” has the highest macro F1: 0.820 ± 0.100 over 3 folds and seeds.")
     assert "“stl · minilm”, is 0.020 behind (0.800 ± 0.100" in said
-    assert "Their spreads overlap, so the order may be chance." in said
-    assert said.endswith("see the section on significance.")
+    assert said.endswith(" The tests show that difference: see the section on significance.")
+    said = in_words(with_macro(comparison_of(), [0.70, 0.71, 0.72], [0.90, 0.73, 0.71]))
+    assert said.endswith(" The tests do not show that difference: see the section on significance.")
+    first = in_words(with_macro(comparison_of(), [0.7201, 0.82, 0.92], [0.70, 0.80, 0.90]))
+    assert first.endswith(" The tests show that difference: see the section on significance.")
 
 
-def test_spreads_apart_are_no_claim_of_significance(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(), [0.70, 0.71, 0.72], [0.90, 0.91, 0.92]))
-    assert "Their spreads do not overlap." in said
-    assert "significant is not judged here" in said
+def test_a_lead_by_the_mean_alone_is_not_called_shown(comparison_of: Make) -> None:
+    many = comparison_of(children=8)
+    runs = [
+        replace(run, children=tuple(replace(c, fold=i, seed=0) for i, c in enumerate(run.children)))
+        for run in many.runs
+    ]
+    comparison = replace(many, runs=tuple(runs))
+    far = [0.0, *(0.51 + 0.001 * i for i in range(7))]
+    said = in_words(with_macro(comparison, [0.5] * 8, far))
+    assert said.startswith("“stl · minilm” has the highest macro F1")
+    assert said.endswith(" The tests do not show that difference: see the section on significance.")
+
+
+def test_a_lead_that_the_common_folds_turn_round_is_not_called_shown(comparison_of: Make) -> None:
+    said = in_words(with_macro(comparison_of(children=4), [0.5, 0.51, 0.52], [0.49, 0.499, 0.51, 0.99]))
+    assert said.startswith("“mtl · minilm” has the highest macro F1")
+    assert said.endswith(" The tests do not show that difference: see the section on significance.")
 
 
 def test_one_measurement_each_is_said_to_be_one(comparison_of: Make) -> None:
     said = in_words(with_macro(comparison_of(), [0.7], [0.9]))
     assert "As both were measured once only" in said
+    assert said.endswith("how much a fold or seed changes them.")
     assert "±" not in said
     assert "one of them was measured once only" in in_words(with_macro(comparison_of(), [0.7, 0.8], [0.9]))
 
