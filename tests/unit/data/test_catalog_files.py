@@ -12,6 +12,7 @@ import pytest
 from mtlv.data import catalog
 from mtlv.data.catalog.hoc import hallmarks
 from mtlv.data.source import DataOptions
+from mtlv.data.splits import make_folds
 from mtlv.errors import DataError
 
 OPENI = {
@@ -250,6 +251,21 @@ def test_openi_xml_packed_and_unpacked(tmp_path):
     assert read[0].matrix().tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert read[0].notes[0].startswith("1 reports without")
     assert read[0].notes[1].startswith("1 reports dropped")
+
+
+def test_reports_that_differ_by_what_was_masked_are_in_one_part(tmp_path):
+    """Equal reports are left out before `XXXX` is; those that are equal only then are still one text."""
+    texts = [f"Report {i}." for i in range(20)]
+    twins = [*texts, *(f"XXXX {text}" for text in texts)]
+    every = [report(i + 1, ["Cardiomegaly"] if i % 2 else ["normal"], text) for i, text in enumerate(twins)]
+    corpus = catalog.load("openi", DataOptions(path=write_xml(tmp_path, every), labels=("Cardiomegaly",)))
+    assert len(corpus) == 40
+    assert corpus.texts[:20] == corpus.texts[20:]
+    (fold,) = make_folds(corpus)
+    for part in ("validation", "test"):
+        told = {corpus.texts[row] for row in fold.part(part)}
+        assert told
+        assert not told & {corpus.texts[row] for row in fold.train}
 
 
 @pytest.mark.parametrize(

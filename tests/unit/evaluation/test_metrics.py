@@ -76,6 +76,13 @@ def test_hamming_score_is_never_below_subset_accuracy(scores_of, random_arrays, 
     assert figures.hamming_score >= figures.subset_accuracy
 
 
+def test_f1_of_one_task_alone_is_no_accuracy(scores_of):
+    """Scores [N, 1] taken for classes give accuracy as micro F1, and the mean of yes and no as macro F1."""
+    outputs, targets = [[0.9], [0.1], [0.8], *[[0.2]] * 7], [[1], [1], *[[0]] * 8]
+    found = evaluate(*scores_of(outputs, targets), {"task 0": 0.5})
+    assert (found.tasks["task 0"].f1, found.plan.f1_macro, found.plan.f1_micro) == (0.5, 0.5, 0.5)
+
+
 def test_cells_without_a_target_count_nowhere(scores_of, random_arrays):
     outputs, targets = random_arrays(3)
     known = np.random.default_rng(3).random(targets.shape) < 0.7

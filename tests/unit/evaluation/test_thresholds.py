@@ -60,6 +60,16 @@ def test_ties_go_to_the_value_nearest_a_half_then_to_the_lower(fit):
     assert fit(perfect, [[0], [1]], grid=(0.6, 0.4, 0.1)).values == {"task 0": 0.4}
 
 
+def test_equal_means_are_a_tie_whatever_the_order_of_their_sum(fit):
+    """F1 of the tasks is 2/5, 2/3 and 1/2 at 0.3, and 1/2, 2/3 and 2/5 at 0.5; as floats one mean is larger."""
+    found = np.array([[2 / 5, 2 / 3, 1 / 2], [1 / 2, 2 / 3, 2 / 5]]).mean(axis=1)
+    assert found[0] > found[1]
+    truth = np.repeat([1, 0], [3, 3])
+    columns = [[0.6, 0, 0, 0.4, 0, 0], [0.6, 0.6, 0, 0.6, 0, 0], [0.6, 0.4, 0, 0.6, 0.4, 0.4]]
+    fitted = fit(np.array(columns).T, np.stack([truth] * 3, axis=1), grid=(0.3, 0.5))
+    assert set(fitted.values.values()) == {0.5}
+
+
 def test_fixed_takes_what_it_is_given(fit):
     assert fit([[0.9, 0.1]], [[0, 1]], scope="fixed", fixed=0.3).values == {"task 0": 0.3, "task 1": 0.3}
 
