@@ -61,7 +61,7 @@ def test_ties_go_to_the_value_nearest_a_half_then_to_the_lower(fit):
 
 
 def test_equal_means_are_a_tie_whatever_the_order_of_their_sum(fit):
-    """F1 of the tasks is 2/5, 2/3 and 1/2 at 0.3, and 1/2, 2/3 and 2/5 at 0.5; as floats one mean is larger."""
+    """F1 is 2/5, 2/3 and 1/2 at 0.3, and 1/2, 2/3 and 2/5 at 0.5; as floats one of the means is larger."""
     found = np.array([[2 / 5, 2 / 3, 1 / 2], [1 / 2, 2 / 3, 2 / 5]]).mean(axis=1)
     assert found[0] > found[1]
     truth = np.repeat([1, 0], [3, 3])
