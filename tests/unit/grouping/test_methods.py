@@ -225,6 +225,14 @@ def test_k_above_the_number_of_tasks_is_refused(method):
         group(np.arange(8.0).reshape(4, 2), GroupingSpec(method=method), k=5)
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_fewer_groups_than_asked_for_are_refused():
+    """The first two rows have one direction, so that by cosine there are only two to tell apart."""
+    spec = GroupingSpec(method="kmeans", metric="cosine", scaling="none")
+    with pytest.raises(GroupingError, match=r"cannot make this many groups \(got 3\)"):
+        group(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), spec, k=3)
+
+
 def test_features_that_are_not_finite_are_refused_with_their_rows():
     features = np.ones((4, 2))
     features[2, 1] = np.nan
