@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from mtlv.data import catalog
 from mtlv.data.catalog.hoc import hallmarks
 from mtlv.data.source import DataOptions
+from mtlv.data.splits import make_folds
 from mtlv.errors import DataError
 
 OPENI = {
@@ -177,6 +179,8 @@ def test_ohsumed_tree_and_archive_read_the_same(tmp_path):
     assert len(tree) == 24
     row = tree.ids.index("1")
     assert tree.matrix()[row].tolist() == [1, 1] + [0] * 21
+    assert tree.names[:2] == ("Bacterial Infections and Mycoses", "Virus Diseases"), "names, no codes"
+    assert not [name for name in tree.names if re.fullmatch(r"C\d\d", name)]
     assert (tree.texts[row], tree.parts[row], tree.parts[tree.ids.index("99")]) == (
         "Title 1. Body.",
         "train",
@@ -247,6 +251,21 @@ def test_openi_xml_packed_and_unpacked(tmp_path):
     assert read[0].matrix().tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert read[0].notes[0].startswith("1 reports without")
     assert read[0].notes[1].startswith("1 reports dropped")
+
+
+def test_reports_that_differ_by_what_was_masked_are_in_one_part(tmp_path):
+    """Equal reports are left out before `XXXX` is; those that are equal only then are still one text."""
+    texts = [f"Report {i}." for i in range(20)]
+    twins = [*texts, *(f"XXXX {text}" for text in texts)]
+    every = [report(i + 1, ["Cardiomegaly"] if i % 2 else ["normal"], text) for i, text in enumerate(twins)]
+    corpus = catalog.load("openi", DataOptions(path=write_xml(tmp_path, every), labels=("Cardiomegaly",)))
+    assert len(corpus) == 40
+    assert corpus.texts[:20] == corpus.texts[20:]
+    (fold,) = make_folds(corpus)
+    for part in ("validation", "test"):
+        told = {corpus.texts[row] for row in fold.part(part)}
+        assert told
+        assert not told & {corpus.texts[row] for row in fold.train}
 
 
 @pytest.mark.parametrize(

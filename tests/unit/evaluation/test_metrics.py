@@ -76,6 +76,13 @@ def test_hamming_score_is_never_below_subset_accuracy(scores_of, random_arrays, 
     assert figures.hamming_score >= figures.subset_accuracy
 
 
+def test_f1_of_one_task_alone_is_no_accuracy(scores_of):
+    """Scores [N, 1] taken for classes give accuracy as micro F1, and the mean of yes and no as macro F1."""
+    outputs, targets = [[0.9], [0.1], [0.8], *[[0.2]] * 7], [[1], [1], *[[0]] * 8]
+    found = evaluate(*scores_of(outputs, targets), {"task 0": 0.5})
+    assert (found.tasks["task 0"].f1, found.plan.f1_macro, found.plan.f1_micro) == (0.5, 0.5, 0.5)
+
+
 def test_cells_without_a_target_count_nowhere(scores_of, random_arrays):
     outputs, targets = random_arrays(3)
     known = np.random.default_rng(3).random(targets.shape) < 0.7
@@ -94,6 +101,22 @@ def test_cells_without_a_target_count_nowhere(scores_of, random_arrays):
     wrong = (targets != (outputs >= 0.5)) & known
     assert found.plan.hamming_loss == pytest.approx(wrong.sum() / known.sum())
     assert found.plan.subset_accuracy == pytest.approx((~wrong[5:].any(axis=1)).mean())
+    truth, predicted = (targets == 1) & known, (outputs >= 0.5) & known
+    jaccard = sk.jaccard_score(truth[5:], predicted[5:], average="samples", zero_division=1)
+    assert found.plan.hamming_score == pytest.approx(jaccard)
+
+
+def test_what_has_no_target_may_have_any_output(scores_of):
+    outputs, targets, known = [[0.9, np.nan], [0.2, 0.3]], [[1, 0], [0, 1]], [[1, 0], [1, 1]]
+    scores, names = scores_of(outputs, targets, mask=known)
+    assert evaluate(scores, names, dict.fromkeys(names, 0.25)).plan.f1_macro == 1.0
+
+
+def test_what_tasks_and_plans_are_judged_by(scores_of, random_arrays):
+    scores, names = scores_of(*random_arrays(2))
+    found = evaluate(scores, names, dict.fromkeys(names, 0.5))
+    assert [task.main for task in found.tasks.values()] == [task.f1 for task in found.tasks.values()]
+    assert found.plan.main == np.mean([task.f1 for task in found.tasks.values()])
 
 
 def test_errors_name_the_task_and_the_next_step(scores_of):

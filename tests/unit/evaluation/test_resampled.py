@@ -46,7 +46,10 @@ def scores() -> Scores:
 def spans(rng: np.random.Generator, count: int) -> np.ndarray:
     return spans_column(
         [
-            [Span(at, at + 1 + int(rng.integers(2)), str(rng.choice(["X", "Y"]))) for at in (0, 4)]
+            [
+                Span(at, at + 1 + int(rng.integers(2)), str(rng.choice(["X", "Y"])))
+                for at in (0, 4)[rng.integers(2) :]
+            ]
             for _ in range(count)
         ]
     )
@@ -85,6 +88,13 @@ def test_predictions_that_do_not_vary_correlate_with_nothing(scores: Scores) -> 
     own = replace(scores.tasks["s"], outputs=np.full(4 * EACH, 0.1))
     flat = replace(scores, tasks={"s": own})
     assert not resampled(flat, TASKS[3:4], {}, document_weights(flat.ids, resamples=5)).main.any()
+
+
+@pytest.mark.parametrize("often", [3, 7, 30])
+def test_one_document_drawn_again_and_again_correlates_with_nothing(scores: Scores, often: int) -> None:
+    """Neither side varies then, but for rounding."""
+    alone = often * np.eye(4 * EACH, dtype=np.float32)
+    assert not resampled(scores, TASKS[3:4], {}, alone).main.any()
 
 
 def test_ranks_are_no_sums() -> None:

@@ -48,6 +48,7 @@ def test_spans() -> None:
     task = Task("n", "tagging", classes=("X", "Y"), main_metric="entity_f1")
     found = task_figures(task, TaskScores(spans_column(predicted), spans_column(gold), KNOWN))
     assert found["entity_f1"] == pytest.approx(2 * 1 / (3 + 2))
+    assert (found["entity_precision"], found["entity_recall"]) == pytest.approx((1 / 3, 1 / 2))
     assert found["word_f1_Y"] == pytest.approx(2 * 1 / (2 + 1))
 
 
@@ -77,6 +78,24 @@ def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:
     assert found.plan.yes_no == evaluate(scores, ["a", "b"], {"a": 0.5, "b": 0.5}).plan
     assert found.plan.as_dict() == {"score": 0.5}
     assert (found.tasks["r"].main, found.tasks["r"].support) == (0.5, 2)
+
+
+def test_each_source_counts_once_and_each_of_its_tasks_within_it() -> None:
+    """Of four documents all have yes/no targets and the first three a number."""
+    yes = np.array([1, 1, 0, 0])
+    told = {"right": [0.9, 0.8, 0.1, 0.3], "half": [0.9, 0.1, 0.1, 0.1], "low": [0.3, 0.3, 0.1, 0.1]}
+    tasks = {name: TaskScores(np.array(values), yes, np.ones(4, bool)) for name, values in told.items()}
+    tasks["number"] = TaskScores(np.array([1.0, 2, 3, 9]), np.array([3.0, 2, 1, 9]), KNOWN)
+    scores = Scores(("u",), "test", tuple("abcd"), tasks)
+    plan = [Task("half", source="x"), Task("right", source="x"), Task("low", source="y")]
+    plan.append(Task("number", "regression", "z", main_metric="pearson"))
+    found = evaluate_all(scores, plan, {"right": 0.5, "half": 0.5, "low": 0.2})
+    assert isinstance(found.plan, MixedMetrics)
+    assert found.plan.sources == pytest.approx({"x": (2 / 3 + 1) / 2, "y": 1.0, "z": -1.0})
+    assert found.plan.main == pytest.approx((5 / 6 + 1.0 - 1.0) / 3)
+    assert found.tasks["number"].support == 3
+    alone = evaluate_all(scores, plan[:2], {"right": 0.5, "half": 0.5})
+    assert alone == evaluate(scores, ["half", "right"], {"right": 0.5, "half": 0.5})
 
 
 def test_without_yes_no_tasks_there_are_no_figures_of_them() -> None:

@@ -134,6 +134,8 @@ def test_differences_that_only_rounding_tells_apart_are_tied():
     found = compare_pairs([0.3, 0.2, 0.4, 0.7, 0.8, 0.9], [0.2, 0.1, 0.3, 0.6, 0.7, 0.8])
     assert found.wilcoxon.method == "exact with ties"
     assert found.t.p is None
+    one_down = compare_pairs([0.3, 0.2, 0.5, 0.4, 0.7, 0.9], [0.2, 0.1, 0.6, 0.3, 0.6, 0.8])
+    assert (one_down.wilcoxon.statistic, one_down.wilcoxon.p) == (3.5, 14 / 64)  # all have the rank 3.5
 
 
 def test_seeds_of_a_fold_are_averaged_and_seeds_of_one_fold_are_not():

@@ -22,6 +22,7 @@ def test_each_draw_takes_as_many_documents_as_there_are():
     assert weights.shape == (200, 40)
     assert (weights.sum(axis=1) == 40).all()
     assert weights.mean() == pytest.approx(1.0)
+    assert weights.mean(axis=0) == pytest.approx(1.0, abs=0.3), "each as often as the others"
     assert (weights == document_weights(ids, resamples=200)).all()
     assert (weights != document_weights([*ids[1:], "other"], resamples=200)).any()
 

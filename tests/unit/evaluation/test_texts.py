@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pytest
 from sklearn.metrics import classification_report as sk_report
 
@@ -18,6 +19,15 @@ def test_report_is_scikit_learns_to_the_letter(scores_of, arrays):
     scores, names = scores_of(outputs, targets)
     text = classification_report(scores, names, dict.fromkeys(names, 0.5))
     assert text == sk_report(targets, outputs >= 0.5, target_names=names, digits=4, zero_division=0)
+
+
+def test_documents_without_any_target_are_not_in_the_report(scores_of, random_arrays):
+    outputs, targets = random_arrays(4, documents=40)
+    known = np.repeat([True, False], 20)[:, None] & np.ones(targets.shape, bool)
+    scores, names = scores_of(outputs, targets, mask=known)
+    fewer, _ = scores_of(outputs[:20], targets[:20])
+    limits = dict.fromkeys(names, 0.5)
+    assert classification_report(scores, names, limits) == classification_report(fewer, names, limits)
 
 
 def test_csv_reads_back(scores_of, random_arrays):

@@ -60,6 +60,16 @@ def test_ties_go_to_the_value_nearest_a_half_then_to_the_lower(fit):
     assert fit(perfect, [[0], [1]], grid=(0.6, 0.4, 0.1)).values == {"task 0": 0.4}
 
 
+def test_equal_means_are_a_tie_whatever_the_order_of_their_sum(fit):
+    """F1 is 2/5, 2/3 and 1/2 at 0.3, and 1/2, 2/3 and 2/5 at 0.5; as floats one of the means is larger."""
+    found = np.array([[2 / 5, 2 / 3, 1 / 2], [1 / 2, 2 / 3, 2 / 5]]).mean(axis=1)
+    assert found[0] > found[1]
+    truth = np.repeat([1, 0], [3, 3])
+    columns = [[0.6, 0, 0, 0.4, 0, 0], [0.6, 0.6, 0, 0.6, 0, 0], [0.6, 0.4, 0, 0.6, 0.4, 0.4]]
+    fitted = fit(np.array(columns).T, np.stack([truth] * 3, axis=1), grid=(0.3, 0.5))
+    assert set(fitted.values.values()) == {0.5}
+
+
 def test_fixed_takes_what_it_is_given(fit):
     assert fit([[0.9, 0.1]], [[0, 1]], scope="fixed", fixed=0.3).values == {"task 0": 0.3, "task 1": 0.3}
 
@@ -71,6 +81,11 @@ def test_a_task_without_positives_falls_back_with_a_warning(fit, random_arrays):
     assert fitted.values["task 2"] == 0.45
     warning = "task `task 2` has no positive document in validation; its threshold stays at 0.45"
     assert fitted.warnings == (warning,)
+    whole = fit(outputs, targets, fixed=0.45)
+    assert set(whole.values.values()) == {
+        best(lambda v: f1_score(targets, outputs >= v, average="macro", zero_division=0))
+    }
+    assert not whole.warnings
     nothing = fit(outputs, np.zeros_like(targets), fixed=0.45)
     assert set(nothing.values.values()) == {0.45}
     assert "no task has a positive document" in nothing.warnings[0]
@@ -80,6 +95,21 @@ def test_positives_that_are_masked_do_not_count(scores_of, random_arrays):
     outputs, targets = random_arrays(0, tasks=1)
     scores, names = scores_of(outputs, targets, split="validation", mask=targets == 0)
     assert fit_thresholds(scores, names, scope="per_task", fixed=0.5, grid=GRID).warnings
+
+
+@pytest.mark.parametrize("scope", ["per_plan", "per_task"])
+def test_documents_without_a_target_choose_nothing(scores_of, random_arrays, scope):
+    """Their outputs and targets say the opposite of what those of all others do."""
+    outputs, targets = random_arrays(1, tasks=2)
+    strange = [np.concatenate([outputs, 1 - outputs]), np.concatenate([targets, targets])]
+    known = np.repeat([True, False], len(targets))[:, None] & np.ones(2, bool)
+    options = {"scope": scope, "fixed": 0.5, "grid": GRID}
+    all_known, names = scores_of(outputs, targets, split="validation")
+    expected = fit_thresholds(all_known, names, **options)
+    assert fit_thresholds(*scores_of(*strange, split="validation", mask=known), **options) == expected
+    assert fit_thresholds(*scores_of(*strange, split="validation"), **options) != expected
+    negative = [strange[0], np.concatenate([targets, np.zeros_like(targets)])]
+    assert fit_thresholds(*scores_of(*negative, split="validation", mask=known), **options) == expected
 
 
 @pytest.mark.parametrize("scope", ["per_plan", "per_task", "fixed"])

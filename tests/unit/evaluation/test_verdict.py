@@ -47,6 +47,7 @@ def test_one_pair_of_values_and_equal_differences_decide_nothing():
 def test_both_tests_or_the_only_one_that_can_give_the_direction(sign):
     (both,) = of([sign * x for x in UP])
     assert (both.wilcoxon, both.t, both.sign) == (sign, sign, sign)
+    assert not both.disagree
     (t_alone,) = of([sign * x for x in (0.03, 0.031, 0.032)])
     assert (t_alone.wilcoxon, t_alone.t, t_alone.sign) == (None, sign, sign)
     (wilcoxon_alone,) = of([sign * 0.01] * 6)  # without a spread there is no t

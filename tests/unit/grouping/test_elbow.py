@@ -8,6 +8,8 @@ from sklearn.datasets import make_blobs
 
 from mtlv.grouping import GroupingSpec, elbow, group, knee
 
+AVERAGE = GroupingSpec(method="agglomerative")
+SPREAD = np.random.default_rng(4).normal(size=(18, 5))  # without clear groups
 BLOBS, _ = make_blobs([5, 6, 7, 5], n_features=8, cluster_std=0.4, random_state=1)
 
 
@@ -19,11 +21,17 @@ def test_the_knee_of_clear_groups_is_their_number():
     assert int(np.argmax([value or 0 for value in found.silhouette])) + 1 == 4
 
 
-def test_the_curve_holds_what_group_finds():
-    found = elbow(BLOBS, GroupingSpec(), k_max=6)
+@pytest.mark.parametrize(
+    "spec",
+    [GroupingSpec(metric="cosine", scaling="none"), GroupingSpec(method="kmeans"), AVERAGE, GroupingSpec()],
+)
+def test_the_curve_holds_what_group_finds(spec):
+    found = elbow(SPREAD, spec, k_max=6)
     for k, inertia, silhouette in zip(found.k, found.inertia, found.silhouette, strict=True):
-        one = group(BLOBS, GroupingSpec(), k=k)
+        one = group(SPREAD, spec, k=k)
         assert (one.inertia, one.silhouette) == (inertia, silhouette)
+    plain = elbow(SPREAD, GroupingSpec(), k_max=6)
+    assert (found.inertia == plain.inertia) == (spec == GroupingSpec())
 
 
 def test_inertia_falls_to_zero_at_one_group_per_task():
@@ -79,7 +87,23 @@ def test_the_reason_gives_the_numbers():
     assert f"{found.inertia[3]:.4g}" in found.reason
     assert f"{found.inertia[0]:.4g}" in found.reason
     assert "furthest below the straight line from k = 1 to k = 10" in found.reason
+    assert f"{1 - found.inertia[3] / found.inertia[0]:.0%} below that of one group" in found.reason
+    assert "weak" not in found.reason
     assert found.reason.endswith("is the highest too.")
+
+
+def test_a_weak_knee_and_a_better_silhouette_elsewhere_are_said():
+    even = np.eye(9) + np.random.default_rng(0).normal(0, 0.1, (9, 9))  # all about as far apart
+    found = elbow(even, GroupingSpec(scaling="none"), k_max=8)
+    k, known = found.recommended, found.silhouette[1:]
+    assert 0 < knee(found.inertia, items=9)[1] < 0.1
+    best = known.index(max(known)) + 2
+    assert best != k
+    assert "; that is so little that this choice of k is a weak one" in found.reason
+    told = (
+        f"; its silhouette is {found.silhouette[k - 1]:.2f}, the highest is {max(known):.2f} at k = {best}."
+    )
+    assert found.reason.endswith(told)
 
 
 @pytest.mark.parametrize("method", ["hdbscan", "meanshift", "random"])

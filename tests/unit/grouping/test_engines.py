@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mtlv.errors import GroupingError
-from mtlv.grouping import GroupingSpec, engines, group
+from mtlv.grouping import GroupingSpec, distances, engines, group, kmedoids
 
 FEATURES = np.random.default_rng(7).normal(size=(24, 6))
 
@@ -24,6 +24,24 @@ def test_the_kmedoids_package_gives_the_same_groups(algorithm, init):
     )
     assert theirs.inertia == pytest.approx(ours.inertia)
     assert theirs.labels == ours.labels
+
+
+def test_the_code_here_searches_as_the_settings_say():
+    """With one restart each start ends elsewhere, so that none can stand for another."""
+    table = distances(FEATURES, "euclidean")
+    found = set()
+    for settings in (
+        {"algorithm": "alternate", "init": "build"},
+        {"algorithm": "alternate", "init": "heuristic"},
+        {"algorithm": "alternate", "init": "random", "restarts": 1, "seed": 3},
+        {"algorithm": "alternate", "init": "random", "restarts": 1, "seed": 4},
+        {"algorithm": "alternate", "init": "random", "restarts": 30, "seed": 3},
+    ):
+        one = engines.solve(table, 5, GroupingSpec(**settings))
+        other = kmedoids(table, 5, **settings)
+        assert (one.medoids.tolist(), one.inertia) == (other.medoids.tolist(), other.inertia)
+        found.add(tuple(one.medoids))
+    assert len(found) == 5
 
 
 def _fail_with(monkeypatch, error):

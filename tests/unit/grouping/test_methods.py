@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.cluster import hierarchy
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
@@ -13,6 +14,7 @@ from mtlv.errors import GroupingError
 from mtlv.grouping import METHODS, TAKES_K, Grouping, GroupingSpec, group, random_groups, random_like
 from mtlv.grouping.cluster import _placed
 from mtlv.grouping.distance import distances, silhouette
+from mtlv.grouping.result import first_seen
 
 FEATURE_METHODS = [method for method in METHODS if method != "given"]
 IN_ANY_ORDER = [method for method in FEATURE_METHODS if method != "random"]  # random draws by position
@@ -50,6 +52,7 @@ def test_as_many_groups_as_asked(method, k):
     features = features_for(method, 12, seed=2)
     assert group(features, GroupingSpec(method=method), k=k).k == k
     assert group(features, GroupingSpec(method=method, k=k)).k == k
+    assert group(features, GroupingSpec(method=method, k=3), k=k).k == k
 
 
 @pytest.mark.parametrize("method", IN_ANY_ORDER)
@@ -67,8 +70,46 @@ def test_the_order_of_the_tasks_does_not_matter(method):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_clear_groups_are_found(method, metric):
     directions = np.repeat(np.eye(3), 6, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(18, 3))
-    found = group(directions, GroupingSpec(method=method, metric=metric, scaling="none"), k=3)
+    lengths = np.tile([1.0, 9.0, 40.0], 6)[:, None] if metric == "cosine" else 1.0
+    found = group(directions * lengths, GroupingSpec(method=method, metric=metric, scaling="none"), k=3)
     assert found.groups() == (tuple(range(6)), tuple(range(6, 12)), tuple(range(12, 18)))
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "kmeans", "agglomerative"])
+def test_scaled_features_are_grouped(method):
+    """Unscaled, the second dimension would decide."""
+    sides = np.repeat([0.0, 1.0], 8)
+    features = np.stack([sides, 1000 * np.tile([0.0, 0.3, 0.35, 0.4], 4)], axis=1)
+    found = group(features, GroupingSpec(method=method), k=2)
+    assert found.labels == tuple(sides.astype(int))
+    by_size = [tuple(np.flatnonzero(features[:, 1] == 0)), tuple(np.flatnonzero(features[:, 1] > 0))]
+    assert list(group(features, GroupingSpec(method=method, scaling="none"), k=2).groups()) == by_size
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "kmeans"])
+def test_another_seed_starts_elsewhere(method):
+    features = np.random.default_rng(5).normal(size=(30, 6))
+    spec = GroupingSpec(method=method, algorithm="alternate", init="random", restarts=1)
+    found = {group(features, replace(spec, seed=seed), k=6).labels for seed in range(4)}
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("linkage", ["average", "complete", "single"])
+def test_linkages_are_those_of_scipy(linkage, metric):
+    features = np.random.default_rng(2).normal(size=(20, 4))
+    tree = hierarchy.linkage(features, method=linkage, metric=metric)
+    expected = first_seen(hierarchy.fcluster(tree, 5, criterion="maxclust"))
+    spec = GroupingSpec(method="agglomerative", linkage=linkage, metric=metric, scaling="none")
+    assert group(features, spec, k=5).labels == expected
+
+
+def test_a_bandwidth_is_that_of_the_kernel():
+    counts = [10, 12, 400, 450, 9000, 9100]
+    wide, narrow = (group(counts, GroupingSpec(method="kde", bandwidth=width)) for width in (50.0, 0.3))
+    assert (wide.k, narrow.labels) == (1, (0, 0, 1, 1, 2, 2))
+    assert group(BLOBS, GroupingSpec(method="meanshift", bandwidth=50.0)).k == 1
+    assert group(BLOBS, GroupingSpec(method="meanshift", bandwidth=1e-6)).k == len(BLOBS)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -95,11 +136,13 @@ def test_auto_takes_the_k_of_the_elbow_and_says_why():
     found = group(BLOBS, GroupingSpec(method="kmedoids"))
     assert found.k == 3
     assert found.notes[-1].startswith("k = 3: there the inertia is ")
+    assert group(BLOBS, GroupingSpec(method="kmedoids", k_max=2)).k == 2
 
 
 @pytest.mark.parametrize(("noise", "labels"), [("own_group", [0, 2, 1, 2]), ("nearest", [0, 0, 1, 1])])
 def test_the_noise_of_hdbscan_has_a_place(noise, labels):
-    table = np.abs(np.subtract.outer([0.0, 1, 10, 8], [0.0, 1, 10, 8]))
+    places = [0.0, 4.5, 10, 5.5]  # those of noise are nearest to each other
+    table = np.abs(np.subtract.outer(places, places))
     placed = _placed(np.array([0, -1, 1, -1]), table, noise)
     assert placed.labels.tolist() == labels
     assert placed.notes[0].startswith("HDBSCAN called 2 tasks noise")
@@ -116,6 +159,22 @@ def test_where_all_is_noise_there_is_one_group():
 def test_hdbscan_keeps_its_last_cluster():
     found = group(BLOBS, GroupingSpec(method="hdbscan"))
     assert sum(found.sizes) == len(BLOBS)
+
+
+def test_hdbscan_takes_the_leaves_of_its_tree():
+    """Six pairs in a row; the largest clusters of the tree would be two of six."""
+    places = np.array([0, 1, 20, 21, 40, 41, 1000, 1001, 1020, 1021, 1040, 1041], float)[:, None]
+    found = group(places, GroupingSpec(method="hdbscan", noise="nearest"))
+    assert all(len({item // 2 for item in members}) == 1 for members in found.groups())
+
+
+@pytest.mark.parametrize("method", ["kmedoids", "agglomerative", "kmeans"])
+def test_medoids_and_inertia_by_hand(method):
+    line = np.array([0.0, 1, 5, 100, 101, 109])[:, None]
+    found = group(line, GroupingSpec(method=method, scaling="none"), k=2)
+    assert found.labels == (0, 0, 0, 1, 1, 1)
+    assert found.medoids == (1, 4)
+    assert found.inertia == pytest.approx(1 + 4 + 1 + 8)
 
 
 def test_random_has_the_sizes_of_the_k_medoids_groups():
@@ -164,6 +223,14 @@ def test_silhouette_of_one_group_or_of_single_items_is_not_defined():
 def test_k_above_the_number_of_tasks_is_refused(method):
     with pytest.raises(GroupingError, match=r"`grouping.k` must be .* \(got 5\); allowed: 1 to 4"):
         group(np.arange(8.0).reshape(4, 2), GroupingSpec(method=method), k=5)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_fewer_groups_than_asked_for_are_refused():
+    """The first two rows have one direction, so that by cosine there are only two to tell apart."""
+    spec = GroupingSpec(method="kmeans", metric="cosine", scaling="none")
+    with pytest.raises(GroupingError, match=r"cannot make this many groups \(got 3\)"):
+        group(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), spec, k=3)
 
 
 def test_features_that_are_not_finite_are_refused_with_their_rows():

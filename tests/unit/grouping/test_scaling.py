@@ -10,6 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, normalize
 from mtlv.grouping import distances, scale
 
 FEATURES = np.random.default_rng(0).normal(size=(9, 5))
+FEATURES[:, 1] *= 0.01  # a small dimension
 FEATURES[:, 3] = 2.0  # a constant dimension
 FEATURES[4] = 0.0  # a zero row
 

@@ -141,6 +141,7 @@ def test_a_cased_vocabulary_is_not_lower_cased(tiny: Encoder, tmp_path: Path) ->
 def test_casing_is_put_right_and_said(
     words: tuple[str, ...], cased: bool, tiny: Encoder, tmp_path: Path
 ) -> None:
+    """BioBERT 1.1 is published without a word on casing, so its cased vocabulary would be lower-cased."""
     tiny.module.save_pretrained(tmp_path)
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     (tmp_path / "vocab.txt").write_text("\n".join([*special, *words]))  # no word on casing: it lower-cases

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from mtlv.errors import GroupingError
-from mtlv.grouping import METHODS
-from mtlv.running.features import View, document_centroid, label_count
-from mtlv.running.groups import SEEDS, task_groups
+from mtlv.grouping import METHODS, group, scale
+from mtlv.running.features import View, document_centroid, label_count, label_description, label_name
+from mtlv.running.groups import SEEDS, grouping_spec, task_groups
 from mtlv.running.workbench import Workbench
 from mtlv.settings import load_overrides
+from mtlv.training.embed import embed_texts
 
 BASE = (
     "data.name=synthetic",
@@ -74,6 +76,10 @@ def test_auto_takes_the_elbows_k(bench):
     assert found.grouping.k == found.elbow.recommended
     assert found.elbow.k == (1, 2, 3, 4, 5)
     assert found.reason == found.elbow.reason
+    other = 2 if found.grouping.k != 2 else 3
+    set_by_hand = task_groups(view(bench, "grouping.k_max=5", f"grouping.k={other}"))
+    assert set_by_hand.grouping.k == other
+    assert set_by_hand.reason == f"k = {other} is set; the elbow recommends {found.grouping.k}"
 
 
 def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(bench):
@@ -85,18 +91,47 @@ def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(bench)
     assert found.reason == f"k = 1: the vectors of all {tasks} tasks are equal, so nothing tells them apart."
 
 
-def test_stability_names_each_change_of_the_recipe(bench):
-    found = task_groups(view(bench, "grouping.k=3"))
-    assert set(found.stability) == {
-        "scaling l2",
-        "scaling none",
-        "without special tokens",
-        *(f"seed {seed}" for seed in range(1, SEEDS + 1)),
+def test_stability_is_the_agreement_with_each_change_of_the_recipe(bench):
+    """None of these groupings is the same as another recipe's, so that each change shows."""
+    seen = view(bench, "grouping.k=5", "grouping.algorithm=alternate", "grouping.features=label_name")
+    found, spec = task_groups(seen), grouping_spec(seen.settings)
+    names = seen.corpus.names
+    whole, bare = seen.embed(names), replace(seen, special_tokens=False).embed(names)
+    others = {f"scaling {how}": group(whole, replace(spec, scaling=how), k=5) for how in ("l2", "none")}
+    others["without special tokens"] = group(bare, spec, k=5)
+    for seed in range(1, SEEDS + 1):
+        other = replace(spec, init="random", restarts=1, seed=seed)
+        others[f"seed {seed}"] = group(whole, other, k=5)
+    expected = {
+        name: adjusted_rand_score(found.grouping.labels, other.labels) for name, other in others.items()
     }
-    assert all(-1 <= value <= 1 for value in found.stability.values())
+    assert found.stability == pytest.approx(expected)
+    assert max(expected.values()) < 1
+    assert len(set(expected.values())) > 3
     counts = task_groups(view(bench, "grouping.k=3", "grouping.features=label_count"))
     assert not any("special tokens" in name for name in counts.stability)
     assert task_groups(view(bench, "grouping.k=9")).stability == {}, "every grouping into 9 is the same"
+
+
+def test_names_of_labels_are_embedded_and_no_codes(bench):
+    """A corpus whose folders are C01, C02, ... must not be grouped by the likeness of these codes."""
+    seen = view(bench, "grouping.features=label_name")
+    names = seen.corpus.names
+    encoder = bench.encoder("tiny", None, seen.settings.data)
+
+    def embedded(texts, special=True):
+        return embed_texts(encoder, texts, special_tokens=special, max_length=seen.settings.data.max_length)
+
+    codes = tuple(f"C{number:02d}" for number in range(1, len(names) + 1))
+    found = label_name(seen)
+    np.testing.assert_allclose(found, embedded(names), atol=1e-5)
+    assert np.abs(found - embedded(codes)).max() > 0.1
+    bare = label_name(replace(seen, special_tokens=False))
+    np.testing.assert_allclose(bare, embedded(names, special=False), atol=1e-5)
+    shown = task_groups(seen)
+    assert shown.vectors == pytest.approx(scale(found, "minmax"), abs=1e-5)
+    told = label_description(seen)
+    np.testing.assert_allclose(told, embedded([task.description for task in seen.corpus.tasks]), atol=1e-5)
 
 
 def tampered(corpus, train):

@@ -77,6 +77,7 @@ def test_an_epoch_of_one_model_of_several_tells_what_concerns_that_model(
         run_suite(suite(table("t"), *changes), Stopper(2, 1), tracker)
     run = child(tracker)
     assert steps(run, "train.heads.loss/heart") == [0, 1, 2]
+    assert steps(run, "train.heads.loss/lung") == [0], "of each model by itself, not all under one name"
     assert steps(run, "val.tasks.average_precision/lung") == [0]
     assert steps(run, "val.heads.average_precision_macro/lung") == [0]
     assert not steps(run, "val/f1_macro"), "the plan's figures need all of its models"

@@ -128,6 +128,7 @@ def ran(writers: tuple, tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite
 
 
 def test_each_task_is_validated_and_tested_by_the_weights_of_its_epoch(ran: tuple) -> None:
+    """Where validation is never used, the last epoch is tested whichever was the best."""
     result, tracker, store = ran
     (found,) = result.members[0].outcomes
     (record,) = found.records

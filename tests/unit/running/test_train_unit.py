@@ -156,7 +156,10 @@ def test_the_schedule_is_as_long_as_all_steps_of_all_epochs(
 def test_decay_clipping_and_the_learning_rate_are_those_of_the_settings(
     suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
-    """A gradient clipped to nearly nothing leaves the decay alone, whose factors are known."""
+    """A gradient clipped to nearly nothing leaves the decay alone, whose factors are known.
+
+    Without a schedule, decay and clipping, rare labels stay untrained; see the defaults' test.
+    """
     plain = ("architecture=mtl", "training.schedule=constant", "training.warmup=0", "encoder.dropout=0")
     unit = unit_of(suite(table("t"), *plain, "training.clip_norm=1e-12", "training.weight_decay=0.5"))
     record, kept = unit.train(tmp_path / "clipped")
@@ -192,6 +195,7 @@ def handed_over(unit: Unit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_each_epoch_and_each_seed_has_batches_of_its_own(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Training documents in the order of their file, the same in every epoch, were never shuffled."""
     units = [unit_of(suite(table("t"), "architecture=mtl", f"seed={seed}")) for seed in (0, 1)]
     orders = [handed_over(unit, tmp_path, monkeypatch)[0] for unit in units]
     found = [[batch.index.tolist() for batch in order(epoch)] for order in orders for epoch in range(3)]
@@ -199,6 +203,10 @@ def test_each_epoch_and_each_seed_has_batches_of_its_own(
     for epoch in found:
         assert sorted(row for batch in epoch for row in batch) == units[0].job.fold.train.tolist()
     assert len({str(epoch) for epoch in found}) == len(found)
+    assert not any(
+        [row for batch in epoch for row in batch] == sorted(units[0].job.fold.train) for epoch in found
+    )
+    assert len({frozenset(map(frozenset, epoch)) for epoch in found}) == len(found), "other documents meet"
 
 
 def test_how_losses_become_one_is_as_the_settings_say(
@@ -221,6 +229,7 @@ def test_how_losses_become_one_is_as_the_settings_say(
 
 
 def test_what_is_drawn_comes_of_the_unit_alone(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    """Without a seed anywhere, heads and dropout would be others in each process."""
     unit = unit_of(suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1"))
     found = []
     for before in (1, 2):
@@ -229,6 +238,13 @@ def test_what_is_drawn_comes_of_the_unit_alone(suite: Callable, table: Callable,
         found.append(unit.train(tmp_path / str(before)))
         assert torch.equal(torch.get_rng_state(), state)
     assert_same(*found)
+    other = unit_of(
+        suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1", "seed=7")
+    )
+    ours, theirs = (
+        record.validation.tasks["heart"].outputs for record, _ in (found[0], other.train(tmp_path))
+    )
+    assert not np.array_equal(ours, theirs), "the seed matters"
 
 
 def test_its_seconds_have_the_test_too(

@@ -31,6 +31,7 @@ def data_of(suite: Callable, path: Path, *changes: str) -> Data:
 def test_a_kept_split_is_of_the_settings_that_it_was_made_with(
     change: str, suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
+    """Found again without the number of folds, an earlier run's split was used for another number."""
     path = table("t")
     base = ("data.folds=2", "data.validation_share=0.2") if change != "data.validation_share=0.3" else ()
     plain, changed = data_of(suite, path, *base), data_of(suite, path, *base, change)

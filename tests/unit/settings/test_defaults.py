@@ -39,6 +39,13 @@ def test_schema_and_defaults_agree() -> None:
     assert isinstance(default_settings(), Settings)
 
 
+def test_by_default_models_learn_with_a_warm_up_decay_and_clipping() -> None:
+    """A constant rate without warm-up, decay and clipping leaves rare labels untrained."""
+    training = default_settings().training
+    assert (training.schedule, training.warmup) == ("linear", 0.1)
+    assert (training.weight_decay, training.clip_norm) == (0.01, 1.0)
+
+
 def test_the_schema_has_no_default() -> None:
     assert all(field.is_required() for model in models(Settings) for field in model.model_fields.values())
 

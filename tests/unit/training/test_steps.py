@@ -219,6 +219,22 @@ def test_an_epoch_is_told_by_the_means_of_its_batches(fresh: MultiTaskModel, doc
     )
 
 
+def test_losses_that_are_kept_for_the_epoch_hold_no_graph(
+    fresh: MultiTaskModel, documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses added up with their graph keep what every batch of an epoch computed in memory."""
+    kept, real = list[torch.Tensor](), Progress.count
+
+    def count(self: Progress, loss: torch.Tensor, heads: torch.Tensor, *given: Any) -> None:
+        kept.extend([loss, heads])
+        real(self, loss, heads, *given)
+
+    monkeypatch.setattr(Progress, "count", count)
+    run(fresh, batches_of(documents, [SIZE] * 3), accumulation=2)
+    assert len(kept) >= 4
+    assert not any(held.requires_grad or held.grad_fn is not None for held in kept)
+
+
 def test_it_goes_on_where_it_stood(fresh: MultiTaskModel, documents: Documents) -> None:
     batches = batches_of(documents, [SIZE] * 4)
     _, heard = run(fresh, batches, epochs=2, progress=Progress(epoch=1, step=6, batches=2, documents=8))
