@@ -111,6 +111,15 @@ def test_holm_corrects_over_the_cells_that_have_a_verdict():
     assert smallest.p_holm == pytest.approx(smallest.p * 29)
 
 
+def test_cells_with_too_few_pairs_do_not_count_in_the_correction():
+    alone = {(0, seed): 0.5 for seed in range(3)}
+    after = {("a", "t"): {(0, 0): 0.6, (0, 1): 0.61, (0, 2): 0.63}, ("b", "t"): {(0, 0): 0.6, (0, 1): 0.62}}
+    enough, too_few = effects(Transfers(("t",), ("a", "b"), {"t": alone}, after))
+    assert enough.p_holm == enough.p
+    assert (too_few.n, too_few.p_holm, too_few.verdict) == (2, None, "unknown")
+    assert too_few.p < 1
+
+
 def test_negative_correlations_are_scores():
     assert of((-0.2, -0.1, -0.3), (-0.5, -0.6, -0.7)).mean == pytest.approx(0.4)
 

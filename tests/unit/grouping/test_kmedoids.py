@@ -81,9 +81,12 @@ def naive_fasterpam(matrix: np.ndarray, start: np.ndarray) -> tuple[list[int], i
     return sorted(medoids), swaps
 
 
-@pytest.mark.parametrize(("items", "k"), [(12, 2), (30, 4), (45, 7)])
-def test_blocks_make_the_swaps_of_the_search_one_by_one(items, k):
-    matrix = points(items, seed=items)
+@pytest.mark.parametrize(
+    ("items", "k", "seed"), [(12, 2, 12), (30, 4, 30), (45, 7, 45), (30, 4, 12), (300, 4, 9)]
+)
+def test_blocks_make_the_swaps_of_the_search_one_by_one(items, k, seed):
+    """In the last two the last swap is found after going round, in blocks of all items and of some."""
+    matrix = points(items, seed=seed)
     start = np.arange(k)
     medoids, swaps = naive_fasterpam(matrix, start)
     found = fasterpam(matrix, start)
@@ -139,6 +142,15 @@ def test_alternate_from_a_fixed_start_runs_once_as_scikit_learn_extra():
     assert len(list(starts(points(9), 3, algorithm="alternate", init="heuristic", restarts=10, seed=0))) == 1
     assert len(list(starts(points(9), 3, algorithm="alternate", init="random", restarts=10, seed=0))) == 10
     assert len(list(starts(points(9), 3, algorithm="fasterpam", init="build", restarts=10, seed=0))) == 10
+
+
+def test_random_starts_differ_by_number_and_by_seed():
+    def begin(seed):
+        made = starts(points(30), 5, algorithm="alternate", init="random", restarts=3, seed=seed)
+        return {tuple(start.tolist()) for start in made}
+
+    assert begin(1) == begin(1)
+    assert len(begin(1) | begin(2)) == 6
 
 
 def test_alternate_leaves_a_medoid_whose_items_are_as_near_to_another():

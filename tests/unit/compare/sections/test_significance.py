@@ -231,6 +231,10 @@ def test_the_finding_names_the_largest_difference(comparison_of):
     )
     turned = with_f1(comparison_of(runs=2, children=6), r0=UP, r1=EVEN)
     assert "stands 0.035 below “stl" in words(significance.build(turned))
+    far = [value + 0.2 + 0.001 * place for place, value in enumerate(UP)]
+    both = words(significance.build(with_f1(comparison_of(runs=3, children=6), r0=EVEN, r1=UP, r2=far)))
+    assert ", 3 of 3 pairs of runs differ" in both
+    assert "stands 0.238 above “stl" in both
 
 
 def test_the_finding_counts_tests_that_disagree(comparison_of):
