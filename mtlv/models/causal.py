@@ -57,11 +57,11 @@ def _seen(module: Any) -> float:
 
 def said_causal(name: str) -> bool:
     """Whether the config of encoder `name` on this machine says so; False where it does not say."""
-    from transformers import AutoConfig
-
     path = None if name in known_names() else config_file(name)
     if path is None:
         return False
+    from transformers import AutoConfig  # takes seconds
+
     try:
         need_possible(path.parent)
         config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
