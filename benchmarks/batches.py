@@ -1,10 +1,10 @@
-"""What near-random batches cost: documents per second of training, and who meets whom again; about 6 minutes.
+"""What random batches cost: documents per second of training, and who meets whom again; about 6 minutes.
 
     python benchmarks/batches.py --reports FOLDER/indiana_reports.csv --abstracts OHSUMED.tar.gz
 
 MTL of `minilm`, 128 tokens, batches of 16, on 160, 600 and 2,366 reports of Open-I and on 14,000 abstracts of
-OHSUMED; without them on generated reports. Three ways to make batches: this package's (two batches drawn
-at random together and shared out by length), windows of 50 batches sorted by length, and at random.
+OHSUMED; without them on generated reports. Three ways to make batches: this package's (drawn at random, each
+computed in parts of similar length), windows of 50 batches sorted by length, and at random without parts.
 The first batches of an epoch are timed. In the details: of documents that share a batch, how many times as
 often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
 """
@@ -28,12 +28,12 @@ from throughput import Work, multi_task, open_i, spent
 from mtlv.data import catalog
 from mtlv.data.batches import Documents
 from mtlv.data.columns import dense
-from mtlv.data.sampling import length_pairs
+from mtlv.data.sampling import random_batches
 from mtlv.data.source import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import Task
-from mtlv.training.loop import train
+from mtlv.training import loop
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.state import Trained
@@ -43,7 +43,7 @@ Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
 
 
 def windows(lengths: NDArray[np.int64], epoch: int, *, window: int = 50) -> list[NDArray[np.int64]]:
-    """Sorted by length in windows of so many batches; of one batch they are random."""
+    """Sorted by length in windows of so many batches."""
     rng = np.random.default_rng([0, epoch])
     order = rng.permutation(len(lengths))
     batches = []
@@ -55,10 +55,12 @@ def windows(lengths: NDArray[np.int64], epoch: int, *, window: int = 50) -> list
 
 
 WAYS: dict[str, Order] = {
-    "mtlv": lambda lengths, epoch: length_pairs(lengths, SIZE, seed=0, epoch=epoch),
+    "mtlv": lambda lengths, epoch: random_batches(lengths, SIZE, seed=0, epoch=epoch),
     "windows of 50 batches": windows,
-    "at random": lambda lengths, epoch: windows(lengths, epoch, window=1),
+    "at random, whole": lambda lengths, epoch: random_batches(lengths, SIZE, seed=0, epoch=epoch),
 }
+PARTS = {"mtlv": loop.OF_A_PART}
+"""Documents that are computed at once, where not all of a batch are."""
 OURS, BEFORE, RANDOM = WAYS
 
 
@@ -72,16 +74,17 @@ class Case:
     def lengths(self) -> NDArray[np.int64]:
         return self.work.tokens.lengths[self.work.index]
 
-    def speed(self, order: Order, count: int) -> float:
+    def speed(self, way: str, count: int) -> float:
         """Documents per second of the first batches of an epoch."""
         work = self.work
         tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
         model = multi_task(work)
         documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
-        batches = list(documents._batches(order(self.lengths, 0)[:count]))
+        batches = list(documents._batches(WAYS[way](self.lengths, 0)[:count]))
         optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+        loop.OF_A_PART = PARTS.get(way, SIZE)
         begun = time.perf_counter()
-        train(
+        loop.train(
             Trained(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
             lambda _: batches,
             objective=Objective(list(model.specs.values()), tasks=tasks, combine="sum", head_weights=None),
@@ -134,7 +137,7 @@ def main() -> int:
     cases = {f"{len(each.work.index):,} of {name}": each for name, each in made}
     values = {
         row: interleaved(
-            {way: lambda c=each, o=order: c.speed(o, args.batches) for way, order in WAYS.items()},
+            {way: lambda c=each, w=way: c.speed(w, args.batches) for way in WAYS},
             args.repeats,
         )
         for row, each in cases.items()
@@ -154,7 +157,7 @@ def main() -> int:
             Claim(f"{row}: documents meet again, against chance", 2, met, at_least=False),
         ]
     few = next(iter(cases.values()))
-    result.profile = shares(spent(lambda: few.speed(WAYS[OURS], 2), few.work))
+    result.profile = shares(spent(lambda: few.speed(OURS, 2), few.work))
     return publish(result)
 
 

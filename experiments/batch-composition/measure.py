@@ -3,12 +3,12 @@
     python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv
     python experiments/batch-composition/measure.py show
 
-Arms: `mtlv` (this package's batches, model and loop), `windows` (the same loop with the batches of before:
-windows of 50 batches sorted by length) and `plain` (Transformers' model, PyTorch's dropout, a fresh
-permutation each epoch, the last batch smaller). All train MTL of 19 labels on all of Open-I: `minilm`,
-128 tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, then linear decay, AdamW with weight
-decay 0.01, clipping at 1, one split, the validation part scored after each epoch by scikit-learn. `train`
-writes results/ARM-SEED.json; `show` prints paired differences with 95% t intervals and draws
+Arms: `mtlv` (this package's batches, model and loop), `windows` and `pairs` (the same loop, batches made by
+length: 50, or two, are drawn together and shared out by length) and `plain` (Transformers' model, PyTorch's
+dropout, a fresh permutation each epoch, the last batch smaller). All train MTL of 19 labels on all of Open-I:
+`minilm`, 128 tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, linear decay, AdamW with
+weight decay 0.01, clipping at 1, one split, validation scored after each epoch by scikit-learn. `train`
+writes results/ARM-SEED.json; `show` prints differences, paired by seed, with 95% t intervals and draws
 results/curves.png. No test document is scored.
 """
 
@@ -20,6 +20,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def prepare(path: Path) -> Work:
 def sorted_windows(
     lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int, window: int = 50
 ) -> Batches:
-    """The batches of before: sorted by length in windows of 50 batches."""
+    """Batches of windows of so many, sorted by length."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(lengths))
     batches: Batches = []
@@ -214,6 +215,7 @@ def _answers(work: Work, model: Plain) -> NDArray[np.float32]:
 ARMS: dict[str, Callable[[Work, int], list[dict[str, float]]]] = {
     "mtlv": lambda work, seed: ours(work, seed, None),
     "windows": lambda work, seed: ours(work, seed, sorted_windows),
+    "pairs": lambda work, seed: ours(work, seed, partial(sorted_windows, window=2)),
     "plain": plain,
 }
 
@@ -270,7 +272,7 @@ def draw(found: dict[str, dict[int, list[dict[str, float]]]]) -> None:
 
     titles = {"loss": "Training loss", "average_precision_macro": "Validation average precision (macro)"}
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    colours = {"plain": "#555555", "mtlv": "#0072b2", "windows": "#d55e00"}
+    colours = {"plain": "#555555", "mtlv": "#0072b2", "windows": "#d55e00", "pairs": "#cc79a7"}
     for axis, (metric, title) in zip(axes, titles.items(), strict=True):
         for arm, by_seed in found.items():
             for number, epochs in enumerate(by_seed.values()):

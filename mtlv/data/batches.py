@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import Column
-from mtlv.data.sampling import length_pairs, longest_first
+from mtlv.data.sampling import longest_first, random_batches
 from mtlv.data.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -52,9 +52,22 @@ class Batch:
         return 0 if self.words is None else int((self.words >= 0).sum())
 
     def pieces(self, count: int) -> list[Batch]:
-        """The batch in about `count` parts of equal size; padding stays."""
+        """The batch in about `count` parts of equal size, each as long as its longest document."""
         size = -(-len(self.index) // count)
-        return [self.part(slice(at, at + size)) for at in range(0, len(self.index), size)]
+        if size >= len(self.index):
+            return [self]
+        return [self.part(slice(at, at + size)).trimmed() for at in range(0, len(self.index), size)]
+
+    def trimmed(self) -> Batch:
+        """Without the columns in which no document has a token; asks where its tensors are."""
+        longest = int(self.attention_mask.sum(1).max())
+        return replace(
+            self,
+            input_ids=self.input_ids[:, :longest],
+            attention_mask=self.attention_mask[:, :longest],
+            segments=None if self.segments is None else self.segments[:, :longest],
+            padded=not bool(self.attention_mask[:, :longest].all()),
+        )
 
     def part(self, rows: slice) -> Batch:
         """Some of its documents; padding stays."""
@@ -129,7 +142,7 @@ class Documents:
 
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
         """Every document once, in batches drawn anew for each epoch."""
-        order = length_pairs(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
+        order = random_batches(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order)
 
     def inference(

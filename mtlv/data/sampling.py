@@ -5,20 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Documents of so many batches are drawn together and shared out by length. With two, documents that shared a
-# batch do so again at most twice as often as by chance, and half of the padding is saved. With three it is
-# 2.4 times as often.
-TOGETHER = 2
-# Below so many batches each is drawn by itself: the two of an epoch of two would be the same in every epoch.
-FEW = 8
 
-
-def length_pairs(
+def random_batches(
     lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
-    """Batches that cover every document once, close to random in what they hold, with little padding.
+    """Batches that cover every document once, drawn at random: no length decides who is in a batch with whom.
 
-    Documents are drawn at random for two batches at a time: the longer half makes one, the shorter the other.
+    Short documents often have other labels than long ones. Batches of similar length save padding, but are
+    then batches of similar labels, and a model learns more slowly (`experiments/batch-composition`).
 
     Args:
         lengths: [N] tokens per document.
@@ -27,21 +21,12 @@ def length_pairs(
         epoch: from 0; each epoch has its own batches.
 
     Returns:
-        Arrays of positions in `lengths`, the longest document first, in the order of training.
+        Arrays of positions in `lengths`, in each the longest document first, in the order of training.
     """
     rng = np.random.default_rng([seed, epoch])
     count = -(-len(lengths) // batch_size)
-    if not count:
-        return []
-    drawn = np.array_split(rng.permutation(len(lengths)), count)
-    together = TOGETHER if count >= FEW else 1
-    batches = []
-    for first in range(0, count, together):
-        parts = drawn[first : first + together]
-        both = np.concatenate(parts)
-        ends = np.cumsum([len(part) for part in parts])[:-1]
-        batches += np.split(both[np.argsort(-lengths[both], kind="stable")], ends)
-    return [batches[place] for place in rng.permutation(count)]
+    drawn = np.array_split(rng.permutation(len(lengths)), count) if count else []
+    return [batch[np.argsort(-lengths[batch], kind="stable")] for batch in drawn]
 
 
 def longest_first(

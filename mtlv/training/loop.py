@@ -23,6 +23,9 @@ from mtlv.training.parts import Divided, Part, divide
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import Progress, Trained
 
+OF_A_PART = 8
+"""Documents that a processor computes at once: with fewer, smaller products cost what less padding saves."""
+
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager:
     """bf16 matrix products over fp32 weights, or nothing."""
@@ -141,7 +144,8 @@ class _Step:
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
-            divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=self.pieces)
+            pieces = max(self.pieces, self._by_length(largest))
+            divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
             try:
                 return self._backward(divided)
             except torch.cuda.OutOfMemoryError:
@@ -151,6 +155,15 @@ class _Step:
             torch.cuda.empty_cache()
             self.pieces *= 2
             self.on_pieces(self.pieces)
+
+    def _by_length(self, largest: int) -> int:
+        """In how many parts batches are taken to save padding: documents of a batch are sorted by length.
+
+        A GPU would rather have large batches, ranks must have as many parts each, and shares by loss would
+        need a pass more.
+        """
+        alone = self.trained.device.type == "cpu" and self.ranks.world == 1
+        return -(-largest // OF_A_PART) if alone and not self.objective.combine.by_loss else 1
 
     def _backward(self, step: Divided) -> tuple[torch.Tensor, torch.Tensor]:
         """Of a step in parts: over heads and parts, the gradients of factor * share * mean loss add up."""

@@ -226,13 +226,34 @@ def test_each_head_has_its_own_share(work: Work) -> None:
 
 
 def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
-    batch = work.batch(WORDS, 0, 16)
+    batch = work.batch(WORDS, 0, 8)
     losses = work.losses(batch)
     order = [losses[head.name] for head in work.heads if head.name in losses]
     expected = torch.stack(order).sum()
     (found,), heard = work.step([batch], "sum")
     assert torch.equal(found, work.gradient(expected))
     assert heard.loss == float(expected.detach())
+
+
+def test_a_batch_in_parts_by_length_has_the_gradient_of_the_whole(work: Work) -> None:
+    batch = work.batch(WORDS, 0, 16)
+    losses = work.losses(batch)
+    expected = torch.stack([losses[head.name] for head in work.heads if head.name in losses]).sum()
+    read, real = list[tuple[int, ...]](), MultiTaskModel.forward
+
+    def forward(self: MultiTaskModel, input_ids: torch.Tensor, *given: Any, **more: Any) -> Any:
+        read.append(tuple(input_ids.shape))
+        return real(self, input_ids, *given, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MultiTaskModel, "forward", forward)
+        (found,), heard = work.step([batch], "sum")
+    assert [rows for rows, _ in read] == [8, 8]
+    assert read[0][1] == batch.input_ids.shape[1] > read[1][1], (
+        "the shorter documents without the others' padding"
+    )
+    torch.testing.assert_close(found, work.gradient(expected), rtol=1e-4, atol=1e-6)
+    assert heard.loss == pytest.approx(float(expected.detach()), rel=1e-5)
 
 
 @pytest.mark.parametrize("combine", EVERY)
