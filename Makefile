@@ -86,7 +86,7 @@ fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make
 	  tests/unit/data/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
 	  tests/unit/running/test_read_runs.py
 
-mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that no test notices; about ten minutes.
+mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that no test notices.
 	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py
 
 # Without what is no benchmark itself, but shared by them or made of their results.

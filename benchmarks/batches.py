@@ -38,26 +38,31 @@ from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.state import Trained
 
-SIZE, LENGTH, EPOCHS = 16, 128, 4
+SIZE, LENGTH, EPOCHS, WINDOW = 16, 128, 4, 50
 Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
 
 
-def windows(lengths: NDArray[np.int64], epoch: int, *, window: int = 50) -> list[NDArray[np.int64]]:
+def at_random(lengths: NDArray[np.int64], epoch: int) -> list[NDArray[np.int64]]:
+    """This package's."""
+    return random_batches(lengths, SIZE, seed=0, epoch=epoch)
+
+
+def windows(lengths: NDArray[np.int64], epoch: int) -> list[NDArray[np.int64]]:
     """Sorted by length in windows of so many batches."""
     rng = np.random.default_rng([0, epoch])
     order = rng.permutation(len(lengths))
     batches = []
-    for start in range(0, len(order), window * SIZE):
-        part = order[start : start + window * SIZE]
+    for start in range(0, len(order), WINDOW * SIZE):
+        part = order[start : start + WINDOW * SIZE]
         part = part[np.argsort(-lengths[part], kind="stable")]
         batches += [part[at : at + SIZE] for at in range(0, len(part), SIZE)]
     return [batches[place] for place in rng.permutation(len(batches))]
 
 
 WAYS: dict[str, Order] = {
-    "mtlv": lambda lengths, epoch: random_batches(lengths, SIZE, seed=0, epoch=epoch),
-    "windows of 50 batches": windows,
-    "at random, whole": lambda lengths, epoch: random_batches(lengths, SIZE, seed=0, epoch=epoch),
+    "mtlv": at_random,
+    f"windows of {WINDOW} batches": windows,
+    "at random, whole": at_random,
 }
 PARTS = {"mtlv": loop.OF_A_PART}
 """Documents that are computed at once, where not all of a batch are."""
@@ -93,9 +98,12 @@ class Case:
         )
         return sum(len(batch.index) for batch in batches) / (time.perf_counter() - begun)
 
-    def padding(self, order: Order) -> float:
-        lengths = self.lengths
-        padded = sum(len(batch) * int(lengths[batch].max()) for batch in order(lengths, 0))
+    def padding(self, way: str) -> float:
+        lengths, size = self.lengths, PARTS.get(way, SIZE)
+        parts = [
+            batch[at : at + size] for batch in WAYS[way](lengths, 0) for at in range(0, len(batch), size)
+        ]
+        padded = sum(len(part) * int(lengths[part].max()) for part in parts)
         return 100 * (padded / int(lengths.sum()) - 1)
 
     def again(self, order: Order) -> float:
@@ -145,7 +153,7 @@ def main() -> int:
     result = Result("batches", "Training by how batches are made: documents/s", "documents/s", values)
     result.setting = {"batches": args.batches, "max_length": LENGTH, "encoder": sized("minilm", "tiny")}
     result.details = {
-        f"{row}, {way}": {"padding, %": each.padding(order), "times as often as by chance": each.again(order)}
+        f"{row}, {way}": {"padding, %": each.padding(way), "times as often as by chance": each.again(order)}
         for row, each in cases.items()
         for way, order in WAYS.items()
     }

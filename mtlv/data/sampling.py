@@ -12,7 +12,7 @@ def random_batches(
     """Batches that cover every document once, drawn at random: no length decides who is in a batch with whom.
 
     Short documents often have other labels than long ones. Batches of similar length save padding, but are
-    then batches of similar labels, and a model learns more slowly (`experiments/batch-composition`).
+    then batches of similar labels (`experiments/batch-composition`).
 
     Args:
         lengths: [N] tokens per document.
