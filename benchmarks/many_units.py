@@ -37,7 +37,7 @@ def one(units: int, workers: int) -> dict:
     """What the driver took."""
     from mtlv.running import Observer
     from mtlv.running.ahead import AheadExecutor
-    from mtlv.running.executor import each_once
+    from mtlv.running.job import each_once
     from mtlv.running.observer import Together
     from mtlv.running.progress import Progress, SuiteState, UnitState
     from mtlv.running.resolve import resolve_all

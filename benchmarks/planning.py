@@ -17,7 +17,7 @@ from statistics import median
 from harness import Claim, Result, interleaved, profiled, publish, sized
 
 from mtlv.running import check_suite
-from mtlv.running.executor import each_once
+from mtlv.running.job import each_once
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench

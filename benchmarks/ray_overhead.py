@@ -19,7 +19,7 @@ from harness import Claim, Result, alone, interleaved, profiled, publish, second
 
 from mtlv.running import Observer
 from mtlv.running.cores import cores
-from mtlv.running.executor import each_once
+from mtlv.running.job import each_once
 from mtlv.running.ray_cluster import Head, Wanted, connected
 from mtlv.running.ray_executor import RayExecutor
 from mtlv.running.ray_work import NODE, unpacked

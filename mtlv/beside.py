@@ -148,6 +148,20 @@ def within(seconds: float, process: Process) -> Iterator[None]:
         timer.cancel()
 
 
+def how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    """The signal or exit code of a process that has closed its pipe."""
+    try:
+        code = process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return "it did not answer"
+    if code >= 0:
+        return f"exit code {code}"
+    with suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"
+
+
 def was_killed(process: Process) -> bool:
     """Whether a process whose answers have ended was ended by a signal: at a limit, or by somebody."""
     with suppress(subprocess.TimeoutExpired):
@@ -160,3 +174,28 @@ def end(process: Process) -> None:
     """Whatever it is at."""
     process.kill()
     process.communicate()
+
+
+def alive(pid: int, since: int | None) -> bool:
+    """Whether a process of this machine is still there.
+
+    Args:
+        pid: its number, which another may have by now.
+        since: what `born` said of it.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and another user's
+        pass
+    return born(pid) == since
+
+
+def born(pid: int) -> int | None:
+    """When a process was started, in ticks of its machine; None where the system does not say."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return int(text.rsplit(")", 1)[1].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None

@@ -25,7 +25,9 @@ def status(args: argparse.Namespace) -> int:
         raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
     suite = suite_or_defaults(args)
     settings = suite.members[0].settings
-    store = place_of(settings) if args.store is None else replace(place_of(settings), uri=args.store)
+    store = (
+        place_of(settings.store) if args.store is None else replace(place_of(settings.store), uri=args.store)
+    )
     say(*status_lines(store, suite.path if args.config else None, duration))
     if args.next:
         from mtlv.running.would_run import would_run_lines

@@ -34,7 +34,7 @@ def clean(args: argparse.Namespace) -> int:
 
     suites = [load_suite(name, []) for name in args.configs]
     first = suites[0] if suites else load_overrides([])
-    store = place_of(first.members[0].settings)
+    store = place_of(first.members[0].settings.store)
     if args.store is not None:
         store = replace(store, uri=args.store)
     say(*clean_lines(store, suites, delete=args.yes))

@@ -37,7 +37,7 @@ def check(args: argparse.Namespace) -> int:
     from mtlv.running.store_place import place_of
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
-    say(f"results go to {place_of(suite.members[0].settings).words}")
+    say(f"results go to {place_of(suite.members[0].settings.store).words}")
     say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
     return OK
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from mtlv._version import __version__
 from mtlv.compare import vega
-from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Row, Section, Table, Text
+from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Section, Table, Text
 from mtlv.compare.comparison import Child, ComparedRun, Comparison
 from mtlv.compare.drawing import DrawingPool, Picture
-from mtlv.compare.page import columns_of, finite, page_html
+from mtlv.compare.page import columns_of, page_html
 from mtlv.compare.rows import visible
+from mtlv.words import csv_text, finite
 
 FORMAT = 1  # of comparison.json; higher when a field changes its meaning
 OF_RUN = (
@@ -58,16 +57,6 @@ def write_files(
     written = [path for block in blocks for path in _tabulated(block, folder)]
     drawn = [path for id, picture in pictures.items() for path in _drawn(id, picture.result(), folder)]
     return [page, numbers, *written, *drawn]
-
-
-def csv_text(rows: Sequence[Row]) -> str:
-    """Rows as CSV with all fields; what is not known is empty."""
-    fields = list(dict.fromkeys(field for row in rows for field in row))
-    out = StringIO()
-    writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({field: finite(value) for field, value in row.items()} for row in rows)
-    return out.getvalue()
 
 
 def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:

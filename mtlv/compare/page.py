@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import singledispatch
@@ -19,6 +18,7 @@ from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, Figure, Row, Section, Table, Text
 from mtlv.compare.comparison import Comparison
 from mtlv.compare.palette import DASHES, RUNS
+from mtlv.words import finite
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
 """Files of page/, in the order in which they are read."""
@@ -98,11 +98,6 @@ def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """The values of each field, one for each row; None where a row has none."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
     return {field: [row.get(field) for row in rows] for field in fields}
-
-
-def finite(value: Any) -> Any:
-    """The value, or None for what JSON cannot say."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _column(values: list[Any]) -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.compare.files import csv_text
-from mtlv.compare.table import plain
 from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, effects, numbers, points
+from mtlv.words import csv_text, plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
 UNKNOWN = "–"

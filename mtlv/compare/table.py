@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mtlv.words import safe
+from mtlv.words import plain
 
 
 @dataclass(frozen=True)
@@ -159,12 +158,3 @@ def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str
             cells.append(f"**{text}**" if row.cells[column.key].best else text)
         lines.append(f"| {plain(row.name)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def plain(text: str) -> str:
-    """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags, no links."""
-    text = safe(" ".join(text.split()))
-    for sign in "\\|`*_<>[]":
-        text = text.replace(sign, "\\" + sign)
-    # Bare addresses become links by themselves.
-    return re.sub(r"(?i)(:(?=//)|(?<=www)\.)", r"\\\1", text)

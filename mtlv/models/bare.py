@@ -62,3 +62,10 @@ def tokenizer_digest(tokenizer: Any) -> str:
         # The last call's length limit and padding stay in it, and say nothing about the next.
         content = json.dumps({**parts, "truncation": None, "padding": None}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def tokenizer_key(tokenizer: Any) -> tuple[str, str, str]:
+    """What tells it from tokenizers that make other tokens: itself, its side of truncation, its library."""
+    import tokenizers
+
+    return tokenizer_digest(tokenizer), tokenizer.truncation_side, tokenizers.__version__

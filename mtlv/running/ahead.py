@@ -11,8 +11,8 @@ from typing import Any, Self
 from mtlv.errors import TrainingError
 from mtlv.plan import Scores
 from mtlv.running.board import PAUSE, Board
-from mtlv.running.executor import others_work, starts_of
-from mtlv.running.job import Job
+from mtlv.running.job import Job, starts_of
+from mtlv.running.local import others_work
 from mtlv.running.observer import Observer
 from mtlv.running.store import EpochRecord, Store, UnitRecord
 from mtlv.running.workbench import Workbench

@@ -188,7 +188,7 @@ def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 
 def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     """That its scheme is known and installed; whether it answers is asked when a run begins."""
-    if place_of(settings).shared:
+    if place_of(settings.store).shared:
         check_scheme(settings.store.uri)
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.errors import shorten
-from mtlv.running.disk import cannot_write, tensor_bytes
-from mtlv.tracking.journal import flush
+from mtlv.running.disk import cannot_write, flush, tensor_bytes
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # ends a file, with the digest of what stands before it
 END = len(MARK) + 64

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
-from mtlv.running.resolve import settings_key
+from mtlv.settings.identity import settings_key
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, Reader, StoredRun, experiment_id
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mtlv.compare.blocks import Section
 from mtlv.compare.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison, shown_at_first
 from mtlv.compare.disagree import with_texts
 from mtlv.compare.drawing import DrawingPool, Picture
-from mtlv.compare.table import Member, as_text, plain
+from mtlv.compare.table import Member, as_text
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.plan import ascii_slug
 from mtlv.running.choose_runs import Chosen, Wanted, choose
@@ -24,6 +24,7 @@ from mtlv.running.read_runs import Found, read_runs, sized, with_scores
 from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec
 from mtlv.tracking.reader import COMPARISON, Reader
+from mtlv.words import plain
 
 if TYPE_CHECKING:
     from mtlv.tracking import Tracker

@@ -56,7 +56,7 @@ def deliver(settings: Settings, observer: Observer, courier: Courier) -> Iterato
     Raises:
         TrackingError: the store refuses, or the journal cannot be written.
     """
-    root = place_of(settings).folder / FOLDER
+    root = place_of(settings.store).folder / FOLDER
     journal = Journal(root, courier.uri, settings.experiment)
     try:
         earlier = courier.begin(root, journal.folder, Pace(settings.tracking.send_seconds))
@@ -85,7 +85,7 @@ def _end(
     finally:
         journal.close(delivered=not came.left)
     if came.left:
-        store = place_of(settings).folder
+        store = place_of(settings.store).folder
         why = f": {came.problem}" if came.problem else ""
         observer.warn(
             f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "

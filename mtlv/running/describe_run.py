@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from mtlv.compare.judged import main_title
 from mtlv.compare.report import SYSTEMS
-from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, plain, shown
+from mtlv.compare.table import COLUMNS, Column, Row, as_markdown, shown
 from mtlv.evaluation import Thresholds
 from mtlv.evaluation.metrics import Figures
 from mtlv.running.groups import TaskGroups
 from mtlv.running.member_result import ChildResult, MemberResult, judged_by, member_rows
 from mtlv.running.resolve import Child, Resolved
 from mtlv.tracking import View
-from mtlv.words import many
+from mtlv.words import many, plain
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings

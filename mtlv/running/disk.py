@@ -28,6 +28,15 @@ def remove(folder: Path) -> None:
     shutil.rmtree(rest, ignore_errors=True)
 
 
+def flush(path: Path) -> None:
+    """Force a file's content, or a folder's names, to the disk."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:
     """An error that says how much room is needed.
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from mtlv.running.cores import cores, free_memory
 from mtlv.running.crowd import Crowd, MeasuredCrowd
-from mtlv.running.executor import Executor, LocalExecutor, each_once
-from mtlv.running.job import Job
+from mtlv.running.executor import Executor
+from mtlv.running.job import Job, each_once
+from mtlv.running.local import LocalExecutor
 from mtlv.running.observer import Observer
 from mtlv.running.pool import PoolExecutor
 from mtlv.running.ray_cluster import Head, check_lasting, wanted_of
-from mtlv.running.resolve import Resolved
 from mtlv.running.share import share
 from mtlv.running.store import Store
 from mtlv.running.workbench import Workbench
@@ -21,7 +21,6 @@ from mtlv.running.workbench import Workbench
 if TYPE_CHECKING:
     import torch
 
-    from mtlv.settings import Suite
     from mtlv.settings.schema import Execution
 
 WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
@@ -32,7 +31,12 @@ SPARE = 0.8  # of the free memory that is planned with
 
 
 def executor_of(
-    bench: Workbench, store: Store, observer: Observer, suite: Suite, resolved: Sequence[Resolved]
+    bench: Workbench,
+    store: Store,
+    observer: Observer,
+    members: Sequence[Sequence[Job]],
+    *,
+    one_by_one: bool = False,
 ) -> Executor:
     """Who trains a suite's units.
 
@@ -40,23 +44,22 @@ def executor_of(
         bench: corpora and encoders.
         store: of finished units.
         observer: hears of units.
-        suite: its settings.
-        resolved: its members.
+        members: units of each member, whose `execution` and `tracking` settings are alike.
+        one_by_one: whether a member is asked for when the one before is done.
 
     Raises:
         DeviceError: the device asked for is not there.
     """
     from mtlv.training.optim import resolve_device
 
-    execution = suite.members[0].settings.execution
-    jobs = each_once(job for member in resolved for job in member.jobs)
-    devices = {resolve_device(each.member.settings.training.device) for each in resolved}
+    jobs = each_once(job for member in members for job in member)
+    settings = jobs[0].settings
+    execution = settings.execution
+    devices = {resolve_device(job.settings.training.device) for job in jobs}
     if execution.engine == "ray":
-        check_lasting(store.place, suite.members[0].settings.tracking.uri)
+        check_lasting(store.place, settings.tracking.uri)
         return _on_ray(bench, store, observer, jobs, execution, devices)
-    # A search asks for one member after the other.
-    gangs = [list(each.jobs) for each in resolved] if suite.search is not None else [jobs]
-    widest = max(width(gang) for gang in gangs)
+    widest = max(width(gang) for gang in (members if one_by_one else [jobs]))
     most, limit = min(
         [(widest, "all other units wait for these"), *_limits(bench, jobs, devices)], key=lambda each: each[0]
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from mtlv.errors import TrackingError
-from mtlv.running.executor import each_once
+from mtlv.running.job import each_once
 from mtlv.running.resolve import Resolved
 from mtlv.running.store import Store
 

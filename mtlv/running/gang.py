@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv import beside
+from mtlv.beside import how_it_ended
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.running.checkpoints import Checkpoints
 from mtlv.running.job import Job
@@ -23,7 +24,6 @@ from mtlv.running.rank import DONE, FAILED, FAULT, READY, Call
 from mtlv.running.store import UnitRecord
 from mtlv.running.train_unit import train_unit
 from mtlv.running.watch import Listeners
-from mtlv.running.worker import how_it_ended
 
 if TYPE_CHECKING:
     import torch

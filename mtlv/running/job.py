@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,3 +45,16 @@ class Job:
         """Documents times epochs, the work to do."""
         rows = len(self.fold.train) if self.rows is None else self.rows
         return rows * self.settings.training.epochs
+
+
+def starts_of(jobs: Iterable[Job]) -> frozenset[str]:
+    """Keys of units that others start from."""
+    return frozenset(job.start.unit.key for job in jobs if job.start is not None)
+
+
+def each_once(jobs: Iterable[Job]) -> list[Job]:
+    """Units in their order, those that several members share where they come first."""
+    first: dict[str, Job] = {}
+    for job in jobs:
+        first.setdefault(job.unit.key, job)
+    return list(first.values())

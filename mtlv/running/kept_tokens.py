@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mtlv.seeding import content_key
 
@@ -30,7 +30,7 @@ class KeptTokens:
         self.used: set[Path] = set()
 
     def once(
-        self, corpus: Corpus, tokenizer: Any, how: Mapping[str, object], make: Callable[[], Tokens]
+        self, corpus: Corpus, tokenizer: Sequence[str], how: Mapping[str, object], make: Callable[[], Tokens]
     ) -> Tokens:
         """The corpus's tokens from their file, or from `make`, which then is kept.
 
@@ -39,13 +39,13 @@ class KeptTokens:
 
         Args:
             corpus: that is tokenised.
-            tokenizer: that does it.
+            tokenizer: what tells the one that does it from others, as `tokenizer_key` has it.
             how: what besides the two says which tokens come out.
             make: tokenises.
         """
         from mtlv.data.token_file import Damaged, read_tokens, write_tokens
 
-        path = self.folder / f"{_key(corpus, tokenizer, how)}{ENDING}"
+        path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
         try:
             found = read_tokens(path)
@@ -71,12 +71,3 @@ class KeptTokens:
     def unused(self) -> Iterator[Path]:
         """Files that nobody asked this object for."""
         yield from sorted(set(self.folder.glob(f"*{ENDING}")) - self.used)
-
-
-def _key(corpus: Corpus, tokenizer: Any, how: Mapping[str, object]) -> str:
-    import tokenizers
-
-    from mtlv.models.bare import tokenizer_digest
-
-    reader = [tokenizer_digest(tokenizer), tokenizer.truncation_side, tokenizers.__version__]
-    return content_key([corpus.digest, reader, dict(how)])

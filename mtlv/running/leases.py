@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mtlv.beside import born
 from mtlv.foreign import parse_json
 from mtlv.running.objects import Trouble
-from mtlv.running.progress import born
 from mtlv.running.remote import Remote
 
 FOLDER = "locks"

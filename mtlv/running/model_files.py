@@ -17,12 +17,12 @@ from mtlv import __version__
 from mtlv.plan import as_json
 from mtlv.running.answers_of_kind import COLUMNS
 from mtlv.running.description import DESCRIPTION, Description
+from mtlv.running.disk import flush
 from mtlv.running.frame import column_types
 from mtlv.running.served import ENCODER, PLAN
 from mtlv.running.served_task import ServedTask
 from mtlv.running.unit_files import WEIGHTS, digest_kept
 from mtlv.tracking import TrackedModel
-from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder

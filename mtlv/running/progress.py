@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from mtlv.beside import alive, born
 from mtlv.foreign import read_json
 from mtlv.running.observer import Observer
 from mtlv.seeding import content_key
@@ -179,33 +180,13 @@ def read_states(folder: Path) -> list[SuiteState]:
     return sorted(found, key=lambda state: -state.began)
 
 
-def alive(state: SuiteState) -> bool:
-    """Whether the suite's process is still there; only asked on its own machine."""
-    try:
-        os.kill(state.pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and another user's
-        pass
-    return born(state.pid) == state.born
-
-
-def born(pid: int) -> int | None:
-    """When a process was started, in ticks of its machine; None where the system does not say."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return int(text.rsplit(")", 1)[1].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
 def _place(folder: Path, state: SuiteState) -> Path:
     """The same suite again takes its old file, unless another process is still at it."""
     key = content_key([state.config, [unit.key for unit in state.units]])
     path = folder / f"{key}.json"
     for other in read_states(folder) if path.exists() else ():
         here = other.host == state.host and other.pid != state.pid
-        if here and other.state == "running" and _same(other, state) and alive(other):
+        if here and other.state == "running" and _same(other, state) and alive(other.pid, other.born):
             return folder / f"{key}-{state.pid}.json"
     return path
 

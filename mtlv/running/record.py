@@ -12,9 +12,9 @@ from mtlv.evaluation import Metrics
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
 from mtlv.plan import Plan, Scores, Task, slugs
 from mtlv.running.outcome import Outcome, plan_loss
-from mtlv.running.resolve import settings_key
 from mtlv.running.store import EpochRecord, UnitRecord
 from mtlv.settings import flatten
+from mtlv.settings.identity import settings_key
 from mtlv.tracking import Metric
 from mtlv.tracking.address import masked
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mtlv.errors import DamagedError, TrackingError, masked
+from mtlv.running.disk import flush
 from mtlv.running.objects import Objects, Trouble, open_objects, sealed, unsealed
-from mtlv.tracking.journal import flush
 
 T = TypeVar("T")
 

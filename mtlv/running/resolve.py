@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mtlv.errors import MtlvError
 from mtlv.plan import ARCHITECTURES, Plan, Task
@@ -14,20 +14,12 @@ from mtlv.running.job import Job
 from mtlv.running.layout import Layout
 from mtlv.running.outline import plan_of
 from mtlv.seeding import content_key
+from mtlv.settings.identity import NOT_IDENTITY
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.running.workbench import Workbench
     from mtlv.settings import Member, Settings
-
-NOT_IDENTITY: dict[str, Any] = {
-    "tracking": True,
-    "store": True,
-    "execution": True,
-    "data": {"path"},
-    "training": {"device", "auto_batch", "gradient_checkpointing", "compile"},
-}
-"""Settings that say where things are: the same member elsewhere is the same member."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +76,6 @@ class Resolved:
     def jobs(self) -> Iterator[Job]:
         """Of all stages, in the order they are trained."""
         return (job for child in self.children for job in (*child.earlier, *child.jobs))
-
-
-def settings_key(settings: Settings) -> str:
-    """What a member asks for, wherever its data and stores lie; known before any data is read."""
-    return content_key(settings.model_dump(mode="json", exclude=NOT_IDENTITY))
 
 
 def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.running.cache_room import make_room
-from mtlv.running.disk import remove
+from mtlv.running.disk import flush, remove
 from mtlv.running.leases import FOLDER as LOCKS
 from mtlv.running.leases import Leases
 from mtlv.running.manifests import FILES, Manifest, Manifests
@@ -21,7 +21,6 @@ from mtlv.running.shared_status import Mirror
 from mtlv.running.store import Store, UnitRecord, silent
 from mtlv.running.store_place import Place
 from mtlv.running.unit_files import WEIGHTS
-from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from mtlv.beside import alive
 from mtlv.errors import masked
-from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, alive, read_states
+from mtlv.running.progress import FOLDER, State, SuiteState, UnitState, read_states
 from mtlv.running.remote import Remote
 from mtlv.running.shared_status import bring_status
 from mtlv.running.store_place import Place
@@ -85,7 +86,7 @@ class _Teller:
             return False, f"{state.state} after {self.duration(state.seen - state.began)}, {ago}{reason}"
         if state.host != socket.gethostname():
             return True, f"on another machine, `{state.host}` ({which}), last heard of {ago}"
-        if alive(state):
+        if alive(state.pid, state.born):
             return True, f"running here ({which}) for {self.duration(time.time() - state.began)}"
         return False, f"stopped: its {which} is gone, last heard of {ago}"
 

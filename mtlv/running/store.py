@@ -22,7 +22,7 @@ from mtlv.errors import DamagedError, TrackingError
 from mtlv.plan import Scores
 from mtlv.running.attempts import Attempts
 from mtlv.running.checkpoints import ENDING, Checkpoints
-from mtlv.running.disk import cannot_write, remove, tensor_bytes
+from mtlv.running.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.running.ledger import Ledger
 from mtlv.running.scores_file import read_curve, read_scores, write_curve, write_scores
 from mtlv.running.store_place import Place
@@ -39,7 +39,6 @@ from mtlv.running.unit_files import (
     reading,
     write_unit,
 )
-from mtlv.tracking.journal import flush
 
 if TYPE_CHECKING:
     import torch

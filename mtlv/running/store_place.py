@@ -7,17 +7,29 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mtlv.errors import masked
 
 if TYPE_CHECKING:
     from mtlv.running.store import Store
-    from mtlv.settings import Settings
 
 ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 CACHE = Path(".cache", "mtlv", "stores")  # in the user's home
 CACHE_GB = 20.0
+
+
+class Section(Protocol):
+    """The `store` section of settings."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def cache(self) -> str | None: ...
+
+    @property
+    def cache_gb(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -77,9 +89,9 @@ class Place:
         return open_shared(self)
 
 
-def place_of(settings: Settings) -> Place:
-    """The place that the settings name."""
-    return Place(settings.store.uri, settings.store.cache, settings.store.cache_gb)
+def place_of(section: Section) -> Place:
+    """The place that the `store` section of settings names."""
+    return Place(section.uri, section.cache, section.cache_gb)
 
 
 def _filled(path: str) -> str:

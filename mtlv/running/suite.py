@@ -15,8 +15,8 @@ from mtlv.running.courier import Courier
 from mtlv.running.delivery import Delivery, deliver
 from mtlv.running.describe_run import describe_experiment
 from mtlv.running.engine import executor_of
-from mtlv.running.executor import each_once
 from mtlv.running.existing import IfExists, as_asked
+from mtlv.running.job import each_once
 from mtlv.running.keep_models import ModelKeeper
 from mtlv.running.member_result import MemberResult, as_members
 from mtlv.running.observer import Observer, Together
@@ -88,7 +88,7 @@ def _run(
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
-    store = place_of(suite.members[0].settings).open()
+    store = place_of(suite.members[0].settings.store).open()
     for note in store.catch_up():
         observer.note(note)
     bench = Workbench(store, observer.warn)
@@ -102,7 +102,9 @@ def _run(
         together = Together(progress, observer)
         jobs = each_once(job for member in resolved for job in member.jobs)
         together.suite_started(len(jobs), sum(job.documents for job in jobs))
-        with executor_of(bench, store, together, suite, resolved) as executor:
+        of_members = [list(member.jobs) for member in resolved]
+        one_by_one = suite.search is not None  # which is next depends on what this one comes to
+        with executor_of(bench, store, together, of_members, one_by_one=one_by_one) as executor:
             models = ModelKeeper(tracker, bench, store, together, executor)
             session = Session(tracker, executor, together, models)
             results, failed = _run_members(session, bench, resolved, suite.search)

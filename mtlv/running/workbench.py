@@ -191,6 +191,7 @@ def tokens_of(
         kept: where tokens are on disk; None tokenises here and now.
     """
     from mtlv.data.tokens import join_tokens
+    from mtlv.models.bare import tokenizer_key
     from mtlv.models.encoder import check_length
 
     if corpus.members:
@@ -211,7 +212,7 @@ def tokens_of(
     def make() -> Tokens:
         return _tokenised(encoder, corpus, max_length, mentions, cuts)
 
-    tokens = make() if kept is None else kept.once(corpus, encoder.tokenizer, how_read, make)
+    tokens = make() if kept is None else kept.once(corpus, tokenizer_key(encoder.tokenizer), how_read, make)
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
     return replace(tokens, cuts=cuts)

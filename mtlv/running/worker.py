@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mtlv import beside
-from mtlv.beside import GRACE
+from mtlv.beside import GRACE, how_it_ended
 from mtlv.errors import MtlvError
 from mtlv.plan import Scores
 from mtlv.running.job import Job
@@ -112,20 +112,6 @@ class Worker:
         with suppress(OSError, ValueError):  # it has ended: whoever reads its answers knows
             pickle.dump(request, self._process.stdin)
             self._process.stdin.flush()
-
-
-def how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    """The signal or exit code of a process that has closed its pipe."""
-    try:
-        code = process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return "it did not answer"
-    if code >= 0:
-        return f"exit code {code}"
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
 
 
 class _Forwarder(Observer):

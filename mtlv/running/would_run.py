@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mtlv.running.executor import each_once
+from mtlv.running.job import each_once
 from mtlv.running.resolve import resolve_all
 from mtlv.running.store import Store
 from mtlv.running.store_place import place_of
@@ -26,7 +26,7 @@ def would_run_lines(suite: Suite) -> list[str]:
     Raises:
         MtlvError: whatever is wrong with data, encoder or groups.
     """
-    place = place_of(suite.members[0].settings)
+    place = place_of(suite.members[0].settings.store)
     if not place.shared and not (place.folder / "units").is_dir():
         return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
     store = place.open()

@@ -197,12 +197,3 @@ def _unwritable(folder: Path, error: OSError) -> TrackingError:
         f"the tracking journal `{folder}` cannot be written: {error.strerror or error}",
         then="make room on the disk, or set `store.uri` to a folder that can be written",
     )
-
-
-def flush(path: Path) -> None:
-    """Force a file's content, or a folder's names, to the disk."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

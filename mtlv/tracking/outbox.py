@@ -15,6 +15,7 @@ from pathlib import Path
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
 from mtlv.locks import hold, release
+from mtlv.running.disk import flush
 from mtlv.tracking.journal import (
     ABOUT,
     BROKEN,
@@ -27,7 +28,6 @@ from mtlv.tracking.journal import (
     SENT,
     Destination,
     Record,
-    flush,
     record_of,
     remove,
 )

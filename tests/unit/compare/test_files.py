@@ -11,8 +11,9 @@ import pytest
 from mtlv.compare.blocks import Baseline, Column, Disagreement, DocumentRow, Figure, Section, Table, Text
 from mtlv.compare.comparison import Comparison
 from mtlv.compare.drawing import DrawingPool
-from mtlv.compare.files import begin_pictures, csv_text, write_files
+from mtlv.compare.files import begin_pictures, write_files
 from mtlv.compare.page import page_html
+from mtlv.words import csv_text
 
 SPEC = {
     "mark": "bar",

@@ -8,8 +8,8 @@ import pytest
 
 from mtlv.errors import TrackingError
 from mtlv.running.choose_runs import KIND, SETTINGS, Wanted, choose
-from mtlv.running.resolve import settings_key
 from mtlv.settings import default_settings
+from mtlv.settings.identity import settings_key
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
 
 

@@ -238,7 +238,7 @@ def test_what_another_process_has_trained_again_meanwhile_is_taken(
 def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
     damaged: tuple, single: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.running import executor
+    from mtlv.running import local
 
     store, key, before = damaged
     lock = Store(store.root).held(key)
@@ -248,7 +248,7 @@ def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
         put(store.units / key / "curve.parquet", before)
         lock.__exit__(None, None, None)
 
-    monkeypatch.setattr(executor.time, "sleep", done)
+    monkeypatch.setattr(local.time, "sleep", done)
     told = Told()
     run_suite(single.suite(store.root), told, MemoryTracker())
     assert not told.trained + told.warned

@@ -13,7 +13,7 @@ import pytest
 
 from mtlv.errors import TrackingError
 from mtlv.locks import held, holder
-from mtlv.running import executor, run_suite
+from mtlv.running import local, run_suite
 from mtlv.running.clean import delete, leftovers
 from mtlv.running.cleaning import clean_lines
 from mtlv.running.observer import Observer
@@ -107,7 +107,7 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
         parked.rename(store.units / key)
         lock.__exit__(None, None, None)
 
-    monkeypatch.setattr(executor.time, "sleep", other_is_done)
+    monkeypatch.setattr(local.time, "sleep", other_is_done)
     counter = Counter()
     result = run_suite(made, counter, MemoryTracker())
     assert len(result.members) == 1

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from rich.console import Console
 
-from mtlv.compare.table import plain
 from mtlv.display.suite import Display
 from mtlv.errors import TrackingError
 from mtlv.plan.names import ascii_slug, group_name, slug
@@ -21,6 +20,7 @@ from mtlv.settings import load_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.tracking.checks import check_key, check_name
 from mtlv.tracking.mlflow_reader import _quoted, _stored
+from mtlv.words import plain
 
 LABELS = (
     "<script>alert(1)</script>",

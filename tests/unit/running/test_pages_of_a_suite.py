@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import pytest
 
 from mtlv.compare.palette import RUNS
-from mtlv.compare.table import plain
 from mtlv.running import Observer, describe_run, run_suite
 from mtlv.running.describe_run import LONGEST
 from mtlv.running.ready_views import ready_views
 from mtlv.tracking import MemoryTracker, View
 from mtlv.tracking.memory import MemoryRun
 from mtlv.tracking.mlflow_pages import with_links
+from mtlv.words import plain
 
 TASKS = ("heart", "lung", "bone")
 

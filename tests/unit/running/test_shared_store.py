@@ -101,7 +101,7 @@ def node(suite: Callable, table: Callable, tmp_path: Path, address: str) -> Call
 
 
 def opened(suite: object) -> SharedStore:
-    found = place_of(suite.members[0].settings).open()
+    found = place_of(suite.members[0].settings.store).open()
     assert isinstance(found, SharedStore)
     return found
 
@@ -123,7 +123,7 @@ def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     run_suite(node("two"), second, trackers[1])
     assert len(first.names) == 3
     assert not second.names
-    one, two = (place_of(node(name).members[0].settings).folder for name in ("one", "two"))
+    one, two = (place_of(node(name).members[0].settings.store).folder for name in ("one", "two"))
     assert files(tmp_path / "folder") == files(one)
     assert files(one).items() >= files(two).items()
     assert len(files(two)) == len(files(one))  # a model is kept with each run, so weights were fetched too

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from mtlv.errors import TrackingError
 from mtlv.running import Observer, run_suite
-from mtlv.running.executor import LocalExecutor
+from mtlv.running.local import LocalExecutor
 from mtlv.running.resolve import resolve
 from mtlv.running.scores_file import read_scores, write_scores
 from mtlv.running.store import Store
