@@ -20,7 +20,7 @@ from harness import Claim, Result, interleaved, profiled, publish, seconds, size
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
-from mtlv.running.checkpoints import Checkpoints
+from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.state import Progress, Trained

@@ -62,7 +62,7 @@ class RandomScores:
 
     def run(self, job, *_):
         from mtlv.plan import Scores, TaskScores
-        from mtlv.running.store import EpochRecord, UnitRecord
+        from mtlv.store.local import EpochRecord, UnitRecord
 
         rng = np.random.default_rng(int(job.unit.key[:8], 16))
         corpus = self.bench.corpus(job.settings.data)
@@ -119,9 +119,9 @@ def make_table(path):
 
 def make_store(folder, *, folds, seeds, corpus=None):
     """A store of a whole suite in `folder`."""
-    from mtlv.running import suite as running
-    from mtlv.running.observer import Observer
+    from mtlv.events import Observer
     from mtlv.settings import load_suite
+    from mtlv.suite import run as running
 
     make_table(folder / "table.csv")
     descriptions = ", ".join(f"{label}: A sentence on {label}" for label in LABELS)

@@ -32,8 +32,8 @@ def train_all(frozen, shared, documents, folder=None):
     from mtlv.data.columns import dense
     from mtlv.data.source import DataOptions
     from mtlv.data.tokens import tokenise
-    from mtlv.models.below import Below
     from mtlv.models.encoder import load_encoder
+    from mtlv.models.frozen_cache import Below
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.plan import ARCHITECTURES, Task
     from mtlv.training.loop import train

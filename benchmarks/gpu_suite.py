@@ -5,8 +5,8 @@
     python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
 
 Seconds of suites from the end of planning, each in a process and a store of its own: MTL, STL with processes
-by `auto` (see `mtlv/running/crowd.py`) and STL by one process, the latter two plain and as CUDA graphs. With
-`--sweep`: STL of all tasks, 4 folds and 10 epochs, once. Tracking is in memory, so that MLflow is not needed.
+by `auto` (see `mtlv/execution/concurrency.py`) and STL by one process, the latter two plain and as CUDA graphs.
+With `--sweep`: STL of all tasks, 4 folds and 10 epochs, once. Tracking is in memory, so that MLflow is not needed.
 Without a GPU nothing is measured, but for a quick look at whether it runs.
 """
 
@@ -25,9 +25,9 @@ from harness import QUICK, Claim, Result, alone, interleaved, publish, sized
 from stl_suite import Begun
 from throughput import open_i
 
-from mtlv.running import run_suite
-from mtlv.running.store import Store
 from mtlv.settings import load_suite
+from mtlv.store.local import Store
+from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.training.optim import resolve_device
 

@@ -235,7 +235,7 @@ def _sentence(claim: Claim) -> str:
 
 def plain(result: Result) -> dict[str, Any]:
     """What is written of a result; the time, the machine and the versions are those of now."""
-    from mtlv.running.environment import machine, versions
+    from mtlv.environment import machine, versions
 
     return {
         "name": result.name,

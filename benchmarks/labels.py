@@ -58,10 +58,10 @@ def one(folder, profile):
 
     A small suite comes first: what is imported on first use (matplotlib, BERT's classes) takes seconds.
     """
-    import mtlv.running.train_unit  # noqa: F401 - with PyTorch and Transformers, not counted
-    from mtlv.running import run_suite
-    from mtlv.running.observer import Observer
+    import mtlv.units.train  # noqa: F401 - with PyTorch and Transformers, not counted
+    from mtlv.events import Observer
     from mtlv.settings import load_suite
+    from mtlv.suite.run import run_suite
     from mtlv.tracking import NullTracker
 
     os.chdir(folder / "warm")

@@ -35,16 +35,15 @@ training: {{epochs: 1}}
 
 def one(units: int, workers: int) -> dict:
     """What the driver took."""
-    from mtlv.running import Observer
-    from mtlv.running.ahead import AheadExecutor
-    from mtlv.running.job import each_once
-    from mtlv.running.observer import Together
-    from mtlv.running.progress import Progress, SuiteState, UnitState
-    from mtlv.running.resolve import resolve_all
-    from mtlv.running.store import Store
-    from mtlv.running.workbench import Workbench
-    from mtlv.running.worker import ENDED
+    from mtlv.events import Observer, Together
+    from mtlv.execution.async_executor import AheadExecutor
+    from mtlv.execution.worker import ENDED
+    from mtlv.planning.resolve import resolve_all
     from mtlv.settings import load_suite
+    from mtlv.store.local import Store
+    from mtlv.store.progress import Progress, SuiteState, UnitState
+    from mtlv.units.input_cache import Workbench
+    from mtlv.units.job import each_once
 
     class Kept(Store):
         """Keeps nothing but which units are done."""

@@ -82,10 +82,10 @@ def one(folder):
         import transformers  # noqa: F401
 
         from mtlv.data.batches import Documents
-        from mtlv.running.store import Store
-        from mtlv.running.workbench import Workbench
         from mtlv.settings import load_suite
+        from mtlv.store.local import Store
         from mtlv.training.memory import keep_freed_memory
+        from mtlv.units.input_cache import Workbench
 
         keep_freed_memory()
         settings = load_suite(folder / "c.yml").members[0].settings

@@ -16,12 +16,12 @@ from statistics import median
 
 from harness import Claim, Result, interleaved, profiled, publish, sized
 
-from mtlv.running import check_suite
-from mtlv.running.job import each_once
-from mtlv.running.resolve import resolve_all
-from mtlv.running.store import Store
-from mtlv.running.workbench import Workbench
+from mtlv.planning.check import check_suite
+from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
+from mtlv.store.local import Store
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import each_once
 
 LIMIT, REPEATS, MEMBERS, SEEDS = 2.0, sized(3, 1), sized(500, 10), sized(28, 2)
 WHOLE, PROCESSOR = "in all", "processor, in all"

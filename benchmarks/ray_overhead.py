@@ -17,17 +17,17 @@ from pathlib import Path
 
 from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
-from mtlv.running import Observer
-from mtlv.running.cores import cores
-from mtlv.running.job import each_once
-from mtlv.running.ray_cluster import Head, Wanted, connected
-from mtlv.running.ray_executor import RayExecutor
-from mtlv.running.ray_work import NODE, unpacked
-from mtlv.running.resolve import resolve_all
-from mtlv.running.store import Store
-from mtlv.running.workbench import Workbench
-from mtlv.running.worker import ENDED
+from mtlv.events import Observer
+from mtlv.execution.ray.cluster import Head, Wanted, connected
+from mtlv.execution.ray.executor import RayExecutor
+from mtlv.execution.ray.task import NODE, unpacked
+from mtlv.execution.worker import ENDED
+from mtlv.hardware import cores
+from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
+from mtlv.store.local import Store
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import each_once
 
 CONFIG = """\
 experiment: empty
@@ -73,7 +73,7 @@ def by_ray(bench, store, jobs):
     """The same as plain tasks, all handed over at once."""
     import ray
 
-    from mtlv.running.worker import Order
+    from mtlv.execution.worker import Order
 
     task = ray.remote(plain).options(num_cpus=1, max_retries=0)
     material = ray.put(bench.material(jobs[0].settings))

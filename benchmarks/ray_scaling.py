@@ -18,9 +18,10 @@ from statistics import median
 
 from harness import Claim, Result, alone, interleaved, publish, sized
 
-from mtlv.running import Observer, run_suite
-from mtlv.running.store import Store
+from mtlv.events import Observer
 from mtlv.settings import load_suite
+from mtlv.store.local import Store
+from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 
 LIMIT, ENCODER = 1.8, sized("minilm", "tiny")

@@ -24,10 +24,11 @@ from statistics import median
 from harness import Claim, Result, alone, interleaved, profiled, publish, sized
 from throughput import open_i
 
-from mtlv.running import Observer, run_suite
-from mtlv.running.cores import cores
-from mtlv.running.store import Store
+from mtlv.events import Observer
+from mtlv.hardware import cores
 from mtlv.settings import load_suite
+from mtlv.store.local import Store
+from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 
 LIMIT = 1.05

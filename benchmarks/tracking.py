@@ -41,8 +41,8 @@ class Clock:
     """Seconds that this process spends in calls of a journal, and the other one's CPU seconds meanwhile."""
 
     def __init__(self):
-        from mtlv.running.courier import Courier
         from mtlv.tracking.journal import Journal
+        from mtlv.tracking.upload_process import Courier
 
         self.calls = self.beside = 0.0
         append, begin, finish = Journal.append, Courier.begin, Courier.finish
@@ -75,9 +75,9 @@ def _cpu_seconds(pid):
 
 def trained(folder, tracked):
     """Seconds of training."""
-    from mtlv.running import run_suite
-    from mtlv.running.observer import Observer
+    from mtlv.events import Observer
     from mtlv.settings import load_suite
+    from mtlv.suite.run import run_suite
     from mtlv.tracking import NullTracker
 
     make_table(folder / "table.csv")
@@ -123,7 +123,7 @@ def summary(found):
 
 def profile():
     """Where the time of training and tracking goes, in the process that trains."""
-    import mtlv.running.train_unit  # noqa: F401 - with PyTorch and Transformers, not counted
+    import mtlv.units.train  # noqa: F401 - with PyTorch and Transformers, not counted
 
     with tempfile.TemporaryDirectory() as place:
         return profiled(lambda: trained(Path(place), tracked=True))

@@ -29,7 +29,7 @@ JOURNAL, CLIENT, SINGLE = "journal (mtlv)", "MLflow client, log_batch", "MLflow 
 @contextmanager
 def server(folder):
     """Address of a server of our own."""
-    from mtlv.running.page import Door, serve
+    from mtlv.tracking.mlflow_server import Door, serve
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -71,11 +71,11 @@ def measure(uri, folder):
     """Seconds by number of metrics and way, how the delivery ended, and a profile of the journal."""
     from mlflow import MlflowClient
 
-    from mtlv.running.courier import Courier
     from mtlv.tracking import RunSpec
     from mtlv.tracking.journal import Journal
     from mtlv.tracking.journal_tracker import JournalTracker
     from mtlv.tracking.sender import Pace
+    from mtlv.tracking.upload_process import Courier
 
     client = MlflowClient(tracking_uri=uri)
     run = client.create_run(client.create_experiment("by hand")).info.run_id

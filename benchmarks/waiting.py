@@ -22,8 +22,8 @@ from harness import Claim, Result, alone, interleaved, publish, shares, sized
 from throughput import arguments, prepare, spent
 from training import ours
 
-from mtlv.running.cores import cores
-from mtlv.variables import SPINS
+from mtlv.environ import SPINS
+from mtlv.hardware import cores
 
 SPIN = "GOMP_SPINCOUNT"
 WAYS: dict[str, Mapping[str, str]] = {

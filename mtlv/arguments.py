@@ -9,7 +9,7 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.errors import shorten
-from mtlv.words import safe
+from mtlv.formatting import safe
 
 
 class _Once(argparse.Action):

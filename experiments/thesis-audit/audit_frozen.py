@@ -16,9 +16,9 @@ from torch import nn
 
 from mtlv.data.tokens import Tokens
 from mtlv.models.encoder import Encoder
-from mtlv.running.material import Material
 from mtlv.seeding import content_key, seed_from
 from mtlv.training.embed import embed_texts
+from mtlv.units.inputs import Material
 
 
 class FixedVectors(nn.Module):

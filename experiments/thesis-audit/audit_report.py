@@ -12,9 +12,9 @@ import numpy as np
 from audit_rows import METRICS, Figures, Row
 from scipy.stats import ttest_1samp
 
-from mtlv.compare import canvas
-from mtlv.compare.transfer import FEWEST
 from mtlv.evaluation.significance import holm
+from mtlv.evaluation.transfer import FEWEST
+from mtlv.figures import canvas
 
 HEADINGS = {
     "f1_macro": "F1 macro",

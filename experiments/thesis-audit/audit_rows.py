@@ -12,11 +12,11 @@ from mtlv.data import catalog
 from mtlv.evaluation import evaluate, fit_thresholds, grid_values
 from mtlv.grouping import group
 from mtlv.plan import Scores
-from mtlv.running.groups import grouping_spec
-from mtlv.running.resolve import Child, resolve
-from mtlv.running.workbench import Workbench
+from mtlv.planning.groups import grouping_spec
+from mtlv.planning.resolve import Child, resolve
 from mtlv.settings import Member, Settings, Suite
 from mtlv.training.embed import embed_texts
+from mtlv.units.input_cache import Workbench
 
 THESIS_GRID = grid_values(0.4, 0.9, 0.1)
 THESIS_RATE = {

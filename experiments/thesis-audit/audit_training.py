@@ -1,6 +1,6 @@
 """Train one unit with or without the thesis's defects, from the package's own parts.
 
-Without defects this gives what `mtlv.running.train_unit.train_unit` gives (a test proves it).
+Without defects this gives what `mtlv.units.train.train_unit` gives (a test proves it).
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from mtlv.data.batches import Batch, Documents
 from mtlv.data.columns import dense
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Scores, Task, TaskScores
-from mtlv.running.job import Job
-from mtlv.running.material import Material
 from mtlv.seeding import content_key
 from mtlv.training import state
 from mtlv.training.loop import train
@@ -31,6 +29,8 @@ from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, schedule
 from mtlv.training.predict import predict
+from mtlv.units.inputs import Material
+from mtlv.units.job import Job
 
 ORDERS = ("shuffled", "once", "folders")
 

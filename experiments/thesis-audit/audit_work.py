@@ -16,10 +16,10 @@ from audit_training import key_of, load, save, train_with
 
 from mtlv.grouping import stability
 from mtlv.plan import gather
-from mtlv.running.material import Material
-from mtlv.running.resolve import Child
-from mtlv.running.workbench import Workbench
+from mtlv.planning.resolve import Child
 from mtlv.settings import Suite
+from mtlv.units.input_cache import Workbench
+from mtlv.units.inputs import Material
 
 PACKAGES = ("torch", "transformers", "numpy", "scikit-learn")
 GROUPED = ("gmtl-names", "gmtl-descriptions", "gmtl-random", "gmtl-codes")

@@ -20,8 +20,8 @@ from mtlv.cli.terminal import (
     own_fault,
     show_anything,
 )
+from mtlv.environ import let_waiting_threads_sleep
 from mtlv.errors import ConfigError, MtlvError
-from mtlv.variables import let_waiting_threads_sleep
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": work.run,

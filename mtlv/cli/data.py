@@ -13,7 +13,7 @@ from mtlv.errors import MtlvError
 
 def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
     """Every corpus of the catalog."""
-    from mtlv.running.corpora import list_lines
+    from mtlv.units.corpora import list_lines
 
     say(*list_lines())
     return OK
@@ -21,7 +21,7 @@ def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
 
 def show(args: argparse.Namespace) -> int:
     """What is known of one."""
-    from mtlv.running.corpora import show_lines
+    from mtlv.units.corpora import show_lines
 
     say(*show_lines(args.name))
     return OK
@@ -30,7 +30,7 @@ def show(args: argparse.Namespace) -> int:
 def fetch(args: argparse.Namespace) -> int:
     """Download one from its source."""
     from mtlv.display.download import Download
-    from mtlv.running.corpora import fetch_lines
+    from mtlv.units.corpora import fetch_lines
 
     with Download(console(stderr=True), args.name) as download:
         lines = fetch_lines(args.name, args.to, progress=download.update)
@@ -40,8 +40,8 @@ def fetch(args: argparse.Namespace) -> int:
 
 def check(args: argparse.Namespace) -> int:
     """Count what is in one, or in those of a config."""
-    from mtlv.running.corpora import check_corpus
     from mtlv.settings import load_overrides, load_suite
+    from mtlv.units.corpora import check_corpus
 
     overrides = list(args.overrides)
     if args.path is not None:
@@ -67,7 +67,7 @@ def check(args: argparse.Namespace) -> int:
 
 def _lengths(settings: Any, corpus: Any) -> Any:
     from mtlv.errors import EncoderError
-    from mtlv.running.lengths import token_lengths
+    from mtlv.planning.token_lengths import token_lengths
 
     try:
         return token_lengths(settings, corpus)

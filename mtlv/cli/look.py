@@ -11,15 +11,15 @@ from pathlib import Path
 from mtlv.cli.named import is_config, suite_or_defaults
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, say
 from mtlv.errors import ConfigError
-from mtlv.words import duration, many
+from mtlv.formatting import duration, many
 
 OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too, behind other words
 
 
 def status(args: argparse.Namespace) -> int:
     """How far the running or last suite is."""
-    from mtlv.running.status import status_lines
-    from mtlv.running.store_place import place_of
+    from mtlv.store.location import place_of
+    from mtlv.suite.status import status_lines
 
     if args.next and args.config is None:
         raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
@@ -30,7 +30,7 @@ def status(args: argparse.Namespace) -> int:
     )
     say(*status_lines(store, suite.path if args.config else None, duration))
     if args.next:
-        from mtlv.running.would_run import would_run_lines
+        from mtlv.planning.preview import would_run_lines
 
         say(*would_run_lines(suite))
     return OK
@@ -38,7 +38,7 @@ def status(args: argparse.Namespace) -> int:
 
 def compare(args: argparse.Namespace) -> int:
     """Lay runs side by side."""
-    from mtlv.running import comparing
+    from mtlv.compare.load import compare as comparing
     from mtlv.settings import load_overrides, load_suite
 
     overrides = [text for text in args.targets if OVERRIDE.match(text) and not is_config(text)]
@@ -76,7 +76,7 @@ def compare(args: argparse.Namespace) -> int:
 def predict(args: argparse.Namespace) -> int:
     """Ask a run's trained model about texts."""
     from mtlv.errors import DataError
-    from mtlv.running.texts import from_file, given
+    from mtlv.serving.texts import from_file, given
 
     if bool(args.texts) == (args.file is not None):
         what = "texts were given and `--file` too" if args.texts else "no text was given"
@@ -85,11 +85,10 @@ def predict(args: argparse.Namespace) -> int:
         texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
     else:
         texts = from_file(args.file, args.column)
-    from mtlv.running.answers import check_target, write_answers
+    from mtlv.serving.answers import check_target, write_answers
 
     out = None if args.out is None else check_target(args.out)
-    from mtlv.running import predict_texts
-    from mtlv.running.predicting import Place
+    from mtlv.serving.predict import Place, predict_texts
 
     place = Place(args.run, args.uri, args.experiment)
     answers = predict_texts(place, texts, tasks=args.task, device=args.device)
@@ -107,7 +106,7 @@ def ui(args: argparse.Namespace) -> int:
     """Open MLflow's page on the runs."""
     import tempfile
 
-    from mtlv.running.page import Door, has_server, link, serve
+    from mtlv.tracking.mlflow_server import Door, has_server, link, serve
 
     door = Door(args.port, args.host, open_to_all=args.no_auth)
     suite = suite_or_defaults(args)
@@ -131,6 +130,6 @@ def ui(args: argparse.Namespace) -> int:
 
 def _side_by_side(args: argparse.Namespace, url: str) -> list[str]:
     """Where an experiment is named, the address of its runs as charts."""
-    from mtlv.running.page import side_by_side
+    from mtlv.tracking.mlflow_server import side_by_side
 
     return [f"Side by side: {side_by_side(url)}"] if args.config else []

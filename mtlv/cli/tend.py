@@ -10,9 +10,9 @@ from mtlv.cli.terminal import OK, complain, say
 
 def sync(args: argparse.Namespace) -> int:
     """Deliver what runs could not."""
-    from mtlv.running.store_place import Place
-    from mtlv.running.sync import sync_store
     from mtlv.settings import load_overrides
+    from mtlv.store.location import Place
+    from mtlv.tracking.sync import sync_store
 
     settings = load_overrides([]).members[0].settings
     lines = sync_store(
@@ -28,9 +28,9 @@ def sync(args: argparse.Namespace) -> int:
 
 def clean(args: argparse.Namespace) -> int:
     """List what of a store nothing needs, and delete it where asked to."""
-    from mtlv.running.cleaning import clean_lines
-    from mtlv.running.store_place import place_of
     from mtlv.settings import load_overrides, load_suite
+    from mtlv.store.location import place_of
+    from mtlv.suite.clean import clean_lines
 
     suites = [load_suite(name, []) for name in args.configs]
     first = suites[0] if suites else load_overrides([])

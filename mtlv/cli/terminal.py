@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import masked
-from mtlv.words import safe
+from mtlv.formatting import safe
 
 if TYPE_CHECKING:
     from mtlv.display.suite import Display

@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, cast
 
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
-from mtlv.words import many
+from mtlv.formatting import many
 
 if TYPE_CHECKING:
-    from mtlv.running import Observer
+    from mtlv.events import Observer
 
 
 def check(args: argparse.Namespace) -> int:
@@ -17,7 +17,7 @@ def check(args: argparse.Namespace) -> int:
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)
-    from mtlv.running import check_suite
+    from mtlv.planning.check import check_suite
 
     found = check_suite(suite)
     seen: dict[tuple[str, ...], str] = {}
@@ -33,8 +33,8 @@ def check(args: argparse.Namespace) -> int:
         told |= set(member.warnings)
     say(*(f"note: {note}" for note in suite.notes))
     members, units = many(len(found.members), "member"), many(found.units, "unit")
-    from mtlv.running.share import share_lines
-    from mtlv.running.store_place import place_of
+    from mtlv.execution.allocation import share_lines
+    from mtlv.store.location import place_of
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
     say(f"results go to {place_of(suite.members[0].settings.store).words}")
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)
-    from mtlv.running import run_suite
+    from mtlv.suite.run import run_suite
 
     end_in_order()
     with progress() as display:
@@ -68,7 +68,7 @@ def cluster(args: argparse.Namespace) -> int:
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)
-    from mtlv.running import cluster_suite
+    from mtlv.suite.cluster import cluster_suite
 
     end_in_order()
     with progress() as display:

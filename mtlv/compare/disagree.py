@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Said, Section
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.pairs import comparable, tasks_of
 from mtlv.compare.pooled import Documents, OfTask, by_document
 from mtlv.compare.readings import READINGS, how_far
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.mixed import by_source
+from mtlv.evaluation.pairs import comparable, tasks_of
 from mtlv.plan import Task
 
 DOCUMENTS = 8  # shown for a pair

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
-from mtlv.beside import Process, asked_and_answers, begin, end, was_killed, within
 from mtlv.compare.vega import VERSION
 from mtlv.errors import TrackingError, shorten
+from mtlv.processes import Process, asked_and_answers, begin, end, was_killed, within
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000

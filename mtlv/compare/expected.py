@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from mtlv.compare.comparison import ComparedRun, Published
 from mtlv.errors import DataError, MtlvError, nearest
 from mtlv.evaluation import PlanMetrics
+from mtlv.evaluation.comparison import ComparedRun, Published
 
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")

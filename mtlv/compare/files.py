@@ -12,11 +12,11 @@ from typing import Any
 from mtlv._version import __version__
 from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Section, Table, Text
-from mtlv.compare.comparison import Child, ComparedRun, Comparison
 from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.page import columns_of, page_html
 from mtlv.compare.rows import visible
-from mtlv.words import csv_text, finite
+from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
+from mtlv.formatting import csv_text, finite
 
 FORMAT = 1  # of comparison.json; higher when a field changes its meaning
 OF_RUN = (

@@ -16,9 +16,9 @@ from typing import Any
 from mtlv._version import __version__
 from mtlv.compare import vega
 from mtlv.compare.blocks import Block, Disagreement, Figure, Row, Section, Table, Text
-from mtlv.compare.comparison import Comparison
-from mtlv.compare.palette import DASHES, RUNS
-from mtlv.words import finite
+from mtlv.evaluation.comparison import Comparison
+from mtlv.figures.palette import DASHES, RUNS
+from mtlv.formatting import finite
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
 """Files of page/, in the order in which they are read."""

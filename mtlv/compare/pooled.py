@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.comparison import ComparedRun
 from mtlv.compare.readings import READINGS
+from mtlv.evaluation.comparison import ComparedRun
 from mtlv.plan import Scores, Task, TaskScores
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlv.compare.comparison import Child, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, TaskInfo
 from mtlv.seeding import content_key
 
 

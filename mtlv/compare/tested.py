@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from mtlv.compare.comparison import Child, ComparedRun, Comparison
-from mtlv.compare.pairs import pairs_of, siblings
 from mtlv.evaluation.bootstrap import (
     Resampled,
     document_interval,
@@ -15,7 +13,9 @@ from mtlv.evaluation.bootstrap import (
     not_of_sums,
     resampled,
 )
+from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
 from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.pairs import pairs_of, siblings
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
 from mtlv.evaluation.verdict import Verdict, verdicts
 from mtlv.plan import Scores, Task

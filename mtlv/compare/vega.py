@@ -10,9 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mtlv.beside import Process, asked_and_answers, begin
 from mtlv.compare.blocks import Figure, Row
-from mtlv.compare.palette import RUNS
+from mtlv.figures.palette import RUNS
+from mtlv.processes import Process, asked_and_answers, begin
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
 NARROW, WIDE = 760, 1100  # pixels of a figure as a file where its specification says "container"

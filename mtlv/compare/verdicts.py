@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mtlv.compare.tested import Tested
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES
 from mtlv.evaluation.significance import ALPHA, fewest_pairs, smallest_p
-from mtlv.words import many
+from mtlv.formatting import many
 
 SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
 

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.rows import also
 from mtlv.data.source import Card, Corpus, groups_of
+from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mtlv.data.rows import read_text
 from mtlv.data.source import PARTS, Download
+from mtlv.data.tables.rows import read_text
 from mtlv.errors import DataError
 
 MOST_BYTES = 1_000_000_000  # of a file that is read as a text: it is held in memory, several times over

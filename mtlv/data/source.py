@@ -107,7 +107,7 @@ class Columns:
         id: its id; without one, the row's number.
         part: `train`, `validation` or `test`; without one, the corpus has no split of its own.
         group: what it is part of (an abstract, a patient); a group is not divided.
-        kind: of the task, one of `mtlv.data.table_kinds`.
+        kind: of the task, one of `mtlv.data.tables.readers`.
         task: the task's name; without one, that of the column it is learned from.
         labels: columns of 0 and 1, one per label.
         label_list: or one column of label lists: JSON lists, or names joined by `separator`.

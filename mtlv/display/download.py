@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from mtlv.words import safe
+from mtlv.formatting import safe
 
 
 class Download:

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from mtlv.words import duration, safe
+from mtlv.formatting import duration, safe
 
 BAR = 12  # cells
 SHOWN = 8  # units at work, a line each
@@ -62,7 +62,7 @@ class _Unit:
 
 
 class Display:
-    """Watches a suite (see `mtlv.running.observer`): live on a terminal, else a line per epoch.
+    """Watches a suite (see `mtlv.events`): live on a terminal, else a line per epoch.
 
     Args:
         console: where to.

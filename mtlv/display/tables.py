@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from mtlv.words import safe
+from mtlv.formatting import safe
 
 
 def table(

@@ -16,7 +16,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.words import many
+from mtlv.formatting import many
 
 ALPHA = 0.05
 MOST_EXACT = 50  # pairs; above, the normal approximation is as good

@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from mtlv.errors import PlanError
-from mtlv.models.below import Below
 from mtlv.models.compiled import Compile
 from mtlv.models.dropout import set_dropout, use_fast_dropout
-from mtlv.models.features import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
+from mtlv.models.frozen_cache import Below
 from mtlv.models.heads import Shape
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
+from mtlv.models.pooling import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
@@ -31,7 +31,7 @@ class MultiTaskModel(nn.Module):
         encoder: a Transformers base model, trained in place.
         heads: what each head learns.
         tasks: the tasks by name.
-        features: one of `mtlv.models.features.FEATURES`.
+        features: one of `mtlv.models.pooling.FEATURES`.
         seed: draws the heads' first weights, the same whatever else the model holds.
         dropout: for encoder and heads; None keeps the encoder's own.
         kinds: the kinds of task by name.

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mtlv.environ import variable
 from mtlv.settings.data_schema import Data
 from mtlv.settings.values import (
     NO_CONTROL,
@@ -21,7 +22,6 @@ from mtlv.settings.values import (
     Share,
     Text,
 )
-from mtlv.variables import variable
 
 Weight = Annotated[float, Field(ge=0)]
 

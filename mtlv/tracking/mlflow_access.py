@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import address
 from mtlv.tracking.refusal import refusal
-from mtlv.variables import variable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

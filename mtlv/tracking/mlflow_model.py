@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mtlv.environ import variable
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, local_folder, once, open_client
 from mtlv.tracking.tracker import RUN_ID, TrackedModel
-from mtlv.variables import variable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

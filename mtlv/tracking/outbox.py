@@ -12,10 +12,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from mtlv.disk import flush
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
 from mtlv.locks import hold, release
-from mtlv.running.disk import flush
 from mtlv.tracking.journal import (
     ABOUT,
     BROKEN,

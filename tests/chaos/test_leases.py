@@ -15,8 +15,8 @@ import pytest
 PROCESSES, SECONDS = 5, 40
 WORK = f"""
 import os, random, sys, time
-from mtlv.running import leases
-from mtlv.running.remote import Remote
+from mtlv.store.remote import leases
+from mtlv.store.remote.client import Remote
 
 leases.AGAIN = 0.02
 own, draw = leases.Leases(Remote(sys.argv[1]), ttl=4.0), random.Random(sys.argv[3])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suites import arithmetic, begin, doubled, log_of, points, run, units
 
-from mtlv.running.worker import GRACE
+from mtlv.execution.worker import GRACE
 
 PROCESSES = 8
 
@@ -40,7 +40,7 @@ def workers(folder: Path) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            ours = b"mtlv.running.worker" in (path / "cmdline").read_bytes().split(b"\0")
+            ours = b"mtlv.execution.worker" in (path / "cmdline").read_bytes().split(b"\0")
             if ours and (path / "cwd").resolve() == folder.resolve():
                 found.append(int(path.name))
         except OSError:

@@ -30,7 +30,7 @@ def ranks_of(process: subprocess.Popen[bytes]) -> list[int]:
         with suppress(OSError, ValueError):
             parent = int(path.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1])
             words = path.joinpath("cmdline").read_bytes().split(b"\0")
-            if parent == process.pid and b"mtlv.running.rank" in words:
+            if parent == process.pid and b"mtlv.units.rank_process" in words:
                 found.append(int(path.name))
     return sorted(found)
 

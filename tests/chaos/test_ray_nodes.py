@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from suites import arithmetic, begin, doubled, log_of, points, run, units
 
-from mtlv.running.ray_cluster import QUIET
+from mtlv.execution.ray.cluster import QUIET
 
 pytest.importorskip("ray")
 

@@ -14,12 +14,12 @@ from threading import Thread
 import pytest
 from faulty import Held, Proxy, Server
 
-from mtlv.running import Observer
-from mtlv.running.courier import Courier
-from mtlv.running.delivery import Delivery, deliver
-from mtlv.running.sync import sync_store
+from mtlv.events import Observer
 from mtlv.settings import Settings, load_overrides
+from mtlv.suite.delivery import Delivery, deliver
 from mtlv.tracking import Metric, RunSpec, TableFile, Tracker
+from mtlv.tracking.sync import sync_store
+from mtlv.tracking.upload_process import Courier
 
 EVERY = 0.25  # seconds between two epochs of the make-believe training
 LABELS = 23

@@ -137,8 +137,8 @@ def test_texts_of_documents_can_be_left_out(inside):
     page = (inside / "page/compare.html").read_text(encoding="utf-8")
     assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare"]) == 0
     bare = (inside / "bare/compare.html").read_text(encoding="utf-8")
-    from mtlv.running.workbench import Workbench
     from mtlv.settings import load_suite
+    from mtlv.units.input_cache import Workbench
 
     texts = Workbench().corpus(load_suite(inside / "c.yml").members[0].settings.data).texts
     words = [text[:60] for text in texts]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from mtlv.compare.blocks import Baseline, Figure
-from mtlv.compare.comparison import Comparison, mean_and_sd
 from mtlv.compare.page import embedded, page_data, page_html
 from mtlv.compare.rows import visible
 from mtlv.compare.sections import sections
+from mtlv.evaluation.comparison import Comparison, mean_and_sd
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "compare"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
 from comparisons import a_comparison
 
 expect = pytest.importorskip(

@@ -98,8 +98,8 @@ def _no_pickles(monkeypatch):
 @pytest.fixture(scope="module")
 def documents():
     """Texts of the generated corpus by document id."""
-    from mtlv.running.corpora import read_corpus
     from mtlv.settings import load_overrides
+    from mtlv.units.corpora import read_corpus
 
     changes = ["data.name=synthetic", "data.documents=100", f"data.labels=[{', '.join(LABELS)}]"]
     corpus = read_corpus(load_overrides(changes).members[0].settings.data)

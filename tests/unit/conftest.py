@@ -1,6 +1,12 @@
-"""Small corpora that a model can learn, one for each kind of task."""
+"""Fixtures of all tests below; they can import what is in `helpers/`."""
 
 from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +15,11 @@ from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
+from mtlv.settings import Suite, load_suite
+
+HELPERS = str(Path(__file__).parent / "helpers")
+if HELPERS not in sys.path:
+    sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
 
 WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
 
@@ -62,3 +73,92 @@ def one_corpus_per_kind() -> list[Corpus]:
     """Yes/no, classes, numbers of pairs, and tags; 24 to 40 documents each."""
     rng = np.random.default_rng(0)
     return [make(rng) for make in (yes_no, relations, similar, organs)]
+
+
+MADE = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
+
+
+def write_table(folder: Path, name: str, *, flip: tuple[str, ...] = ()) -> Path:
+    """A table of 60 documents with its own parts; `flip` inverts the labels of some parts."""
+    rng = np.random.default_rng(0)
+    path = folder / f"{name}.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "part", *MADE])
+        for n in range(60):
+            part = ("train", "train", "train", "validation", "test")[n % 5]
+            bears = rng.random(len(MADE)) < 0.45
+            text = " ".join(words for words, on in zip(MADE.values(), bears, strict=True) if on)
+            labels = ~bears if part in flip else bears
+            writer.writerow([n, f"report {n} {text}", part, *labels.astype(int)])
+    return path
+
+
+def write_suite(folder: Path, table: Path, *changes: str, store: str = "store") -> Suite:
+    """A suite on such a table with `tiny`; extra `key=value` texts as on the command line."""
+    config = folder / "config.yml"
+    config.write_text("experiment: unit\n")
+    return load_suite(
+        config,
+        [
+            "data.name=table",
+            f"data.path={table}",
+            f"data.columns={{labels: [{', '.join(MADE)}], id: id, part: part}}",
+            "data.descriptions={heart: The heart., lung: The lungs., bone: The bones.}",
+            "encoder=tiny",
+            "grouping.k=2",
+            "training.epochs=2",
+            "training.batch_size=8",
+            "training.learning_rate=1e-3",
+            "training.device=cpu",
+            "training.precision=fp32",  # auto is bf16 on some processors
+            f"store.uri={folder / store}",
+            *changes,
+        ],
+    )
+
+
+@pytest.fixture(scope="session")
+def writers() -> tuple[Callable[..., Path], Callable[..., Suite]]:
+    """`write_table` and `write_suite`, for a folder that several tests share."""
+    return write_table, write_suite
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., Path]:
+    """`write_table` in this test's folder."""
+    return partial(write_table, tmp_path)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Callable[..., Suite]:
+    """`write_suite` in this test's folder."""
+    return partial(write_suite, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def comparison_of() -> Callable:
+    """`a_comparison(runs=4, children=3, tasks=6, seed=0, **changes)`; see comparisons.py."""
+    from comparisons import a_comparison
+
+    return a_comparison
+
+
+@pytest.fixture
+def figure_of(monkeypatch, tmp_path):
+    """From a function that draws transfers to one that gives the figure that was saved."""
+    from mtlv.figures import canvas
+
+    kept = []
+    save = canvas.save
+    monkeypatch.setattr(canvas, "DPI", 60)  # a tenth of the time
+    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
+
+    def with_draw(draw):
+        def run(transfers, title="t"):
+            draw(transfers, tmp_path / "x.png", title=title)
+            return kept[-1]
+
+        return run
+
+    return with_draw

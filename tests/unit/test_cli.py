@@ -12,13 +12,18 @@ from types import SimpleNamespace
 
 import pytest
 
-import mtlv.running
 from mtlv import __version__
 from mtlv.arguments import parse
 from mtlv.cli import COMMANDS, main
 from mtlv.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
+HOMES = {
+    "check_suite": "mtlv.planning.check",
+    "cluster_suite": "mtlv.suite.cluster",
+    "predict_texts": "mtlv.serving.predict",
+    "run_suite": "mtlv.suite.run",
+}
 Captured = pytest.CaptureFixture[str]
 
 
@@ -54,7 +59,7 @@ def _sigterm_as_it_was() -> object:
 
 def fake(monkeypatch: pytest.MonkeyPatch, name: str, **told: object) -> Fake:
     stand_in = Fake(**told)  # type: ignore[arg-type]
-    monkeypatch.setattr(mtlv.running, name, stand_in, raising=False)
+    monkeypatch.setattr(f"{HOMES[name]}.{name}", stand_in)
     return stand_in
 
 
@@ -135,7 +140,7 @@ def test_ctrl_c_is_130_and_sigterm_143(
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr(mtlv.running, "run_suite", terminated)
+    monkeypatch.setattr(f"{HOMES['run_suite']}.run_suite", terminated)
     assert main(["run", config]) == 143
 
 
@@ -198,7 +203,7 @@ def test_check_prints_trees_once_units_and_warnings(
         SimpleNamespace(name="two", lines=tree, units=4, warnings=()),
     )
     fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5))
-    monkeypatch.setattr("mtlv.running.share.cores", lambda: 1)
+    monkeypatch.setattr("mtlv.execution.allocation.cores", lambda: 1)
     assert main(["check", config]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "one: 1 unit",
@@ -317,10 +322,10 @@ def test_a_terminal_without_utf_8_gets_escapes() -> None:
 def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.running import comparing
+    from mtlv.compare.load import compare
 
     stand_in = Fake(error=DataError("enough"))
-    monkeypatch.setattr(comparing, "compare_store", stand_in)
+    monkeypatch.setattr(compare, "compare_store", stand_in)
     assert main(["compare", config, "training.epochs=3", "gmtl · k=3 · label_name · minilm"]) == 2
     wanted = stand_in.got[1].wanted
     assert wanted.names == ("gmtl · k=3 · label_name · minilm",)
@@ -330,10 +335,10 @@ def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
 def test_compare_takes_targets_on_both_sides_of_an_option(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.running import comparing
+    from mtlv.compare.load import compare
 
     stand_in = Fake(error=DataError("enough"))
-    monkeypatch.setattr(comparing, "compare_store", stand_in)
+    monkeypatch.setattr(compare, "compare_store", stand_in)
     assert main(["compare", "one", "--out", "page", config, "training.epochs=3", "two"]) == 2
     wanted = stand_in.got[1].wanted
     assert wanted.names == ("one", "two")

@@ -12,7 +12,7 @@ from rich.console import Console
 from mtlv.display.download import Download
 from mtlv.display.suite import Display, Progress
 from mtlv.display.tables import plain_table, table
-from mtlv.running.observer import Observer
+from mtlv.events import Observer
 
 EVIL = "a [red]b[/red] \x1b[31mc\nd"
 SHOWN = "a [red]b[/red] \\x1b[31mc\\nd"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from mtlv.compare.blocks import Section
-from mtlv.compare.comparison import Comparison
+from mtlv.evaluation.comparison import Comparison
 
 ORDER = (
     "overview",

@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.palette import SEQUENTIAL
 from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.compare.sections.parts import of_run, run_axis, run_names, shown_first, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import SEQUENTIAL
 
 MOST = 40  # groupings of which every pair is compared: 1,600 cells
 

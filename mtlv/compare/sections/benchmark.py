@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Column, Section, Table, Text
-from mtlv.compare.comparison import Child, ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.compare.sections.parts import known, listed, of_run
+from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.kinds.benchmark import BLURB, average_f1_micro, blurb_score, type_means
 from mtlv.evaluation.metrics import decide
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure, Section, Text
-from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.compare.judged import APART, plan_title
-from mtlv.compare.pairs import different_tasks, short_names
-from mtlv.compare.palette import run_colour
-from mtlv.compare.placement import Scene, place
 from mtlv.compare.sections.parts import known, listed, of_run, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import different_tasks, short_names
+from mtlv.figures.label_placement import Scene, place
+from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import APART, plan_title
 
 SECONDS = "time/train_seconds"
 ALSO = {

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mtlv.compare.blocks import Figure, Section
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.judged import judged_words, main_title
-from mtlv.compare.palette import run_lines
 from mtlv.compare.sections.parts import (
     PANELS,
     STEPS,
@@ -23,7 +20,10 @@ from mtlv.compare.sections.parts import (
     whole_runs,
     whole_ticks,
 )  # fmt: skip
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import run_lines
 from mtlv.plan import group_name
+from mtlv.reporting.metric_titles import judged_words, main_title
 
 WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # of a small multiple, in pixels, and how many stand in a line
 Rows = dict[str, list[dict[str, Any]]]

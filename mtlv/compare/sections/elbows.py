@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import first_panels, known, of_run, run_header, tip, whole_ticks
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import run_colour
 
 WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # of an elbow, in pixels, and how many stand in a line
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"

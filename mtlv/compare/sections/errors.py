@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Block, Figure, Section, Text
-from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.disagree import disagreement
-from mtlv.compare.palette import run_lines
 from mtlv.compare.pooled import one_after_the_other
 from mtlv.compare.sections.parts import PANELS, enumerated, first_panels, of_run, tip
 from mtlv.evaluation import grid_values
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.thresholds import f1_on_grid
+from mtlv.figures.palette import run_lines
 from mtlv.plan import Scores
 
 ROWS = 7_000  # of one figure, about: curves get fewer points with more runs and tasks

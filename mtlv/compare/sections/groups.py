@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Section, Table, Text
-from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.sections.agreement import agreements
 from mtlv.compare.sections.elbows import elbows
 from mtlv.compare.sections.parts import known, listed, of_run
 from mtlv.compare.sections.task_maps import task_maps
 from mtlv.compare.sections.together import Numbering, numbering, together
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 
 
 def build(comparison: Comparison) -> Section | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.compare.comparison import Comparison
 from mtlv.compare.sections.parts import run_names, task_axis, task_names, tip
+from mtlv.evaluation.comparison import Comparison
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: a cell's height, and its width with few and with many runs
 AREA = 620  # pixels that all cells of a row fill, within those widths

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.helping_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 from mtlv.compare.sections.transfer_matrix import tips
-from mtlv.compare.transfer import Effect, Transfers, numbers
-from mtlv.compare.transfer_words import RULE
+from mtlv.evaluation.transfer import Effect, Transfers, numbers
+from mtlv.evaluation.transfer_words import RULE
+from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 
 RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the room round it for names
 PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
-from mtlv.compare.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.compare.judged import APART, SCORE_SAID, plan_title
-from mtlv.compare.pairs import different_tasks
-from mtlv.compare.palette import run_colour
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
 from mtlv.compare.tested import judged_pairs
+from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import different_tasks
+from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
 
 FIGURES = (
     Column("score", "score", best="high"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from mtlv.compare.comparison import ComparedRun, Comparison, Curve
+from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 
 PANELS = 24  # small multiples that one figure shows; the filter of the page brings the others
 ROWS = 30_000  # of one figure; beyond them it leaves runs out, so that a page stays a few megabytes

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Column, Figure, Section, Table, Text
-from mtlv.compare.comparison import Comparison, Published, mean_and_sd
 from mtlv.compare.expected import is_fraction, measured
 from mtlv.compare.sections.parts import of_run, tip
+from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
 PUBLISHED, MEASURED = "published", "measured"
 COLOURS = {PUBLISHED: "#D55E00", MEASURED: "#0072B2"}  # Okabe and Ito

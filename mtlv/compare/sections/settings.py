@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Section, Table, Text
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.pairs import tasks_of
 from mtlv.compare.sections.parts import listed, of_run
-from mtlv.words import many
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.pairs import tasks_of
+from mtlv.formatting import many
 
 # They say where a run goes and which child it is, not what was done.
 NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.")

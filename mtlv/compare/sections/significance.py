@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
-from mtlv.compare.comparison import Comparison
-from mtlv.compare.judged import SCORE_SAID, plan_title, titled
-from mtlv.compare.pairs import short_names
 from mtlv.compare.sections.parts import enumerated, tip
 from mtlv.compare.tested import Tested, tested_pairs
 from mtlv.compare.verdicts import dependence, finding, follows, signed
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
+from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.pairs import short_names
 from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
+from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
 SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}

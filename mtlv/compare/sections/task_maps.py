@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.canvas import wrapped
-from mtlv.compare.comparison import ComparedRun, Comparison
-from mtlv.compare.placement import Scene, leader_ends, nearer_to_another, place
 from mtlv.compare.sections.parts import PANELS, first_panels, of_run, run_header, shown_first, tip
 from mtlv.compare.sections.together import Numbering, group_shapes
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.canvas import wrapped
+from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
 
 SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels in a line
 FITTING = (10, 26, 60)  # tasks, up to which each size but the last is tried

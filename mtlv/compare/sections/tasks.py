@@ -7,13 +7,13 @@ from math import floor
 from typing import Any
 
 from mtlv.compare.blocks import Baseline, Block, Column, Figure, Row, Section, Table, Text
-from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
-from mtlv.compare.judged import SEVERAL, judged_words, main_title, titled
-from mtlv.compare.pairs import tasks_of
-from mtlv.compare.palette import DIVERGING, SEQUENTIAL, run_colour
 from mtlv.compare.same_documents import same_documents
 from mtlv.compare.sections.heatmap import Cells, heatmap, supported_by
 from mtlv.compare.sections.parts import enumerated, known, listed, of_run, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.evaluation.pairs import tasks_of
+from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
+from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, titled
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
 LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart

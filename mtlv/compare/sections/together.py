@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import ComparedRun, Comparison, TaskInfo
-from mtlv.compare.palette import RUNS
 from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.compare.sections.parts import enumerated, of_run, task_axis, tip, whole_runs
+from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
+from mtlv.figures.palette import RUNS
 
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}

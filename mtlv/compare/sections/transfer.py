@@ -6,14 +6,14 @@ from collections import Counter
 from typing import Any
 
 from mtlv.compare.blocks import Block, Column, Section, Table, Text
-from mtlv.compare.comparison import Comparison
-from mtlv.compare.learned import transfers_of
-from mtlv.compare.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
 from mtlv.compare.sections.helping_graph import graph
 from mtlv.compare.sections.parts import listed
 from mtlv.compare.sections.transfer_matrix import matrix
-from mtlv.compare.transfer import POINTS, Effect, Transfers, effects, points
-from mtlv.compare.transfer_words import chance, dependence
+from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
+from mtlv.evaluation.transfer import POINTS, Effect, Transfers, effects, points
+from mtlv.evaluation.transfer_learned import transfers_of
+from mtlv.evaluation.transfer_words import chance, dependence
 
 
 def build(comparison: Comparison) -> tuple[Section, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.palette import DIVERGING
 from mtlv.compare.sections.parts import task_axis, tip
-from mtlv.compare.transfer import POINTS, Effect, Transfers, baseline_mean, numbers, points
-from mtlv.compare.transfer_figure import HATCH, reach
-from mtlv.compare.transfer_words import RULE, pairs_text
+from mtlv.evaluation.transfer import POINTS, Effect, Transfers, baseline_mean, numbers, points
+from mtlv.evaluation.transfer_words import RULE, pairs_text
+from mtlv.figures.palette import DIVERGING
+from mtlv.figures.transfer_matrix import HATCH, reach
 
 CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: a cell's height, its widths, and what a row fills
 GREY = "#7F7F7F"  # of cells that were not measured, on light and on dark ground

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mtlv.data.examples import Example, answers_corpus, class_answers
 from mtlv.data.parts import absent, from_github, part_files, text_of
-from mtlv.data.rows import read_json
 from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.tables.rows import read_json
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mtlv.data.hugging_face import read_folder, read_hub
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
-from mtlv.data.table_kinds import KINDS
-from mtlv.data.tabular import columns_of, table_corpus
+from mtlv.data.tables.corpus import columns_of, table_corpus
+from mtlv.data.tables.hugging_face import read_folder, read_hub
+from mtlv.data.tables.readers import KINDS
 
 CARD = Card(
     name="huggingface",

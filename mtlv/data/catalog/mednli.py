@@ -12,8 +12,8 @@ from typing import Any
 
 from mtlv.data.examples import Example, answers_corpus, class_answers
 from mtlv.data.parts import absent, part_files
-from mtlv.data.rows import read_table
 from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mtlv.compare.blocks import Baseline, Column, Disagreement, DocumentRow, Figure, Section, Table, Text
-from mtlv.compare.comparison import Comparison
 from mtlv.compare.drawing import DrawingPool
 from mtlv.compare.files import begin_pictures, write_files
 from mtlv.compare.page import page_html
-from mtlv.words import csv_text
+from mtlv.evaluation.comparison import Comparison
+from mtlv.formatting import csv_text
 
 SPEC = {
     "mark": "bar",

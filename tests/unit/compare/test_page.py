@@ -10,8 +10,8 @@ import pytest
 
 from mtlv.compare import vega
 from mtlv.compare.blocks import Column, Disagreement, DocumentRow, Figure, Section, Table, Text
-from mtlv.compare.comparison import Comparison
 from mtlv.compare.page import embedded, packed, page_html
+from mtlv.evaluation.comparison import Comparison
 
 NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
 

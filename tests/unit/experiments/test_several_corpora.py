@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from unmeasured import as_run
 
-from mtlv.compare.comparison import ComparedRun, Published
 from mtlv.compare.expected import read_expected
 from mtlv.data import catalog
-from mtlv.running.check import check_suite
+from mtlv.evaluation.comparison import ComparedRun, Published
+from mtlv.planning.check import check_suite
 from mtlv.settings import Suite, load_suite
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"

@@ -15,13 +15,13 @@ import pytest
 from mtlv.data.columns import dense
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
+from mtlv.events import Observer
 from mtlv.plan import Scores, TaskScores
-from mtlv.running.checkpoints import Checkpoints
-from mtlv.running.observer import Observer
-from mtlv.running.train_unit import train_unit
-from mtlv.running.watch import Listeners
 from mtlv.settings import Suite, load_suite
+from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.embed import embed_texts
+from mtlv.units.train import train_unit
+from mtlv.units.validation import Listeners
 
 AUDIT = Path(__file__).resolve().parents[3] / "experiments" / "thesis-audit"
 sys.path.insert(0, str(AUDIT))

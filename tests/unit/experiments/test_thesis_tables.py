@@ -17,7 +17,7 @@ from unmeasured import as_run
 from mtlv.compare.expected import read_expected
 from mtlv.data import catalog
 from mtlv.models.aliases import HUB
-from mtlv.running.check import check_suite
+from mtlv.planning.check import check_suite
 from mtlv.settings import Settings, Suite, load_suite
 from mtlv.settings.members import identity
 

@@ -12,13 +12,13 @@ import transformers
 from mtlv.errors import ConfigError, EncoderError
 from mtlv.models.causal import SEEING, UNSEEING, need_seeing, said_causal
 from mtlv.models.encoder import load_encoder
-from mtlv.models.features import FEATURES, RELATION_FEATURES
+from mtlv.models.pooling import FEATURES, RELATION_FEATURES
 from mtlv.models.tiny import build_tiny
-from mtlv.running.check import check_suite
-from mtlv.running.resolve import resolve
-from mtlv.running.workbench import Workbench
+from mtlv.planning.check import check_suite
+from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.schema import Encoder, Heads
+from mtlv.units.input_cache import Workbench
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 CONFIGS = {

@@ -14,8 +14,8 @@ import torch
 from mtlv.errors import EncoderError
 from mtlv.models import encoder as encoders
 from mtlv.models.aliases import HUB, PACKAGED, Packaged, known_names
-from mtlv.models.bare import read_bare
 from mtlv.models.encoder import Encoder, load_encoder, locate
+from mtlv.models.encoder_config import read_bare
 from mtlv.training.embed import embed_texts
 
 TEXTS = ("the heart is enlarged", "clear lungs", "Pleural effusion, small", "old healed rib fractures")

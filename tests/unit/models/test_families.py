@@ -18,23 +18,23 @@ from families import CAUSAL, FAMILIES, LABELS, L, config_of, made_up_texts, toke
 from torch import nn
 
 from mtlv.data.batches import Documents
-from mtlv.models.bare import read_bare, tokenizer_digest, write_bare
+from mtlv.events import Observer
 from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.encoder import Encoder, load_encoder
-from mtlv.running import run_suite
-from mtlv.running.build import build_model
-from mtlv.running.checkpoints import Checkpoints
-from mtlv.running.observer import Observer
-from mtlv.running.resolve import resolve
-from mtlv.running.served import ServedPlan
-from mtlv.running.train_unit import train_unit
-from mtlv.running.watch import Listeners
-from mtlv.running.workbench import Workbench
+from mtlv.models.encoder_config import read_bare, tokenizer_digest, write_bare
+from mtlv.planning.resolve import resolve
+from mtlv.serving.model import ServedPlan
 from mtlv.settings import Suite, load_suite
+from mtlv.store.checkpoints import Checkpoints
+from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.training.objective import Objective
 from mtlv.training.predict import predict
+from mtlv.units.input_cache import Workbench
+from mtlv.units.model import build_model
+from mtlv.units.train import train_unit
+from mtlv.units.validation import Listeners
 
 
 @pytest.fixture(scope="module", params=FAMILIES)

@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from mtlv.errors import EncoderError
-from mtlv.models.below import Below
+from mtlv.models.frozen_cache import Below
 from mtlv.models.layers import check_frozen, compute_twice, known_layers, lowest
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task

@@ -9,9 +9,9 @@ import torch
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from mtlv.errors import EncoderError
-from mtlv.models.features import cls_vector, last_vector, mean_vector, prepare_pooler
 from mtlv.models.heads import Head, Shape
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.models.pooling import cls_vector, last_vector, mean_vector, prepare_pooler
 from mtlv.plan import ARCHITECTURES, HeadSpec, Task
 from mtlv.training.objective import COMBINE, Objective
 from mtlv.training.optim import adamw

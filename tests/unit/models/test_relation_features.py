@@ -17,8 +17,8 @@ from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.tokens import tokenise
 from mtlv.errors import PlanError
 from mtlv.models.encoder import Encoder, load_encoder
-from mtlv.models.features import RELATION_FEATURES, Places, largest_of_mention, start_of_mention
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.models.pooling import RELATION_FEATURES, Places, largest_of_mention, start_of_mention
 from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import ARCHITECTURES, Task
 from mtlv.plan.spans import Span

@@ -11,8 +11,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from mtlv.errors import EncoderError
-from mtlv.models.bare import read_bare, tokenizer_digest, write_bare
 from mtlv.models.encoder import Encoder, load_encoder, weights_digest
+from mtlv.models.encoder_config import read_bare, tokenizer_digest, write_bare
 from mtlv.models.vocabulary import new_tokens, with_tokens
 
 TEXTS = ["aspirin inhibits the gene", "a gene and a drug"]

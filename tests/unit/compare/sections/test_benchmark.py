@@ -9,8 +9,8 @@ import pytest
 from drawing import block
 
 from mtlv.compare.blocks import Section, Text
-from mtlv.compare.comparison import Comparison, TaskInfo
 from mtlv.compare.sections.benchmark import build
+from mtlv.evaluation.comparison import Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB
 
 Make = Callable[..., Comparison]

@@ -11,10 +11,10 @@ import pytest
 from drawing import block
 from looking import drawn
 
-from mtlv.compare.comparison import Comparison
 from mtlv.compare.sections import parts
 from mtlv.compare.sections.curves import build
 from mtlv.compare.sections.parts import whole_ticks
+from mtlv.evaluation.comparison import Comparison
 
 Make = Callable[..., Comparison]
 

@@ -11,12 +11,12 @@ from drawing import block
 from looking import drawn, findings
 from sklearn.metrics import adjusted_rand_score
 
-from mtlv.compare.comparison import Comparison, Groups
 from mtlv.compare.sections import agreement as agreement_of_runs
 from mtlv.compare.sections import task_maps
 from mtlv.compare.sections.agreement import agreement
 from mtlv.compare.sections.groups import build
 from mtlv.compare.sections.together import ALL, ALONE, numbering
+from mtlv.evaluation.comparison import Comparison, Groups
 
 Make = Callable[..., Comparison]
 

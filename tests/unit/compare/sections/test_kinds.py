@@ -12,8 +12,8 @@ from looking import drawn, findings
 from mixed import EACH, TASKS, a_mixed_comparison
 
 from mtlv.compare.blocks import Figure
-from mtlv.compare.comparison import Child, Comparison
 from mtlv.compare.sections import cost, curves, errors, overview, sections, significance, tasks, together
+from mtlv.evaluation.comparison import Child, Comparison
 
 
 @pytest.fixture(scope="module")

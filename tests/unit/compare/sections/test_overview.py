@@ -10,8 +10,8 @@ import pytest
 from drawing import block
 from looking import drawn, findings
 
-from mtlv.compare.comparison import ComparedRun, Comparison
 from mtlv.compare.sections.overview import build, in_words
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 
 Make = Callable[..., Comparison]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from drawing import block, svg
 
-from mtlv.compare.comparison import Published
 from mtlv.compare.sections import published
+from mtlv.evaluation.comparison import Published
 
 NUMBERS = (
     Published("STL", "f1_macro", 0.9, 0.01, "r0"),

@@ -10,9 +10,9 @@ import pytest
 from drawing import block
 from looking import drawn, findings
 
-from mtlv.compare.comparison import Comparison, TaskInfo
 from mtlv.compare.rows import visible
 from mtlv.compare.sections.tasks import build
+from mtlv.evaluation.comparison import Comparison, TaskInfo
 
 Make = Callable[..., Comparison]
 

@@ -15,8 +15,8 @@ from stilt_tables import PUBMEDBERT, published
 from mtlv.compare.blocks import Figure, Table
 from mtlv.compare.page import page_html
 from mtlv.compare.sections.transfer import transfer_section
-from mtlv.compare.transfer import LEARNED_WITH, Transfers, effects, points
-from mtlv.compare.transfer_figure import HATCH
+from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
+from mtlv.figures.transfer_matrix import HATCH
 
 
 def words(figure):

@@ -1,0 +1,1 @@
+"""Runs read back from a store, for a comparison."""

@@ -1,0 +1,146 @@
+"""Scores as `mtlv compare` takes them from a store, where anything may lie under their name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import MtlvError
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import task_figures
+from mtlv.plan import Scores, Task, TaskScores
+from mtlv.store.scores_file import read_scores
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
+MOST_TEXT = 1_000_000_000  # bytes of ids and of types of spans
+MOST_WORDS = 1_000_000  # of a document in spans
+CLOSE = 1e-6  # between figures of the same scores, computed on two machines
+Figures = Mapping[str, Mapping[str, float]]
+
+
+def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = ()) -> Scores:
+    """The scores in a Parquet file, which are what their run says.
+
+    Args:
+        path: the file.
+        split: `validation` or `test`.
+        figures: the run's test figures by task, empty where it does not tell them; `support` counts the
+            positive documents of a yes/no task.
+        tasks: how each is judged; those that are not named are yes/no.
+
+    Raises:
+        ValueError: they are not; other errors where the file is none that `mtlv` writes.
+    """
+    _need_room(path)
+    found = read_scores(path)
+    if found.split != split:
+        raise ValueError(f"scores of the part `{found.split}`")
+    if not all(isinstance(each, str) for each in found.ids):
+        raise ValueError("an id of a document that is no text")
+    if len(set(found.ids)) < len(found.ids):
+        raise ValueError("a document twice")
+    if not all(isinstance(each, str) for each in found.groups or ()):
+        raise ValueError("a group of documents that is no text")
+    unknown = sorted(found.tasks.keys() - figures.keys())
+    if unknown and figures:
+        raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")
+    known = {task.name: task for task in tasks}
+    for name, scores in found.tasks.items():
+        said = figures.get(name, {}) if split == "test" else {}
+        task = known.get(name, Task(name))
+        fault = _no_numbers(scores)
+        if not fault:
+            fault = _no_yes_or_no(scores, said) if yes_no_tasks([task]) else _not_its_kind(scores, task, said)
+        if fault:
+            raise ValueError(f"label `{name}`: {fault}")
+    return found
+
+
+def _need_room(path: Path) -> None:
+    """Refuse what would be too large when it is unpacked, before it is."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about = file.metadata
+    if about.num_rows * about.num_columns > MOST_CELLS:
+        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, which is too many")
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
+    cells = sum(leaf.num_values for leaf in leaves)  # a document may hold a list of any length
+    if cells > MOST_CELLS:
+        raise ValueError(f"{cells:,} values, more than {MOST_CELLS:,}")
+    names = list({leaf.path_in_schema for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"})
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:  # each text once
+        columns = file.read(columns=names).columns
+    size = sum(map(_unpacked, (chunk for column in columns for chunk in column.chunks)))
+    if size > MOST_TEXT:
+        raise ValueError(f"{size:,} bytes of texts, more than {MOST_TEXT:,}")
+
+
+def _unpacked(array: pyarrow.Array) -> int:
+    """Bytes of the texts in an array of any type, which holds each of them once."""
+    import pyarrow.compute
+
+    kinds = pyarrow.types
+    if kinds.is_dictionary(array.type):
+        lengths = pyarrow.compute.binary_length(array.dictionary)
+        return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
+    if kinds.is_struct(array.type):
+        return sum(map(_unpacked, array.flatten()))
+    return _unpacked(array.flatten()) if kinds.is_nested(array.type) else 0
+
+
+def _no_numbers(scores: TaskScores) -> str:
+    """What is wrong with the scores of any task; empty where nothing is."""
+    if scores.mask.dtype.kind != "b":
+        return "values that are no numbers"
+    for values, kinds in ((scores.outputs, "f"), (scores.targets[scores.mask], "iufb")):
+        if _are_spans(values):
+            if not all(0 <= span.start < span.end <= MOST_WORDS for spans in values for span in spans):
+                return "a span that is none"
+            continue
+        if values.dtype.kind not in kinds:
+            return "values that are no numbers"
+        if not np.isfinite(values).all():
+            return "a number that is not finite"
+    return ""
+
+
+def _are_spans(values: NDArray) -> bool:
+    return values.dtype == object and all(isinstance(each, tuple) for each in values)
+
+
+def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> str:
+    """What is wrong with the scores of a task of another kind, of which the run says what they come to."""
+    if not scores.mask.any():
+        return "no document with a target"
+    try:
+        again = task_figures(task, scores)
+    except (MtlvError, AttributeError, IndexError, TypeError, ValueError) as error:
+        return f"no scores of the kind `{task.kind}` ({error or type(error).__name__})"
+    for name, value in again.items():
+        if abs(value - said.get(name, value)) > CLOSE:
+            return f"{name} {value:.4f}, the run says {said[name]:.4f}"
+    return ""
+
+
+def _no_yes_or_no(scores: TaskScores, said: Mapping[str, float]) -> str:
+    """What is wrong with the scores of a yes/no task, of which the run says how many are positive."""
+    if scores.outputs.ndim != 1 or _are_spans(scores.outputs):
+        return "more than a probability for a document"
+    known = scores.targets[scores.mask]
+    if not ((scores.outputs >= 0) & (scores.outputs <= 1)).all():
+        return "a probability outside 0 to 1"
+    if not np.isin(known, (0, 1)).all():
+        return "a target that is not 0 or 1"
+    positive = int((known == 1).sum())
+    if positive != said.get("support", positive):
+        return f"{positive} positive documents, the run says {said['support']:g}"
+    return ""

@@ -1,0 +1,1 @@
+"""Tables as corpora: files of rows, their cells, and data sets of Hugging Face."""

@@ -1,0 +1,207 @@
+"""A corpus from tables: rows are documents, columns what the user says they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mtlv.data.parts import NAMES
+from mtlv.data.source import PARTS, Columns, Corpus
+from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
+from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
+from mtlv.data.tables.readers import KINDS, TableKind
+from mtlv.data.tables.rows import Table
+from mtlv.errors import DataError, shorten
+from mtlv.plan.spans import Span
+
+EVERY_KIND = ("text", "id", "part", "group", "kind")
+"""Keys of `data.columns` that no kind refuses."""
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A row that has a text, and where it stands."""
+
+    id: str
+    part: str
+    cells: Cells
+
+
+def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *notes: str) -> Corpus:
+    """The corpus of one table, or of a table for each part.
+
+    Args:
+        name: of the corpus.
+        tables: part -> table; "" -> the only one, whose rows may name their part.
+        columns: what stands where.
+        notes: empty ones are left out.
+
+    Raises:
+        DataError: every fault at once: settings that the kind lacks or does not read, columns that are
+            missing, cells that are not what they should be; or what the kind and `Corpus` refuse.
+    """
+    kind = KINDS[columns.kind]
+    faults = [*_settings(kind, columns, tables)]
+    if not faults:
+        faults = [fault for table in tables.values() for fault in _faults(table, columns, kind)]
+    if faults:
+        raise DataError.all_of(faults)
+    documents = list(_documents(tables, columns))
+    dropped = sum(len(table.rows) for table in tables.values()) - len(documents)
+    rows = [(number, document.cells) for number, document in enumerate(documents)]
+    tasks, targets = kind.learned(rows, columns, name)
+    words = tuple(map(_words(columns), rows)) if kind.by_word else None
+    divided = any(document.part for document in documents)
+    return Corpus(
+        name=name,
+        tasks=tasks,
+        ids=tuple(document.id for document in documents),
+        texts=tuple(" ".join(row) for row in words) if words else _texts(rows, columns),
+        targets=targets,
+        parts=tuple(document.part for document in documents) if divided else None,
+        seconds=_column(rows, columns.text_pair, lambda cell: cell.strip()),
+        words=words,
+        mentions=_column(rows, columns.mentions, mentions_of),
+        groups=_column(rows, columns.group, str),
+        notes=tuple(
+            note for note in (*notes, f"{dropped} rows without text dropped" * bool(dropped)) if note
+        ),
+    )
+
+
+def columns_of(columns: Columns) -> tuple[str, ...]:
+    """The columns that are read, or would be if they were there."""
+    keys = ("text", "text_pair", "words", "mentions", "id", "part", "group", "label_list", "target", "tags")
+    named = (getattr(columns, key) for key in keys)
+    return (*(name for name in named if name is not None), *(columns.labels or ()))
+
+
+def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Document]:
+    for part, table in tables.items():
+        start = f"{table.path.stem}." if len(tables) > 1 else ""
+        for line, row in _with_text(table, columns):
+            own = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
+            said = part if columns.part is None else _part(row.get(columns.part))
+            yield _Document(own, said, row)
+
+
+def _text_column(columns: Columns) -> str:
+    return columns.words or columns.text
+
+
+def _with_text(table: Table, columns: Columns) -> list[tuple[int, Cells]]:
+    """Rows whose document is not blank (cells that are no text are kept, to be complained about)."""
+    column = _text_column(columns)
+    return [(line, row) for line, row in table.rows if not _is_blank(row.get(column))]
+
+
+def _is_blank(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str | list) and is_missing(cell))
+
+
+def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
+    """Without blanks round them, unless places in them are known."""
+    found = (row[columns.text] for _, row in rows)
+    return tuple(text if columns.mentions is not None else text.strip() for text in found)
+
+
+def _words(columns: Columns) -> Any:
+    return lambda row: tuple(list_of(row[1].get(_text_column(columns))))
+
+
+def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:
+    return None if name is None else tuple(read(row.get(name)) for _, row in rows)
+
+
+def _part(value: object) -> str:
+    return NAMES.get(str(value).strip().lower(), "")
+
+
+# ---- Faults ----------------------------------------------------------------------------------------------
+
+
+def _settings(kind: TableKind, columns: Columns, tables: Mapping[str, Table]) -> Iterator[DataError]:
+    first = next(iter(tables.values()))
+    names = shorten(", ".join(first.columns), 1000)
+    yield from kind.problems(columns, f"`{first.path.name}` has the columns {names}")
+    read = (*EVERY_KIND, *kind.text_keys, *kind.reads)
+    for field in fields(columns):
+        if field.name not in read and getattr(columns, field.name) != field.default:
+            yield DataError(
+                f"`data.columns.{field.name}` is set, but `kind: {columns.kind}` does not read it",
+                allowed=", ".join(read),
+                then="set another kind, or leave it out",
+            )
+    if columns.part is not None and "" not in tables:
+        yield DataError("`data.columns.part` is set, but there is a file for each part", then="leave it out")
+
+
+def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataError]:
+    """All that is wrong with a table: per column, its first bad cell and where the others are."""
+    checks = [*_document_checks(columns, kind), *kind.checks(columns)]
+    for check in checks:
+        yield from check.absence(table)
+    known = _text_column(columns) in table.columns
+    rows: Sequence[tuple[int, Cells]] = _with_text(table, columns) if known else table.rows
+    if not rows:
+        column = shorten(_text_column(columns))
+        yield DataError(f"`{table.path.name}` has no document: column `{column}` is empty throughout")
+    for check in checks:
+        yield from check.bad_cells(table, rows)
+
+
+def _document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
+    """The columns that say what a document is."""
+    yield _words_check(columns) if kind.by_word else _text_check("text", columns.text)
+    if columns.text_pair is not None:
+        yield _text_check("text_pair", columns.text_pair)
+    if columns.mentions is not None:
+        yield _mentions_check(columns.mentions, columns.text)
+    if columns.id is not None:
+        yield ColumnCheck("id", columns.id)
+    if columns.group is not None:
+        name = columns.group
+        yield ColumnCheck(
+            "group", name, lambda row: "is empty" if is_missing(row.get(name)) else "", "a name or number"
+        )
+    if columns.part is not None:
+        where = columns.part
+        yield ColumnCheck(
+            "part", where, lambda row: "" if _part(row.get(where)) else "is no part", ", ".join(PARTS)
+        )
+
+
+def _text_check(setting: str, name: str) -> ColumnCheck:
+    def fault(row: Cells) -> str:
+        cell = row.get(name)
+        return "is empty" if _is_blank(cell) else "" if is_text(cell) else "is no text"
+
+    return ColumnCheck(setting, name, fault, "text")
+
+
+def _words_check(columns: Columns) -> ColumnCheck:
+    name = _text_column(columns)
+    allowed = 'words with blanks between, or a JSON list: ["The", "heart"]'
+    setting = "text" if columns.words is None else "words"
+    return ColumnCheck(setting, name, readable(name, list_of, "is no list of words"), allowed)
+
+
+def _mentions_check(name: str, text: str) -> ColumnCheck:
+    def fault(row: Cells) -> str:
+        if is_missing(row.get(name)):
+            return "is empty"
+        try:
+            spans = mentions_of(row.get(name))
+        except ValueError:
+            return "has no marked entities"
+        known = row.get(text)
+        return _outside(spans, len(known)) if isinstance(known, str) else ""
+
+    allowed = 'first character, the one behind the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
+    return ColumnCheck("mentions", name, fault, allowed)
+
+
+def _outside(spans: Sequence[Span], length: int) -> str:
+    good = all(0 <= span.start < span.end <= length for span in spans)
+    return "" if good else f"has an entity that does not lie in its text of {length} characters"

@@ -1,0 +1,307 @@
+"""What a table of the user's own teaches: a reader for each kind of task.
+
+A new kind is one more entry of `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.conll import TAG, entities_of
+from mtlv.data.source import Columns, targets_of
+from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
+from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
+from mtlv.data.tables.rows import read_json
+from mtlv.data.targets import spans_column
+from mtlv.errors import DataError, nearest, shorten
+from mtlv.plan.task import Task
+
+MOST_LABELS = 2000  # labels, classes or types: more are mostly another column, or another separator
+UNTYPED = "entity"  # what bare tags (`B`, `I`) are of
+Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
+"""The tasks, and task name -> targets [N]."""
+
+
+class TableKind(Protocol):
+    """One kind of task, as a table has it.
+
+    Args:
+        reads: the keys of `data.columns` that say what is learned, of which others than these are refused.
+        text_keys: the keys that say what more than a text is read.
+        by_word: whether documents are words.
+    """
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+    @property
+    def text_keys(self) -> tuple[str, ...]: ...
+
+    @property
+    def by_word(self) -> bool: ...
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
+        """What the settings lack or contradict; `there` says which columns there are."""
+        ...
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        """The columns that are learned from; called where there are no problems."""
+        ...
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+        """Tasks and targets of N rows without fault.
+
+        Raises:
+            DataError: too many classes, or one that the settings do not know.
+        """
+        ...
+
+
+class _OfTexts:
+    """Kinds that are asked of a text, of a pair, or of marked entities."""
+
+    text_keys: tuple[str, ...] = ("text_pair", "mentions")
+    by_word = False
+
+
+class Labels(_OfTexts):
+    """Yes/no tasks: a column of 0 and 1 for each, or one column of lists."""
+
+    reads = ("labels", "label_list", "separator")
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
+        if (columns.labels is None) == (columns.label_list is None):
+            yield DataError(
+                "`data.columns` must say where the labels are",
+                allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
+                then=f"{there}; for classes, numbers or tags set `data.columns.kind`",
+            )
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        for name in columns.labels or ():
+            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1")
+        if columns.label_list is not None:
+            lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
+            name = columns.label_list
+            yield ColumnCheck("label_list", name, _list_fault(name, columns.separator), lists)
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+        sets = self._sets(rows, columns)
+        names = columns.labels or tuple(sorted(set().union(*sets)))
+        then = "check `data.columns.label_list` and `data.columns.separator`"
+        _need_few("labels", names, columns.label_list, then)
+        return tuple(Task(name, source=source, description=name) for name in names), targets_of(sets, names)
+
+    def _sets(self, rows: Rows, columns: Columns) -> list[set[str]]:
+        """The label names of each row."""
+        if columns.label_list is not None:
+            return [_listed(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
+        return [{name for name in columns.labels or () if _binary(row.get(name))} for _, row in rows]
+
+
+class Classes(_OfTexts):
+    """One class of several: names, or whole numbers."""
+
+    reads = ("task", "target", "classes", "negative", "metric")
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
+        yield from _unset(columns.target, "target", "the column with the class of a document", there)
+        yield from _bad_metric(columns, self._metrics(columns))
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        name = str(columns.target)
+        yield ColumnCheck("target", name, readable(name, class_of, "is no class"), "a name or a whole number")
+        if columns.classes is not None:
+            known = ", ".join(columns.classes)
+            yield ColumnCheck("target", name, _class_fault(name, columns.classes), known)
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+        answers = [class_of(row.get(str(columns.target))) for _, row in rows]
+        classes = _classes(columns, answers, "target")
+        metric = self._metrics(columns)[0]
+        task = _task(columns, "multiclass", source, str(columns.target), metric, classes)
+        place = {name: number for number, name in enumerate(classes)}
+        return (task,), {task.name: np.array([place[answer] for answer in answers], np.int64)}
+
+    def _metrics(self, columns: Columns) -> tuple[str, ...]:
+        return (*(("f1_micro_positive",) if columns.negative else ()), "accuracy", "f1_micro", "f1_macro")
+
+
+class Numbers(_OfTexts):
+    """A number for each document."""
+
+    reads = ("task", "target", "metric")
+    metrics = ("pearson", "spearman")
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
+        yield from _unset(columns.target, "target", "the column with the number of a document", there)
+        yield from _bad_metric(columns, self.metrics)
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        name = str(columns.target)
+        yield ColumnCheck("target", name, readable(name, number_of, "is no number"), "a number")
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+        task = _task(columns, "regression", source, str(columns.target), self.metrics[0])
+        values = [number_of(row.get(str(columns.target))) for _, row in rows]
+        return (task,), {task.name: np.array(values, np.float32)}
+
+
+class WordTags:
+    """A tag for each word, in BIO or whatever else `mtlv.data.conll` reads."""
+
+    reads = ("task", "tags", "classes", "metric")
+    text_keys = ("words",)
+    by_word = True
+    metrics = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
+        yield from _unset(columns.tags, "tags", "the column with a tag for each word of a document", there)
+        yield from _bad_metric(columns, self.metrics)
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        name, words = str(columns.tags), columns.words or columns.text
+        form = 'as many tags as words: "B-Drug O", or ["B-Drug", "O"]; O, or B, I, E, L, U, S with a type'
+        yield ColumnCheck("tags", name, lambda row: _tags_fault(row.get(name), row.get(words)), form)
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+        spans = [entities_of(list_of(row.get(str(columns.tags))), UNTYPED) for _, row in rows]
+        classes = _classes(columns, [span.type for row in spans for span in row], "tags")
+        task = _task(columns, "tagging", source, str(columns.tags), self.metrics[0], classes)
+        return (task,), {task.name: spans_column(spans)}
+
+
+KINDS: dict[str, TableKind] = {
+    "binary": Labels(),
+    "multiclass": Classes(),
+    "regression": Numbers(),
+    "tagging": WordTags(),
+}
+
+
+def _task(
+    columns: Columns, kind: str, source: str, column: str, metric: str, classes: tuple[str, ...] = ()
+) -> Task:
+    """The only task of a table, by default under the name of the column that it is learned from."""
+    name = columns.task or column
+    return Task(
+        name,
+        kind=kind,
+        source=source,
+        classes=classes,
+        negative=columns.negative,
+        description=name,
+        main_metric=columns.metric or metric,
+    )
+
+
+# ---- Settings --------------------------------------------------------------------------------------------
+
+
+def _unset(column: str | None, key: str, allowed: str, there: str) -> Iterator[DataError]:
+    if column is None:
+        fault = f"`data.columns.{key}` is not set, and `data.columns.kind` needs it"
+        yield DataError(fault, allowed=allowed, then=there)
+
+
+def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
+    if columns.metric is not None and columns.metric not in known:
+        yield DataError(
+            "`data.columns.metric` is no figure of this kind of task",
+            got=columns.metric,
+            allowed=", ".join(known),
+            then=nearest(columns.metric, known),
+        )
+
+
+def _classes(columns: Columns, found: Collection[str], key: str) -> tuple[str, ...]:
+    """The classes that are named, or those found; numbers in their own order.
+
+    Raises:
+        DataError: too many, one that is not named, or a negative class that is none.
+    """
+    there = set(found)
+    classes = columns.classes or tuple(sorted(there, key=_by_number))
+    _need_few("classes", classes, getattr(columns, key), f"check `data.columns.{key}`")
+    for key_, names in ((key, sorted(there)), ("negative", columns.negative)):
+        unknown = [name for name in names if name not in classes]
+        if unknown:
+            raise DataError(
+                f"`data.columns.{key_}` has what is no class",
+                got=", ".join(unknown),
+                allowed=", ".join(classes),
+                then=nearest(unknown[0], classes),
+            )
+    return classes
+
+
+def _by_number(name: str) -> tuple[bool, int, str]:
+    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
+
+
+def _need_few(what: str, names: Collection[str], column: str | None, then: str) -> None:
+    if len(names) > MOST_LABELS:
+        fault = f"too many {what} in column `{shorten(column or '')}`"
+        raise DataError(fault, got=len(names), allowed=f"up to {MOST_LABELS}", then=then)
+
+
+# ---- Cells -----------------------------------------------------------------------------------------------
+
+
+def _flag_fault(name: str) -> Fault:
+    return lambda row: "is not 0 or 1" if _binary(row.get(name)) is None else ""
+
+
+def _list_fault(name: str, separator: str) -> Fault:
+    return lambda row: _listed(row.get(name), separator)[1]
+
+
+def _class_fault(name: str, classes: Collection[str]) -> Fault:
+    def find(row: Cells) -> str:
+        try:
+            return "" if class_of(row.get(name)) in classes else "is an unknown class"
+        except ValueError:
+            return ""  # said already
+
+    return find
+
+
+def _tags_fault(tags: object, words: object) -> str:
+    try:
+        found = list_of(tags)
+    except ValueError:
+        return "is empty" if is_missing(tags) else "is no list of tags"
+    strange = next((tag for tag in found if not TAG.fullmatch(tag)), None)
+    if strange is not None:
+        return f"has an unknown tag `{strange}`"
+    try:
+        count = len(list_of(words))
+    except ValueError:
+        return ""  # said of the words
+    return "" if len(found) == count else f"has {len(found)} tags for {count} words"
+
+
+def _binary(value: object) -> bool | None:
+    """0 or 1 as a number, a truth value or text; None for anything else."""
+    if isinstance(value, str):
+        return {"0": False, "1": True, "0.0": False, "1.0": True}.get(value.strip())
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def _listed(value: object, separator: str) -> tuple[set[str], str]:
+    """Label names of one cell (a list, a JSON list, or names joined by the separator), and what is wrong."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = read_json(value)
+        except ValueError as error:
+            return set(), f"is no JSON list: {error}"
+    if value is None:
+        return set(), ""
+    parts = value.split(separator) if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        return set(), "is no list of labels"
+    return {part.strip() for part in parts if part.strip()}, ""

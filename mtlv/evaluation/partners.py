@@ -1,0 +1,130 @@
+"""The best partner of each task: the source with the largest mean difference, and what the rule says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mtlv.evaluation.transfer import POINTS, Effect, Transfers, baseline_mean, effects, numbers, points
+from mtlv.formatting import csv_text, plain
+
+NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True)
+class Partner:
+    """A target and the source with the largest mean difference; of equal ones the first column.
+
+    Args:
+        target: its name.
+        baseline: mean score alone, a fraction.
+        best: nothing where no source was measured.
+        helping: all sources that help by the rule, the largest difference first.
+        tried: sources measured.
+        judged: sources with enough pairs for the rule.
+    """
+
+    target: str
+    baseline: float | None
+    best: Effect | None
+    helping: tuple[str, ...]
+    tried: int
+    judged: int
+
+    @property
+    def follows(self) -> str:
+        """What the rule says, in words."""
+        if self.best is None:
+            return UNMEASURED
+        if not self.judged:
+            return TOO_FEW
+        if not self.helping:
+            return NONE_HELPS
+        if self.best.source in self.helping:
+            return "helps"
+        return f"{self.best.verdict}; {self.helping[0]} helps"
+
+
+def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
+    """One for each target, in the order of the rows."""
+    found = effects(transfers)
+    return tuple(
+        _partner(transfers, target, [cell for cell in found if cell.target == target])
+        for target in transfers.targets
+    )
+
+
+def _partner(transfers: Transfers, target: str, cells: Sequence[Effect]) -> Partner:
+    ranked = sorted(cells, key=lambda cell: -cell.mean)  # stable: equal ones stay in the order of the columns
+    return Partner(
+        target,
+        baseline_mean(transfers, target),
+        ranked[0] if ranked else None,
+        tuple(cell.source for cell in ranked if cell.verdict == "helps"),
+        len(cells),
+        sum(cell.verdict != "unknown" for cell in cells),
+    )
+
+
+def as_records(partners: Sequence[Partner]) -> list[dict[str, Any]]:
+    """Plain records: scores and differences as fractions with all digits, None for what is not known."""
+    return [_record(partner) for partner in partners]
+
+
+def _record(partner: Partner) -> dict[str, Any]:
+    best, known = partner.best, numbers(partner.best)
+    return {
+        "target": partner.target,
+        "baseline": partner.baseline,
+        "partner": best.source if best else None,
+        **{key: known[key] for key in ("after", "difference", "low", "high", "p", "p_holm")},
+        "n": best.n if best else 0,
+        "tried": partner.tried,
+        "follows": partner.follows,
+    }
+
+
+def as_text(
+    partners: Sequence[Partner], transfers: Transfers
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Header and rows for a terminal; scores and differences in points."""
+    header = ("target", "baseline", f"best {transfers.wording.partner}", "difference", "95% interval")
+    return (*header, "p (Holm)", "n", "by the rule"), tuple(_cells(partner) for partner in partners)
+
+
+def _cells(partner: Partner) -> tuple[str, ...]:
+    best = partner.best
+    alone = UNKNOWN if partner.baseline is None else f"{POINTS * partner.baseline:.1f}"
+    if best is None:
+        return (partner.target, alone, *[UNKNOWN] * 4, "0", partner.follows)
+    p = UNKNOWN if best.p_holm is None else f"{best.p_holm:.2g}"
+    return (
+        partner.target,
+        alone,
+        best.source,
+        points(best.mean),
+        interval_text(best) or UNKNOWN,
+        p,
+        str(best.n),
+        partner.follows,
+    )
+
+
+def interval_text(cell: Effect) -> str:
+    """`−0.4 to +2.1`, in points; empty where there is none."""
+    return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
+
+
+def as_csv(partners: Sequence[Partner]) -> str:
+    """The records as CSV, an empty cell for what is not known."""
+    return csv_text(as_records(partners))
+
+
+def as_markdown(partners: Sequence[Partner], transfers: Transfers) -> str:
+    """A Markdown table."""
+    header, rows = as_text(partners, transfers)
+    rule = ["---" if name in ("target", header[2], header[-1]) else "---:" for name in header]
+    lines = [header, rule, *([plain(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

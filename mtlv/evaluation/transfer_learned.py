@@ -1,0 +1,108 @@
+"""Which of some runs are transfers or pairs, and of what: by the names of what each stage learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Protocol
+
+from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
+from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, Wording, from_rows
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A run.
+
+    Args:
+        stages: names of tasks or data sets that each stage learned; empty where it learned all.
+        scores: of one of the names that the last stage learned, by fold and seed.
+    """
+
+    stages: tuple[Names, ...]
+    scores: Callable[[str], Mapping[Pair, float]]
+
+
+class _Task(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def main_metric(self) -> str: ...
+
+
+def mean_score(name: str, tasks: Sequence[_Task], figures: Mapping[str, Mapping[str, float]]) -> float | None:
+    """Mean over the tasks that a name stands for of the figure that each is judged by; None without one.
+
+    Args:
+        name: of a task, or of a data set for all of its tasks.
+        tasks: that are known.
+        figures: by task.
+    """
+    meant = [task for task in tasks if name in (task.name, task.source)]
+    values = [figures.get(task.name, {}).get(task.main_metric) for task in meant]
+    found = [value for value in values if value is not None]
+    return fmean(found) if found and len(found) == len(values) else None
+
+
+def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
+    """Matrices of transfers and of pairs among a comparison's runs, with the encoder of each.
+
+    Runs of different encoders or data make matrices of their own; of two runs that learned the same the first
+    counts.
+    """
+    together: dict[tuple[str, str], list[ComparedRun]] = {}
+    for run in comparison.runs:
+        together.setdefault((run.encoder, run.data_digest), []).append(run)
+    return tuple(
+        (encoder, found)
+        for (encoder, _), runs in together.items()
+        for found in transfers_among([_learner(run, comparison) for run in runs])
+    )
+
+
+def _learner(run: ComparedRun, comparison: Comparison) -> Learner:
+    def of(child: Child, name: str) -> float | None:
+        return mean_score(name, comparison.tasks, child.tasks)
+
+    def scores(name: str) -> dict[Pair, float]:
+        found = ((child.pair, of(child, name)) for child in run.children)
+        return {pair: value for pair, value in found if value is not None}
+
+    return Learner(run.learned, scores)
+
+
+def transfers_among(runs: Sequence[Learner]) -> tuple[Transfers, ...]:
+    """One matrix of runs with two stages of one name each, one of runs of two names together."""
+    alone: dict[str, Learner] = {}
+    first: dict[tuple[str, str], Learner] = {}
+    beside: dict[tuple[str, str], Learner] = {}
+    for run in runs:
+        match run.stages:
+            case ((name,),):
+                alone.setdefault(name, run)
+            case ((source,), (target,)) if source != target:
+                first.setdefault((source, target), run)
+            case ((one, other),) if one != other:
+                beside.setdefault((one, other), run)
+                beside.setdefault((other, one), run)
+    return (*_matrix(alone, first, INTERMEDIATE), *_matrix(alone, beside, LEARNED_WITH))
+
+
+def _matrix(
+    alone: Mapping[str, Learner], cells: Mapping[tuple[str, str], Learner], wording: Wording
+) -> tuple[Transfers, ...]:
+    if not cells:
+        return ()
+    targets = dict.fromkeys(target for _, target in cells)
+    held = {("", target): run for target, run in alone.items() if target in targets}
+    rows = [
+        {"source": source, "target": target, "fold": fold, "seed": seed, "score": score}
+        for (source, target), run in (held | dict(cells)).items()
+        for (fold, seed), score in run.scores(target).items()
+    ]
+    return (from_rows(rows, wording=wording),) if any(row["source"] for row in rows) else ()

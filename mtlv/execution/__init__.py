@@ -1,0 +1,1 @@
+"""Executors: which processes train units, and how many at once."""

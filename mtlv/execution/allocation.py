@@ -1,0 +1,89 @@
+"""Processes and threads, as the `execution` section has them; without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.formatting import many
+from mtlv.hardware import cores
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Execution
+
+
+@dataclass(frozen=True)
+class Share:
+    """Processes and the threads of each; None leaves the threads to PyTorch."""
+
+    processes: int
+    threads: int | None
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        if self.processes == 1:
+            return "one process" + ("" if self.threads is None else f" of {many(self.threads, 'thread')}")
+        return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
+
+
+def share(execution: Execution, most: int) -> Share:
+    """What the settings ask for, with at most so many processes where they leave it open.
+
+    A process divides its threads among the ranks of a unit, of which each needs a core.
+    """
+    most = min(most, cores() // _cores_of_unit(execution, 1))
+    processes = max(1, most) if execution.processes == "auto" else execution.processes
+    if execution.threads != "auto":
+        return Share(processes, execution.threads)
+    return Share(processes, None if processes == 1 else max(1, cores() // processes))
+
+
+def _cores_of_unit(execution: Execution, threads: int) -> int:
+    """That a unit keeps busy: of its threads, or of ranks with one thread each."""
+    return max(execution.devices_per_unit, threads if execution.threads == "auto" else execution.threads)
+
+
+def share_lines(execution: Execution, units: int) -> list[str]:
+    """What `mtlv check` says of it, before it is known what a model needs.
+
+    Args:
+        execution: the section.
+        units: to train, of all members.
+
+    Raises:
+        ClusterError: the engine's package is not installed.
+    """
+    return {"local": _here, "ray": _on_cluster}[execution.engine](execution, units)
+
+
+def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
+    from mtlv.execution.ray.cluster import need_ray, wanted_of
+
+    need_ray()
+    wanted, threads = wanted_of(execution, ())
+    where = execution.address or "a cluster that is started here"
+    return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
+
+
+def _here(execution: Execution, units: int) -> list[str]:
+    here = cores()
+    found = share(execution, min(here, units))
+    ranks = execution.devices_per_unit
+    together = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
+    return [*together, *_lines(execution, found, here)]
+
+
+def _lines(execution: Execution, found: Share, here: int) -> list[str]:
+    there = many(here, "core")
+    all_of_them = f"{found.words} of {there}"
+    if execution.processes == "auto" and found.processes > 1:
+        return [f"trained by up to {all_of_them}, where memory and work allow; by one on a short suite"]
+    lines = [f"trained by {all_of_them}"]
+    threads = found.processes * _cores_of_unit(execution, found.threads or 1)
+    if threads > here:
+        lines.append(
+            f"warning: `execution` asks for {threads} threads on {there}: they take turns, and all of them "
+            "need memory"
+        )
+    return lines

@@ -1,0 +1,194 @@
+"""An executor whose units are trained elsewhere, several at once; what is said there is told here."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from mtlv.errors import TrainingError
+from mtlv.events import Observer
+from mtlv.execution.local import others_work
+from mtlv.execution.runner import OnEpoch, Workshop
+from mtlv.execution.scheduler import PAUSE, Board
+from mtlv.execution.worker import BUSY, ENDED, FAILED, FAULT, START_LOST, Order
+from mtlv.plan import Scores
+from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import Job, starts_of
+
+LOST = "lost"  # besides the words of a worker
+
+
+@dataclass
+class _Seen:
+    """What was told of a unit that is at work, or ended here.
+
+    Args:
+        job: the unit.
+        epochs: those that its member has not heard of, because it was not its turn.
+        error: why it failed.
+        told: whether its end was told.
+        noted: whether it was said that another process has it.
+    """
+
+    job: Job
+    epochs: list[tuple[EpochRecord, Scores]] = field(default_factory=list)
+    error: Exception | None = None
+    told: bool = False
+    noted: bool = False
+
+
+class AheadExecutor(ABC):
+    """Units that are not yet asked for are trained ahead.
+
+    What is said of units is told to observer and listeners in the thread that asks for units, and of epochs
+    when it is their member's turn.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        jobs: all units of the suite, in their order, each once; see `each_once`.
+    """
+
+    tries = 2  # processes that may be lost over one unit
+
+    def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
+        self.store, self.observer = store, observer
+        self._starts = starts_of(jobs)
+        self._shop = Workshop(bench, store, observer, self._starts)
+        self._numbers = {job.unit.key: number for number, job in enumerate(jobs, start=1)}
+        self._seen = {job.unit.key: _Seen(job) for job in jobs}
+        self._board = Board(jobs, self._shop.there)
+        self._lost: Counter[str] = Counter()
+        self._wanted = ""
+
+    @abstractmethod
+    def _listen(self) -> None:
+        """Wait up to `PAUSE` seconds for what is said of units, and `_tell` it."""
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
+
+    def expect(self, jobs: Sequence[Job]) -> None:
+        self._board.expect(jobs)
+
+    def give_up(self, jobs: Sequence[Job]) -> None:
+        self._board.give_up(jobs)
+
+    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+        """The record of a unit, once it is there.
+
+        Raises:
+            TrainingError: it failed, or too many of its processes were lost.
+            MtlvError: another unit met what ends the suite, such as a full disk.
+        """
+        key = job.unit.key
+        seen = self._seen[key]
+        self._wanted = key
+        self._board.want(seen.job)
+        self._hand_on(seen, on_epoch)
+        while True:
+            while not self._over(seen):
+                self._listen()
+                self._hand_on(seen, on_epoch)
+            if seen.error is not None:
+                raise seen.error
+            record = self._shop.taken(seen.job)
+            if record is not None:
+                self._tell_end(seen, cached=True)
+                return record
+            self._train_again(seen.job)
+            self._listen()
+
+    def _train_again(self, job: Job) -> None:
+        """A unit that was done is damaged."""
+        self._seen[job.unit.key].told = False
+        self._board.undone(job)
+
+    def _over(self, seen: _Seen) -> bool:
+        """Of a unit that was trained here its words are waited for, not its files."""
+        known = seen.error is not None or seen.told
+        return known or (not self._board.holds(seen.job) and self._shop.there(seen.job))
+
+    def _hand_on(self, seen: _Seen, on_epoch: OnEpoch) -> None:
+        """The epochs of the unit that is asked for, also those from before it was its turn."""
+        while seen.epochs:
+            on_epoch(*seen.epochs.pop(0))
+
+    def _order(self, job: Job) -> Order:
+        key = job.unit.key
+        return Order(job, self._numbers[key], key in self._starts)
+
+    # ---- What is said of units, in the thread that asks for them -------------------------------------------
+
+    def _tell(self, key: str, word: str, content: tuple[Any, ...]) -> None:
+        seen = self._seen[key]
+        if word == "on_epoch":
+            seen.epochs.append((content[0], content[1]))
+        elif word == ENDED:
+            self._tell_end(seen, cached=False)
+        elif word == START_LOST:
+            assert seen.job.start is not None
+            self._train_again(self._seen[seen.job.start.unit.key].job)
+        elif word == BUSY:
+            if not seen.noted:
+                seen.noted = True
+                self.observer.note(others_work(self.store, seen.job))
+        elif word in (FAILED, LOST):
+            self._fail(seen, content[0])
+        elif word == FAULT:
+            raise RuntimeError(f"in the process that trained `{seen.job.name}`:\n{content[0]}")
+        else:
+            getattr(self.observer, word)(*content)
+
+    def _tell_end(self, seen: _Seen, *, cached: bool) -> None:
+        """Once, also where several members share a unit."""
+        if not seen.told:
+            seen.told = True
+            if seen.job.unit.key != self._wanted:
+                seen.epochs.clear()  # its record tells them, when it is its turn
+            self.observer.unit_ended(seen.job.name, cached, seen.job.documents)
+
+    def _fail(self, seen: _Seen, error: Exception) -> None:
+        self.observer.unit_failed(seen.job.name)
+        if not isinstance(error, TrainingError):
+            raise error  # a full disk, a device that is not there: it is not this unit alone
+        seen.error = error
+
+    # ---- What the words mean for the order of units --------------------------------------------------------
+
+    def _settle(self, job: Job, word: str) -> None:
+        """After the last word of a unit."""
+        if word in (BUSY, START_LOST):
+            self._board.again(job, after=PAUSE)
+        elif word == ENDED:
+            self._board.ended(job)
+
+    def _lose(self, job: Job, how: str, *, own: bool = True) -> tuple[str, tuple[Any, ...]]:
+        """What is said of a unit whose process is gone; another goes on from its last checkpoint, if it may.
+
+        Args:
+            job: the unit.
+            how: the process ended.
+            own: whether the unit may be the reason, so that it is not tried for ever.
+        """
+        key = job.unit.key
+        self._lost[key] += own
+        if self._lost[key] < self.tries:
+            self._board.again(job)
+            text = f"{job.name}: the process that trained it is gone ({how}); another one goes on with it"
+            return "warn", (text,)
+        error = TrainingError(
+            f"`{job.name}`: {self.tries} processes that trained it are gone",
+            got=how,
+            then="where memory was short (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
+            "on Ray raise `execution.memory_gb`",
+        )
+        return LOST, (error,)

@@ -1,0 +1,166 @@
+"""How many processes train a suite's units, and how many threads each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mtlv.events import Observer
+from mtlv.execution.allocation import share
+from mtlv.execution.concurrency import Crowd, MeasuredCrowd
+from mtlv.execution.executor import Executor
+from mtlv.execution.local import LocalExecutor
+from mtlv.execution.process_pool import PoolExecutor
+from mtlv.execution.ray.cluster import Head, check_lasting, wanted_of
+from mtlv.hardware import cores, free_memory
+from mtlv.store.local import Store
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import Job, each_once
+
+if TYPE_CHECKING:
+    import torch
+
+    from mtlv.settings.schema import Execution
+
+WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
+STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
+PROCESS, PARAMETER = 1.2e9, 24  # bytes of a process without a model, and of each weight in training
+CORES = "no core is left for one more"
+SPARE = 0.8  # of the free memory that is planned with
+
+
+def executor_of(
+    bench: Workbench,
+    store: Store,
+    observer: Observer,
+    members: Sequence[Sequence[Job]],
+    *,
+    one_by_one: bool = False,
+) -> Executor:
+    """Who trains a suite's units.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units.
+        observer: hears of units.
+        members: units of each member, whose `execution` and `tracking` settings are alike.
+        one_by_one: whether a member is asked for when the one before is done.
+
+    Raises:
+        DeviceError: the device asked for is not there.
+    """
+    from mtlv.training.optim import resolve_device
+
+    jobs = each_once(job for member in members for job in member)
+    settings = jobs[0].settings
+    execution = settings.execution
+    devices = {resolve_device(job.settings.training.device) for job in jobs}
+    if execution.engine == "ray":
+        check_lasting(store.place, settings.tracking.uri)
+        return _on_ray(bench, store, observer, jobs, execution, devices)
+    widest = max(width(gang) for gang in (members if one_by_one else [jobs]))
+    most, limit = min(
+        [(widest, "all other units wait for these"), *_limits(bench, jobs, devices)], key=lambda each: each[0]
+    )
+    chosen = share(execution, most)
+    if chosen.processes == 1:
+        if chosen.threads is not None:
+            import torch
+
+            torch.set_num_threads(chosen.threads)
+        return LocalExecutor(bench, store, observer, jobs)
+    crowd = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
+    observer.note(f"units are trained by {crowd.described(chosen.words)}")
+    return PoolExecutor(bench, store, observer, jobs, crowd=crowd, threads=chosen.threads or 1)
+
+
+def crowd_of(execution: Execution, devices: set[torch.device], most: int, limit: str) -> Crowd:
+    """As many processes as are asked for; on a GPU, where it is left open, so many as bring something.
+
+    Args:
+        execution: the section.
+        devices: that are trained on.
+        most: processes, at most.
+        limit: for a person, why there are no more.
+    """
+    on_gpu = [device for device in devices if device.type == "cuda"]
+    if execution.processes != "auto" or not on_gpu:
+        return Crowd(most)
+    return MeasuredCrowd(most, limit=limit, free=lambda: min(map(_free_on, on_gpu)))
+
+
+def _on_ray(
+    bench: Workbench,
+    store: Store,
+    observer: Observer,
+    jobs: Sequence[Job],
+    execution: Execution,
+    devices: set[torch.device],
+) -> Executor:
+    from mtlv.execution.ray.executor import RayExecutor
+
+    wanted, threads = wanted_of(execution, {device.type for device in devices})
+    observer.note(f"units are trained by Ray, each with {wanted.words}")
+    cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
+    head = Head(execution.address, cpus)
+    return RayExecutor(bench, store, observer, jobs, wanted=wanted, threads=threads, head=head)
+
+
+def width(jobs: Sequence[Job]) -> int:
+    """How many units could be trained at once: the most that have equally many stages before them."""
+    return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
+
+
+def _limits(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
+    """The most processes that bring something, by the cores, the memory and the work there is."""
+    if seconds_of(bench, jobs) < WORTH:
+        return [(1, "there is too little work for more")]
+    size = _bytes_of(bench, jobs)
+    free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
+    limits = [(cores(), CORES)]
+    if free is not None:
+        limits.append((int(free * SPARE / (ranks * (PROCESS + size))), "the main memory may hold no more"))
+    one = PROCESS + 2 * size  # on a device, with as much again for a batch
+    on_gpu = [int(_free_on(device) * SPARE / one) for device in devices if device.type == "cuda"]
+    limits += [(most, "the device's memory may hold no more of the largest encoder") for most in on_gpu]
+    return [(max(1, most), limit) for most, limit in limits]
+
+
+def _free_on(device: torch.device) -> int:
+    """Bytes; of the first of several devices of a unit, which all hold the same."""
+    import torch
+
+    try:
+        return torch.cuda.mem_get_info(device)[0]
+    except RuntimeError:  # full to the brim: not even the question has room
+        return 0
+
+
+def seconds_of(bench: Workbench, jobs: Sequence[Job]) -> float:
+    """About how long all units take on one core, by their steps and the size of what is multiplied."""
+    known: dict[tuple[int, int], float] = {}
+    total = 0.0
+    for job in jobs:
+        own = job.settings
+        module = bench.encoder(own.encoder.name, own.encoder.revision, own.data).module
+        tokens = bench.material(own).tokens
+        kind = id(module), id(tokens)
+        if kind not in known:
+            known[kind] = 6 * float(tokens.lengths.mean()) * _layers(module) / SPEED
+        total += job.documents * (STEP / own.training.batch_size + known[kind])
+    return total
+
+
+def _bytes_of(bench: Workbench, jobs: Sequence[Job]) -> int:
+    """Of the weights of the largest encoder, their gradients and the optimizer's two moments, with room."""
+    modules = [
+        bench.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
+    ]
+    distinct = {id(each.module): each.module for each in modules}.values()
+    return max(sum(weight.numel() for weight in module.parameters()) for module in distinct) * PARAMETER
+
+
+def _layers(module: torch.nn.Module) -> int:
+    """Weights that every token is multiplied with: all but the embeddings."""
+    return sum(weight.numel() for name, weight in module.named_parameters() if "embeddings" not in name)

@@ -1,0 +1,106 @@
+"""Trains units in this process, one after another, beside other processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from mtlv.errors import TrainingError
+from mtlv.events import Observer
+from mtlv.execution.runner import OnEpoch, StartLost, Workshop
+from mtlv.store.local import Store, UnitRecord
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import Job, starts_of
+
+PAUSE = 1.0  # seconds between looks at a unit on which another process works
+
+
+class LocalExecutor:
+    """Trains in this process. While another works on the wanted unit, it trains later ones.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        jobs: all units of the suite, in their order, each once; see `each_once`.
+    """
+
+    def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
+        self.store, self.observer, self.jobs = store, observer, jobs
+        self._shop = Workshop(bench, store, observer, starts_of(jobs))
+        self._places = {job.unit.key: place for place, job in enumerate(jobs)}
+        self._told: set[str] = set()  # keys of units whose end was told
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was begun that goes on by itself."""
+
+    def expect(self, jobs: Sequence[Job]) -> None:
+        """Nothing is trained ahead, but while another process has what is wanted."""
+
+    def give_up(self, jobs: Sequence[Job]) -> None:
+        """Nothing is trained ahead."""
+
+    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+        job = self.jobs[self._places[job.unit.key]]  # what members share is told by the name of the first
+        while True:
+            record = self._trained(job, on_epoch)
+            if record is not None:
+                return record
+            record = self._shop.taken(job)
+            if record is not None:
+                self._tell_end(job, cached=True)
+                return record
+            self._told.discard(job.unit.key)  # it was damaged, and is trained again
+            if self._shop.there(job):  # another process looks at it
+                time.sleep(PAUSE)
+
+    def _trained(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
+        """The record of a unit that was trained here; None as soon as the store has it."""
+        said = False
+        while not self._shop.there(job):
+            record = self._try(job, on_epoch)
+            if record is not None:
+                return record
+            if not said:
+                said = True
+                self.observer.note(others_work(self.store, job))
+            if not self._help(self._places[job.unit.key]):
+                time.sleep(PAUSE)
+        return None
+
+    def _tell_end(self, job: Job, *, cached: bool) -> None:
+        """Once, also where several members share a unit, or it was trained before its turn."""
+        if job.unit.key not in self._told:
+            self._told.add(job.unit.key)
+            self.observer.unit_ended(job.name, cached, job.documents)
+
+    def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
+        """Train a unit, unless another process works on it or has just ended it."""
+        try:
+            record = self._shop.train(job, self._places[job.unit.key] + 1, on_epoch)
+        except StartLost:
+            assert job.start is not None
+            self.run(job.start, lambda *_: None)
+            return self._try(job, on_epoch)
+        except TrainingError:
+            self.observer.unit_failed(job.name)
+            raise
+        if record is not None:
+            self._tell_end(job, cached=False)
+        return record
+
+    def _help(self, place: int) -> bool:
+        """Train the next unit on which nobody works; its epochs are told when it is its turn."""
+        return any(
+            self._shop.ready(job) and self._try(job, lambda *_: None) is not None
+            for job in self.jobs[place + 1 :]
+        )
+
+
+def others_work(store: Store, job: Job) -> str:
+    """That another process has a unit."""
+    return f"{job.name}: {store.holder(job.unit.key)} works on it; others go on meanwhile"

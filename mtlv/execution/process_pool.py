@@ -1,0 +1,151 @@
+"""Trains several units at once, each in a process of its own on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Self
+
+from mtlv.errors import NoRoomError
+from mtlv.events import Observer
+from mtlv.execution.async_executor import AheadExecutor
+from mtlv.execution.concurrency import Crowd, Member
+from mtlv.execution.scheduler import PAUSE
+from mtlv.execution.worker import FAILED, GRACE, Lost, Worker
+from mtlv.store.local import Store
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import Job
+
+
+class GaveWay(Exception):
+    """A unit found no room on the device beside others, and goes on where fewer train."""
+
+
+class PoolExecutor(AheadExecutor):
+    """Trains in processes beside this one; a thread for each gives it one unit after the other.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        jobs: all units of the suite, in their order, each once; see `each_once`.
+        crowd: how many processes, and from when on.
+        threads: of each.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        store: Store,
+        observer: Observer,
+        jobs: Sequence[Job],
+        *,
+        crowd: Crowd,
+        threads: int,
+    ) -> None:
+        super().__init__(bench, store, observer, jobs)
+        self.threads = threads
+        self._crowd = crowd
+        self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]] | Exception] = SimpleQueue()
+        self._ending = False
+        self._workers: list[Worker] = []
+        missing = sum(not self._shop.there(job) for job in jobs)
+        self._givers = [self._giver(number) for number in range(min(crowd.most, missing))]
+
+    def __enter__(self) -> Self:
+        for thread in self._givers:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all processes; what they write is still finished."""
+        self._ending = True
+        self._board.close()
+        self._crowd.close()
+        for worker in list(self._workers):
+            worker.stop()
+        for thread in self._givers:
+            thread.join()
+
+    def _giver(self, number: int) -> Thread:
+        return Thread(target=self._give, name=f"mtlv-worker-{number}", daemon=True)
+
+    def _train_again(self, job: Job) -> None:
+        super()._train_again(job)
+        if not self._givers:  # nothing was missing
+            self._givers.append(self._giver(0))
+            self._givers[0].start()
+
+    def _listen(self) -> None:
+        with suppress(Empty):
+            said = self._said.get(timeout=PAUSE)
+            if isinstance(said, Exception):
+                raise said
+            self._tell(*said)
+
+    # ---- A thread of each process --------------------------------------------------------------------------
+
+    def _give(self) -> None:
+        try:
+            while not self._ending and (member := self._crowd.enter()) is not None:
+                try:
+                    while not self._ending and not self._crowd.leaves(member):
+                        self._give_to_one(member)
+                finally:
+                    self._crowd.left(member)
+        except Exception as error:  # no process can be started, the store is out of reach: who asks must know
+            self._said.put(error)
+
+    def _give_to_one(self, member: Member) -> None:
+        """To one process, until it ends."""
+        worker = Worker(self.store.place, self.threads)
+        self._workers.append(worker)
+        try:
+            left = self._give_orders(worker, member)
+        finally:
+            self._workers.remove(worker)
+            worker.end(GRACE)
+        if left is not None:  # not before its memory is free
+            self._board.again(left)
+
+    def _give_orders(self, worker: Worker, member: Member) -> Job | None:
+        """Until there are none, it is lost, or is to leave; returns the unit that another must train."""
+        while not self._crowd.leaves(member) and (job := self._take(member)) is not None:
+            try:
+                word = worker.train(self._order(job), partial(self._hear, member, job))
+            except GaveWay:
+                return job
+            except Lost as lost:
+                self._crowd.rests(member)
+                if not self._ending:
+                    self._say(job, *self._lose(job, str(lost)))
+                return None
+            self._settle(job, word)
+        return None
+
+    def _take(self, member: Member) -> Job | None:
+        """The next unit; a process that waits for one is not measured."""
+        job = self._board.next()
+        if job is None:
+            self._crowd.rests(member)
+            job = self._board.take()
+            if job is not None and self._crowd.leaves(member):  # it was decided meanwhile
+                self._board.again(job)
+                return None
+        return job
+
+    def _hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> None:
+        if word == FAILED and isinstance(content[0], NoRoomError) and self._crowd.gives_way(member):
+            text = "the device has no room for it beside others; it goes on where fewer train at once"
+            self._say(job, "warn", (f"{job.name}: {text}",))
+            raise GaveWay
+        note = self._crowd.hear(member, job, word, content)
+        self._say(job, word, content)
+        if note is not None:
+            self._say(job, "note", (note,))
+
+    def _say(self, job: Job, word: str, content: tuple[Any, ...]) -> None:
+        self._said.put((job.unit.key, word, content))

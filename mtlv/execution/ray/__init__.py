@@ -1,0 +1,1 @@
+"""Units as tasks of a Ray cluster."""

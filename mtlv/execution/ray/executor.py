@@ -1,0 +1,166 @@
+"""Trains units as tasks of Ray, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any, Self
+
+from mtlv.events import Observer
+from mtlv.execution.async_executor import AheadExecutor
+from mtlv.execution.ray.cluster import Head, connected
+from mtlv.execution.ray.nodes import Wanted, agreed, alive, check_room, size, slots
+from mtlv.execution.ray.task import NODE, Common, Parcel, keep, train
+from mtlv.execution.scheduler import PAUSE
+from mtlv.execution.worker import LAST
+from mtlv.store.local import Store
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import Job
+
+COUNTED = 5.0  # seconds after which a cluster's size is looked at again
+AT_ONCE = 2  # units handed to Ray for each that it can train: those that wait make a cluster grow
+MORE = 16  # and so many more, so that a small cluster has always one at hand
+
+
+class RayExecutor(AheadExecutor):
+    """Hands units to Ray as tasks when those that they start from are done; Ray chooses where.
+
+    Corpus, tokens and encoder go through Ray's object store, once for each node. This process alone tracks.
+    A unit whose worker or node is lost is handed on and goes on from its last checkpoint.
+
+    Args:
+        bench: corpora and encoders.
+        store: of finished units, in a folder that all nodes share.
+        observer: hears of units.
+        jobs: all units of the suite, in their order, each once; see `each_once`.
+        wanted: what a unit takes of a node.
+        threads: of each.
+        head: the cluster.
+        task: trains a unit; see `mtlv.execution.ray.task.train`.
+    """
+
+    tries = 5
+
+    def __init__(
+        self,
+        bench: Workbench,
+        store: Store,
+        observer: Observer,
+        jobs: Sequence[Job],
+        *,
+        wanted: Wanted,
+        threads: int,
+        head: Head,
+        task: Any = train,
+    ) -> None:
+        super().__init__(bench, store, observer, jobs)
+        self._bench, self.wanted, self.threads = bench, wanted, threads
+        self._head, self._task = head, task
+        self._common = Common()
+        self._keys: dict[Any, tuple[str, ...]] = {}  # of settings' materials
+        self._materials: dict[tuple[str, ...], Any] = {}
+        self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
+        self._nodes: dict[str, str] = {}  # of units at work
+        self._room, self._counted = 0, -COUNTED
+        self._left = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(connected(self._head))
+            check_room(self.wanted)
+            self._terms = stack.enter_context(agreed(self.store.place.absolute))
+            self.observer.note(size(self.wanted))
+            self._left = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all units at once; a later run takes them up at their last checkpoint."""
+        import ray
+
+        self._board.close()
+        try:
+            for generator in self._at_work:
+                ray.cancel(generator, force=True)
+        finally:
+            self._at_work.clear()
+            self._left.close()
+
+    def _listen(self) -> None:
+        import ray
+
+        self._submit()
+        running = list(self._at_work)
+        if not running:
+            time.sleep(PAUSE)
+            return
+        ready, _ = ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
+        if not ready:
+            ready, _ = ray.wait(running, num_returns=1, timeout=PAUSE, fetch_local=False)
+        for generator in ready:
+            self._hear(generator)
+
+    # ---- Handing units to Ray ------------------------------------------------------------------------------
+
+    def _submit(self) -> None:
+        """As many as the cluster can train, and as many again."""
+        if time.monotonic() - self._counted >= COUNTED:
+            self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
+        while len(self._at_work) < self._room and (job := self._board.next()) is not None:
+            packed, others = self._common.pack(Parcel(self._order(job), self._terms, self.threads))
+            self._at_work[self._remote.remote(packed, [self._material(job), *others])] = job
+
+    @cached_property
+    def _remote(self) -> Any:
+        import ray
+
+        # On a GPU each unit has a process of its own: one that stays would keep the device's memory.
+        kind = {"max_calls": 1} if self.wanted.gpus else {"max_calls": 0}
+        task = ray.remote(**kind)(self._task)
+        # Lost units are handed on here: Ray would say all their words again.
+        return task.options(num_returns="streaming", max_retries=0, **self.wanted.options)
+
+    def _material(self, job: Job) -> Any:
+        """A reference to what a unit reads; what several read is put into the object store once."""
+        settings = self._common.reference(job.settings)
+        if settings not in self._keys:
+            self._keys[settings] = self._bench.material_key(job.settings)
+        key = self._keys[settings]
+        if key not in self._materials:
+            self._materials[key] = keep(self._bench.material(job.settings))
+        return self._materials[key]
+
+    # ---- What tasks say ------------------------------------------------------------------------------------
+
+    def _hear(self, generator: Any) -> None:
+        """All that one has to say now."""
+        import ray
+
+        job = self._at_work[generator]
+        key = job.unit.key
+        try:
+            words = ray.get(next(generator))
+        except StopIteration:
+            return self._gone(generator, "it ended without a word")
+        except ray.exceptions.RayTaskError as error:
+            raise RuntimeError(f"in the process that trained `{job.name}`:\n{error}") from error
+        except ray.exceptions.RayError as error:
+            return self._gone(generator, type(error).__name__)
+        for word, content in words:
+            if word == NODE:
+                name, self._nodes[key], called = content
+                self.observer.unit_placed(name, called)
+                continue
+            if word in LAST:
+                del self._at_work[generator]
+                self._settle(job, word)
+            self._tell(key, word, content)
+        return None
+
+    def _gone(self, generator: Any, how: str) -> None:
+        job = self._at_work.pop(generator)
+        node = self._nodes.pop(job.unit.key, None)
+        there = node is None or alive(node)
+        word, content = self._lose(job, how if there else "its node is lost", own=there)
+        self._tell(job.unit.key, word, content)

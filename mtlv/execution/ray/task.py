@@ -1,0 +1,267 @@
+"""A unit as a task of Ray: what runs on a node of a cluster."""
+
+from __future__ import annotations
+
+import io
+import pickle  # nosec B403 # between the processes of one cluster
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from mtlv.data.splits import Fold
+from mtlv.errors import ClusterError, MtlvError, TrackingError
+from mtlv.execution.worker import LAST, Order, Trainer, answer
+from mtlv.settings.schema import Settings
+from mtlv.store.local import Store
+from mtlv.store.location import Place
+
+if TYPE_CHECKING:
+    from mtlv.units.inputs import Material
+
+Word = tuple[str, tuple[Any, ...]]
+"""As in `mtlv.execution.worker`."""
+
+NODE = "on_node"  # first of all: the unit's name, Ray's id of the node, what people call it
+APART = 0.5  # seconds between words about batches: a driver hears of a thousand units
+
+
+@dataclass(frozen=True)
+class Given:
+    """In place of a `Workbench`: what a unit reads came with it."""
+
+    given: Material
+
+    def material(self, settings: Settings) -> Material:  # noqa: ARG002
+        """All that a unit reads."""
+        return self.given
+
+
+def keep(material: object) -> Any:
+    """A reference to something in Ray's object store, of which each node holds one copy.
+
+    Raises:
+        ClusterError: there is no room.
+    """
+    import ray
+
+    with _room():
+        return ray.put(material)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Says how to get it, where there is none."""
+    from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+
+    try:
+        yield
+    except (ObjectStoreFullError, OutOfDiskError) as error:
+        raise ClusterError(
+            "the object store of Ray is full",
+            got=type(error).__name__,
+            then="give the nodes more (ray start --object-store-memory=BYTES), or room on the disk of "
+            "Ray's own folder, where it moves what does not fit",
+        ) from error
+
+
+class Shelf:
+    """What this process took from the object store. A node holds its arrays once, for all its processes.
+
+    Args:
+        most: how many things are kept; those that were taken longest ago go first.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[str, Any] = OrderedDict()
+
+    def take(self, reference: Any) -> Any:
+        """What a reference into the object store stands for."""
+        import ray
+
+        key = reference.hex()
+        if key not in self._held:
+            with _room():
+                self._held[key] = ray.get(reference)
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+
+SHELF = Shelf(2)  # materials: those of stages or members that take turns
+SMALL = Shelf(64)  # settings and folds
+
+
+def where() -> tuple[str, str]:
+    """Ray's id of this node, and what people call it."""
+    import ray
+
+    node = ray.get_runtime_context().get_node_id()
+    return node, f"{socket.gethostname()}/{node[:6]}"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a node must have to train units of a suite.
+
+    Args:
+        store: where finished units are.
+        mark: name of a file that the driver has written in the store's folder, where nodes share one.
+        releases: name and version of each package that results depend on.
+    """
+
+    store: Place
+    mark: str
+    releases: tuple[tuple[str, str], ...]
+
+
+@cache
+def admitted(terms: Terms) -> Store:
+    """The suite's store, once it is known that this node may train for it; asked once for each process.
+
+    Raises:
+        ClusterError: it has other releases than the driver.
+        TrackingError: it cannot use the store.
+    """
+    from mtlv.environment import versions
+
+    _, node = where()
+    other = [(name, wanted) for name, wanted in terms.releases if versions()[name] != wanted]
+    if other:
+        raise ClusterError(
+            f"node {node} of the cluster has other releases",
+            got=", ".join(f"{name} {versions()[name]}" for name, _ in other),
+            allowed=", ".join(f"{name} {wanted}" for name, wanted in other),
+            then="install the same on all nodes: results depend on them",
+        )
+    place, trouble = terms.store, ""
+    if place.shared or (place.folder / terms.mark).is_file():
+        try:
+            return place.open()
+        except MtlvError as error:
+            trouble = str(error)
+    raise TrackingError(
+        f"`store.uri`: node {node} of the cluster cannot use {place.words}",
+        got=trouble or "what the driver has written there is not there",
+        then="name a folder that all nodes share and may write, or an address such as s3://bucket/runs",
+    )
+
+
+def look(terms: Terms) -> MtlvError | None:
+    """Why this node may train nothing; what a driver asks each before it begins."""
+    try:
+        admitted(terms)
+    except MtlvError as error:
+        return error
+    return None
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A unit on its way to a node.
+
+    Args:
+        order: the unit.
+        terms: on which a node trains it; one that joined later has not been asked yet.
+        threads: of its arithmetic.
+    """
+
+    order: Order
+    terms: Terms
+    threads: int
+
+
+class Common:
+    """What units of a driver have in common: put into the object store once, and named in their parcels."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[object, Any]] = {}  # with the object, so that its id stays its own
+
+    def reference(self, thing: object) -> Any:
+        """Stands for it on any node."""
+        if id(thing) not in self._kept:
+            self._kept[id(thing)] = thing, keep(thing)
+        return self._kept[id(thing)][1]
+
+    def pack(self, parcel: Parcel) -> tuple[bytes, list[Any]]:
+        """A parcel as it travels, and references to what was left out of it.
+
+        Settings and a fold's rows, which for a million documents are 8 MB, are left out. Ray's own pickling
+        would take five times as long for the rest, and a driver has many.
+        """
+        file, used = io.BytesIO(), list[Any]()
+
+        def left_out(thing: object) -> int | None:
+            if not isinstance(thing, Settings | Fold):
+                return None
+            reference = self.reference(thing)
+            if reference not in used:
+                used.append(reference)
+            return used.index(reference)
+
+        _Packer(file, left_out).dump(parcel)
+        return file.getvalue(), used
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, left_out: Callable[[object], int | None]) -> None:
+        super().__init__(file, protocol=5)
+        self._left_out = left_out
+
+    def persistent_id(self, thing: object) -> int | None:
+        return self._left_out(thing)
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, references: Sequence[Any]) -> None:
+        super().__init__(file)
+        self._references = references
+
+    def persistent_load(self, number: int) -> Any:
+        return SMALL.take(self._references[number])
+
+
+def unpacked(parcel: bytes, references: Sequence[Any]) -> Parcel:
+    """What was packed."""
+    found = _Unpacker(io.BytesIO(parcel), references).load()  # the driver's own
+    assert isinstance(found, Parcel)
+    return found
+
+
+def train(parcel: bytes, references: Sequence[Any]) -> Iterator[list[Word]]:
+    """Train a unit; gives what is said of it, the last word last.
+
+    Args:
+        parcel: a packed `Parcel`.
+        references: to the material that it reads, then to what was left out of the parcel; in a list, so that
+            Ray hands them over as they are.
+    """
+    material, *others = references
+    given = unpacked(parcel, others)
+    said: SimpleQueue[Word] = SimpleQueue()
+
+    def work() -> None:
+        def make() -> Trainer:
+            bench = Given(SHELF.take(material))
+            return Trainer(bench, admitted(given.terms), given.threads, say, apart=APART)
+
+        answer(make, given.order, say)
+
+    def say(word: str, content: tuple[Any, ...]) -> None:
+        said.put((word, content))
+
+    say(NODE, (given.order.job.name, *where()))
+    Thread(target=work, name="mtlv-unit", daemon=True).start()
+    words: list[Word] = []
+    while not words or words[-1][0] not in LAST:
+        words = [said.get()]
+        while not said.empty():
+            words.append(said.get())
+        yield words

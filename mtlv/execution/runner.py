@@ -1,0 +1,130 @@
+"""Trains one unit under its lock, in whichever process: what every executor comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from mtlv.errors import DamagedError
+from mtlv.events import Observer
+from mtlv.plan import Scores
+from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.store.unit_files import reading
+from mtlv.units.distributed import train_on_devices
+from mtlv.units.job import Job
+from mtlv.units.validation import Listeners
+
+if TYPE_CHECKING:
+    import torch
+
+    from mtlv.settings.schema import Settings
+    from mtlv.units.inputs import Material
+
+OnEpoch = Callable[[EpochRecord, Scores], None]
+
+
+class StartLost(Exception):
+    """What a unit starts from was damaged, and is to be trained again first."""
+
+
+class Bench(Protocol):
+    """Has what units read; `mtlv.units.input_cache.Workbench` does."""
+
+    def material(self, settings: Settings) -> Material:
+        """All that a unit of this member reads."""
+        ...
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Takes units from a store and brings them back done.
+
+    Args:
+        bench: has what units read.
+        store: of finished units, which other processes may share.
+        observer: hears of units.
+        starts: keys of units that others start from, so that their weights are kept.
+    """
+
+    bench: Bench
+    store: Store
+    observer: Observer
+    starts: Container[str]
+
+    def there(self, job: Job) -> bool:
+        """Whether a unit is done, with its weights where others start from them."""
+        key = job.unit.key
+        return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
+
+    def ready(self, job: Job) -> bool:
+        """Whether a unit can be trained now: it is not done, and what it starts from is."""
+        return not self.there(job) and (job.start is None or self.there(job.start))
+
+    def taken(self, job: Job) -> UnitRecord | None:
+        """The record of a unit that is done; None where it was damaged, so that it is not done after all.
+
+        Raises:
+            TrackingError: it cannot be read for another reason.
+        """
+        key = job.unit.key
+        return self.store.whole(key, lambda: self.store.load(key), partial(self._warn, job))
+
+    def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
+        """Train a unit, unless another process works on it or has just ended it.
+
+        Args:
+            job: the unit; what it starts from is done.
+            number: its place in the suite, from 1.
+            on_epoch: hears of each epoch.
+
+        Raises:
+            StartLost: what it starts from was damaged.
+            MtlvError: as `train_unit`, and where the store cannot be written.
+        """
+        key = job.unit.key
+        with self.store.held(key) as mine:
+            if not mine or self.there(job):
+                return None
+            if lost := self.store.missing(key):
+                self._warn(job, f"the finished unit is damaged ({lost}); {self.store.set_aside(key)}")
+            elif self.store.has(key):
+                self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
+            start = self._start(job)
+            self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
+            listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
+            material = self.bench.material(job.settings)
+            checkpoints = partial(self.store.checkpoints, key, self.observer.warn)
+            record, weights = train_on_devices(job, material, listeners, checkpoints, start)
+            kept = job.settings.store.keep_weights or key in self.starts
+            self.store.save(record, weights if kept else None)
+            checkpoints().remove()
+        return record
+
+    def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
+        """The weights that a unit starts from, where it is not the encoder's own."""
+        if job.start is None:
+            return None
+        key = job.start.unit.key
+        found = self.store.whole(key, lambda: self._weights(key), partial(self._warn, job.start))
+        if found is None:
+            raise StartLost
+        return found
+
+    def _weights(self, key: str) -> dict[str, torch.Tensor]:
+        """Of a unit that is done."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        path = self.store.weights(key)
+        if path is None:  # another run has trained it meanwhile, and kept none
+            raise DamagedError(f"the finished unit {key} has no weights", why="it has no weights")
+        with reading(path.parent):
+            try:
+                return load_file(path)
+            except SafetensorError as error:
+                raise ValueError(f"`{path.name}`: {error}") from error
+
+    def _warn(self, job: Job, text: str) -> None:
+        self.observer.warn(f"{job.name}: {text}")

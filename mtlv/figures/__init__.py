@@ -1,0 +1,1 @@
+"""Figures drawn by Matplotlib, and the geometry that they share with the page."""

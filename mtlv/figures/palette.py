@@ -1,0 +1,64 @@
+"""Colours that people with a colour-vision deficiency can tell apart, on light and on dark ground."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mtlv.evaluation.comparison import Comparison
+
+# Okabe and Ito's palette without black and yellow (both vanish on one of the grounds), then colours from Paul
+# Tol's muted one, the darkest made lighter so that they show on dark ground.
+RUNS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
+    "#B2456E", "#999933", "#44AA99", "#AA4499", "#7F7F7F", "#8B6B4A",
+)  # fmt: skip
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+DIVERGING = ("#B35806", "#F7F7F7", "#2166AC")  # worse, equal, better: orange to blue, never red to green
+SEQUENTIAL = "viridis"
+
+
+LETTER, SWATCH = 7, 34  # pixels: of a letter at the legend's size, and of what stands round a name
+LEGEND = 620  # pixels: no legend is wider, so that it fits on half a page
+
+
+def run_colour(comparison: Comparison) -> dict[str, Any]:
+    """Vega-Lite's `color` channel for the field `name` of rows: the same colour for a run everywhere."""
+    return _channel(comparison, RUNS, 1)
+
+
+def run_dash(comparison: Comparison) -> dict[str, Any]:
+    """The `strokeDash` channel that tells runs of one colour apart; the same legend as `run_colour`."""
+    return _channel(comparison, [list(dash) for dash in DASHES], len(RUNS))
+
+
+def run_lines(comparison: Comparison) -> dict[str, Any]:
+    """Channels that tell lines of runs apart: the colour, and dashes once colours repeat."""
+    colour = {"color": run_colour(comparison)}
+    return colour if len(comparison.runs) <= len(RUNS) else colour | {"strokeDash": run_dash(comparison)}
+
+
+def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[str, Any]:
+    """A channel by the name of a run; each of `values` serves `each` runs in turn."""
+    names = [run.name for run in comparison.runs]
+    scale = {"domain": names, "range": [values[at // each % len(values)] for at in range(len(names))]}
+    legend = _legend(names)
+    return {"field": "name", "type": "nominal", "scale": scale, "title": "run", "legend": legend}
+
+
+def _legend(names: Sequence[str]) -> dict[str, Any]:
+    """Above the figure, in as many columns as fit, with the runs that the rows have and no other."""
+    there = ",".join(f"indata('rows','name',{json.dumps(n)})?{json.dumps(n)}:''" for n in names)
+    kept = f"split(trim(replace(join([{there}],'\\n'),regexp('\\n+','g'),'\\n')),'\\n')"
+    longest = max(map(len, names), default=1)
+    columns = max(1, min(4, LEGEND // (SWATCH + LETTER * longest)))
+    return {
+        "title": None,
+        "orient": "top",
+        "direction": "horizontal",
+        "columns": columns,
+        "labelLimit": LEGEND - SWATCH,
+        "symbolOpacity": 1,
+        "values": {"expr": kept},
+    }

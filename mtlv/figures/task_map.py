@@ -1,0 +1,223 @@
+"""The map of the tasks: their vectors in two dimensions, coloured by group, every name readable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mtlv.figures import canvas, label_placement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+# Okabe and Ito's palette without its yellow, and two more that stay apart from it.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#882255", "#999933")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: no pair comes twice before 99
+WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
+GROWTH = 1.2  # the figure grows by this until every name has a place, and at most
+TIDYING = 2  # times more, until no line from a point to its name crosses another name
+MARKER, SMALL_MARKER = 7.0, 4.5  # points; the smaller where not every task is named
+NAME = 26  # letters per line of a name
+MOST_NAMES = 120  # of more tasks the medoids alone are named: a thousand names would be read by nobody
+
+
+def project(vectors: ArrayLike) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """The first two principal components of vectors: [T, D] -> [T, 2], and the share of the variance of each.
+
+    The sign of a component is free; it is chosen so that its largest loading is positive.
+    """
+    matrix = np.asarray(vectors, dtype=float)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    centred = matrix - matrix.mean(axis=0)
+    left, values, right = np.linalg.svd(centred, full_matrices=False)
+    signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])
+    found = np.zeros((len(matrix), 2))
+    shares = np.zeros(2)
+    count = min(2, len(values))
+    found[:, :count] = (left * values * np.where(signs == 0, 1, signs))[:, :count]
+    total = float((values**2).sum())
+    if total > 0:
+        shares[:count] = values[:count] ** 2 / total
+    return found, (float(shares[0]), float(shares[1]))
+
+
+def draw_map(
+    vectors: ArrayLike,
+    names: Sequence[str],
+    labels: Sequence[int],
+    path: Path,
+    *,
+    title: str,
+    medoids: Sequence[int] | None = None,
+) -> Path:
+    """Draw the map and return `path`.
+
+    Args:
+        vectors: [T, D], as the grouping saw them (scaled); their principal components are drawn.
+        names: T names.
+        labels: group of each task, 0..k-1.
+        path: the PNG.
+        title: above the map.
+        medoids: the most central task of each group: written in bold, with lines from its group's tasks.
+    """
+    figure, _ = map_figure(vectors, names, labels, title=title, medoids=medoids)
+    with canvas.style():
+        return canvas.save(figure, path)
+
+
+def map_figure(
+    vectors: ArrayLike,
+    names: Sequence[str],
+    labels: Sequence[int],
+    *,
+    title: str,
+    medoids: Sequence[int] | None = None,
+) -> tuple[Figure, list[Text]]:
+    """The map as a figure, and the texts of the names in it; arguments as `draw_map`.
+
+    The figure grows until all names have a place, so that none is left out or written over another. Of more
+    than `MOST_NAMES` tasks the medoids of the largest groups are named, every task has its point.
+    """
+    points, shares = project(vectors)
+    written = _written(labels, medoids or ())
+    if len(written) < len(names):
+        title = f"{title} (names of {len(written)} of {len(names):,} tasks)"
+    size = max(1.0, (len(written) / 25) ** 0.5)
+    tidied = 0
+    while True:
+        with canvas.style():
+            figure = canvas.new_figure(WIDTH * size, HEIGHT * size)
+            figure.suptitle(canvas.wrapped(title, int(90 * size)), x=0.01, ha="left", weight="bold", size=11)
+            axes = _axes(figure, points, shares)
+            _points(axes, points, names, labels, medoids or ())
+            texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()))
+        if len(texts) == len(written) and (clear or tidied == TIDYING):
+            return figure, texts
+        tidied += len(texts) == len(written)
+        size *= GROWTH
+
+
+def _written(labels: Sequence[int], medoids: Sequence[int]) -> list[int]:
+    """The tasks whose names are written."""
+    if len(labels) <= MOST_NAMES:
+        return list(range(len(labels)))
+    sizes = np.bincount(labels)
+    largest = sorted(range(len(medoids)), key=lambda group: (-sizes[group], group))[:MOST_NAMES]
+    return sorted(int(medoids[group]) for group in largest)
+
+
+def _axes(figure: Figure, points: NDArray[np.float64], shares: tuple[float, float]) -> Axes:
+    axes = figure.subplots()
+    axes.set_xlabel(f"First principal component ({shares[0]:.0%} of the variance)")
+    if shares[1] > 0:
+        axes.set_ylabel(f"Second principal component ({shares[1]:.0%} of the variance)")
+    for spread, limits in ((points[:, 0], axes.set_xlim), (points[:, 1], axes.set_ylim)):
+        middle, half = (spread.max() + spread.min()) / 2, np.ptp(spread) / 2 or 1.0
+        limits(middle - 1.25 * half, middle + 1.25 * half)
+    axes.set_xticks([])  # a component's unit says nothing; the distances between points do
+    axes.set_yticks([])
+    return axes
+
+
+def _points(
+    axes: Axes,
+    points: NDArray[np.float64],
+    names: Sequence[str],
+    labels: Sequence[int],
+    medoids: Sequence[int],
+) -> None:
+    groups = np.asarray(labels)
+    marker_size = MARKER if len(names) <= MOST_NAMES else SMALL_MARKER
+    for group in range(int(groups.max()) + 1):
+        members = np.flatnonzero(groups == group)
+        colour, marker = COLOURS[group % len(COLOURS)], MARKERS[group % len(MARKERS)]
+        centre = medoids[group] if group < len(medoids) else None
+        if centre is not None:
+            rays = np.full((len(members), 3, 2), np.nan)  # to the medoid and back, one line with gaps
+            rays[:, 0], rays[:, 1] = points[centre], points[members]
+            axes.plot(*rays.reshape(-1, 2).T, color=colour, linewidth=0.9, alpha=0.3, zorder=1)
+        title = f"Group {group + 1} ({len(members)})" + (f": {names[centre]}" if centre is not None else "")
+        axes.plot(
+            *points[members].T,
+            linestyle="none",
+            marker=marker,
+            markersize=marker_size,
+            color=colour,
+            markeredgecolor="white",
+            markeredgewidth=0.6 if marker_size == MARKER else 0.3,
+            zorder=3,
+            label=canvas.wrapped(title, 34),
+        )
+    count = int(groups.max()) + 1
+    heading = "Group (tasks): its medoid" if len(medoids) else "Group (tasks)"
+    axes.figure.legend(
+        loc="outside lower left", ncols=min(3, count), frameon=False, fontsize=8, title=heading,
+        title_fontsize=8, alignment="left", borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def _names(
+    figure: Figure,
+    axes: Axes,
+    points: NDArray[np.float64],
+    names: Sequence[str],
+    written: Sequence[int],
+    *,
+    bold: set[int],
+) -> tuple[list[Text], bool]:
+    """Write these names, each at its own place, and tell whether no line crosses one; no texts where some
+    do not fit."""
+    from matplotlib.patheffects import withStroke
+
+    figure.dpi = canvas.DPI  # extents are measured at the size at which the file is written
+    texts = [
+        axes.text(
+            points[item, 0],
+            points[item, 1],
+            canvas.wrapped(names[item], NAME, lines=3),
+            size=8,
+            weight="bold" if item in bold else "normal",
+            ha="center",
+            va="center",
+            zorder=5,
+            linespacing=1.0,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )
+        for item in written
+    ]
+    points = points[list(written)]
+    for text in texts:
+        text.set_in_layout(False)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the axes stay where they were measured
+    extents = [text.get_window_extent() for text in texts]
+    if not texts:
+        return [], True
+    area = axes.get_window_extent()
+    point = canvas.DPI / 72  # pixels
+    scene = label_placement.Scene(
+        points=axes.transData.transform(points),
+        sizes=np.array([(box.width, box.height) for box in extents]),
+        area=(area.x0, area.y0, area.x1, area.y1),
+        marker=0.6 * MARKER * point,
+        gap=1.5 * point,
+    )
+    placed = label_placement.place(scene)
+    if placed is None:
+        return [], False
+    centres = placed.centres
+    back = axes.transData.inverted()
+    ends = label_placement.leader_ends(scene, centres)
+    unclear = label_placement.nearer_to_another(scene, centres)
+    for item, text in enumerate(texts):
+        text.set_position(tuple(back.transform(centres[item])))
+        if unclear[item] or np.hypot(*(ends[item] - scene.points[item])) > 9 * point:
+            line = back.transform(np.stack([scene.points[item], ends[item]]))
+            axes.plot(*line.T, color=canvas.GREY, linewidth=0.6, zorder=2)
+    return texts, placed.clear

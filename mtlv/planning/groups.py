@@ -1,0 +1,103 @@
+"""A member's groups of tasks on one fold, and how far they can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.grouping import (
+    TAKES_K,
+    Elbow,
+    Grouping,
+    GroupingSpec,
+    elbow,
+    given,
+    group,
+    scale,
+    stability,
+)
+from mtlv.planning.task_vectors import EMBEDDED, FEATURES, View
+
+if TYPE_CHECKING:
+    from mtlv.settings.schema import Settings
+
+SEEDS = 5  # random starts whose groups are compared with the reference
+
+
+@dataclass(frozen=True)
+class TaskGroups:
+    """Groups of T tasks.
+
+    Args:
+        names: the tasks' names.
+        grouping: which task is in which group.
+        elbow: inertia and silhouette over k, for methods that take a k.
+        vectors: what was clustered [T, D], scaled; None for groups that the user gave.
+        stability: adjusted Rand index against the groups that another detail of the recipe gives.
+        reason: why so many groups, in a sentence.
+    """
+
+    names: tuple[str, ...]
+    grouping: Grouping
+    elbow: Elbow | None
+    vectors: NDArray[np.float64] | None
+    stability: Mapping[str, float]
+    reason: str
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the tasks of each group."""
+        return tuple(tuple(self.names[i] for i in members) for members in self.grouping.groups())
+
+
+def grouping_spec(settings: Settings) -> GroupingSpec:
+    """The `grouping` settings that concern clustering."""
+    section = settings.grouping
+    return GroupingSpec(**{field.name: getattr(section, field.name) for field in fields(GroupingSpec)})
+
+
+def task_groups(view: View) -> TaskGroups:
+    """Group the tasks of a member on a fold, from nothing but its training part.
+
+    Raises:
+        GroupingError: the settings do not give every task exactly one group.
+    """
+    section, names = view.settings.grouping, view.corpus.names
+    if section.method == "given":
+        return TaskGroups(names, given(section.groups or (), names), None, None, {}, "the groups are given")
+    spec = grouping_spec(view.settings)
+    raw = FEATURES[section.features](view)
+    scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
+    if spec.method not in TAKES_K:
+        found = group(raw, spec)
+        return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
+    distinct = len(np.unique(scaled, axis=0))  # no more groups than that can be told apart
+    curve = elbow(raw, spec, k_max=min(section.k_max, distinct))
+    k = curve.recommended if spec.k == "auto" else spec.k
+    found = group(raw, spec, k=k)
+    reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
+    return TaskGroups(names, found, curve, scaled, _stability(view, spec, raw, found), reason)
+
+
+def _stability(view: View, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
+    """Adjusted Rand index of `found` against the same k with one detail of the recipe changed."""
+    if spec.method == "random" or not 1 < found.k < len(found.labels):
+        return {}
+    variants = {
+        f"scaling {how}": group(raw, replace(spec, scaling=how), k=found.k).labels
+        for how in ("minmax", "l2", "none")
+        if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 makes every single number 1
+    }
+    if view.settings.grouping.features in EMBEDDED:
+        other = replace(view, special_tokens=not view.special_tokens)
+        vectors = FEATURES[view.settings.grouping.features](other)
+        name = "with special tokens" if other.special_tokens else "without special tokens"
+        variants[name] = group(vectors, spec, k=found.k).labels
+    for seed in range(1, SEEDS + 1):
+        started = replace(spec, init="random", restarts=1, seed=spec.seed + seed)
+        variants[f"seed {spec.seed + seed}"] = group(raw, started, k=found.k).labels
+    return stability(variants, found.labels)

@@ -1,0 +1,155 @@
+"""What a member would train, as far as it is known before anything is read: plans as trees, and units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.grouping.given import given
+from mtlv.grouping.spec import TAKES_K
+from mtlv.plan import ARCHITECTURES, ModelSpec, Plan, Task, tree_lines, with_own_heads
+from mtlv.planning.stages import match
+from mtlv.seeding import content_key
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
+    from mtlv.settings.schema import Stage
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A member's plans in words.
+
+    Args:
+        lines: the plans as trees, or how they will be made.
+        units: a mark of each model over all folds and seeds, equal where two members share it.
+    """
+
+    lines: tuple[str, ...]
+    units: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """A stage's models, where they are known, and a mark of each."""
+
+    lines: tuple[str, ...]
+    marks: tuple[str, ...]
+    models: tuple[ModelSpec, ...] = ()
+
+
+def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> Outline:
+    """What a member would train.
+
+    Args:
+        settings: of the member.
+        tasks_of: the tasks that settings ask for.
+
+    Raises:
+        PlanError: a model has none, or several, to start from.
+    """
+    laid: dict[str, _Laid] = {}
+    lines: list[str] = []
+    for stage, own in zip(settings.stages or (None,), settings.each_stage, strict=True):
+        name = "" if stage is None else stage.name
+        laid[name] = _laid(stage, own, tasks_of(own), laid)
+        title = () if stage is None else (f"stage {name}{_begins(stage)}",)
+        lines += [*title, *(f"{'  ' * len(title)}{line}" for line in laid[name].lines)]
+    marks = (mark for each in laid.values() for mark in each.marks)
+    children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
+    return Outline(tuple(lines), frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children))
+
+
+def _begins(stage: Stage) -> str:
+    return "" if stage.start is None else f", from stage {stage.start.stage}"
+
+
+def _laid(stage: Stage | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid]) -> _Laid:
+    content: list[object] = [
+        own.data.model_dump(mode="json"),
+        own.encoder.model_dump(),
+        own.heads.model_dump(),
+    ]
+    content.append(own.training.model_dump(mode="json"))
+    start = None if stage is None or stage.start is None else before[stage.start.stage]
+    plan = _plan(own, tasks)
+    if plan is None:
+        lines, count = _unknown(own, tasks)
+        content += [own.architecture.name, own.grouping.model_dump(mode="json"), start.marks if start else ()]
+        return _Laid(lines, tuple(content_key([*content, number]) for number in range(count)))
+    marks = []
+    for model in plan.models:
+        begun = _begun(stage, model, start)
+        marks.append(content_key([*content, [[h.tasks, h.layers] for h in model.heads], begun]))
+    return _Laid(tuple(tree_lines(plan)), tuple(marks), plan.models)
+
+
+def _begun(stage: Stage | None, model: ModelSpec, start: _Laid | None) -> object:
+    """Mark of the model that one starts from; of all, where its plan is not known yet."""
+    if stage is None or start is None or stage.start is None:
+        return None
+    if not start.models:
+        return start.marks
+    return start.marks[match(stage, model, start.models)], stage.start.carry
+
+
+def clusters(settings: Settings) -> bool:
+    """Whether groups are found when the suite runs."""
+    return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method != "given"
+
+
+def layers(settings: Settings) -> int:
+    """Layers of each head: the user's, or the architecture's own."""
+    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
+
+
+def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
+    """The plan of a stage, once its groups are known (none where its architecture has none).
+
+    Raises:
+        PlanError: see `Plan.check`.
+    """
+    names = [task.name for task in tasks]
+    plan = ARCHITECTURES[settings.architecture.name].build(names, groups, layers(settings))
+    return with_own_heads(plan, tasks).check(tasks)
+
+
+def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
+    """The plan, where it does not wait for groups that are found when the suite runs."""
+    if clusters(settings):
+        return None
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    groups = _given_groups(settings, [task.name for task in tasks]) if grouped else ()
+    return plan_of(settings, tasks, groups)
+
+
+def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Whether models have several heads, but none of them two of one source, and so none two in a batch."""
+    names, source = [task.name for task in tasks], {task.name: task.source for task in tasks}
+    plan = _plan(settings, tasks)
+    # Of groups that are not known yet: the coarsest and the finest have the most heads of a source.
+    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
+    models = [model for plan in plans for model in plan.models]
+    most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
+    return most == 1 and any(len(model.heads) > 1 for model in models)
+
+
+def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
+    found = given(settings.grouping.groups or (), names)
+    return [[names[i] for i in members] for members in found.groups()]
+
+
+def _unknown(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...], int]:
+    """Groups that are found when the suite runs: what is known now, and the most models there can be."""
+    section = settings.grouping
+    if section.method in TAKES_K and section.k != "auto":
+        k, words = section.k, f"{section.k} groups"
+    else:
+        k = min(section.k_max, len(tasks)) if section.method in TAKES_K else len(tasks)
+        words = f"up to {k} groups"
+    single = len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1
+    shape = "1 model with a head per group" if single else "a model per group"
+    how = f"{words} of {len(tasks)} tasks by {section.method} on {section.features}, found when it runs"
+    return (f"{shape}: {how}", *(f"    {task.name}" for task in tasks)), 1 if single else k

@@ -1,0 +1,54 @@
+"""What `mtlv run` would do with a suite now, unit by unit, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mtlv.planning.resolve import resolve_all
+from mtlv.store.local import Store
+from mtlv.store.location import place_of
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import each_once
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+
+DONE = "in the store and not trained again"
+NEW = "no unit of these settings, data and encoder is in the store: it is trained"
+SHOWN = 40  # units that are not done
+
+
+def would_run_lines(suite: Suite) -> list[str]:
+    """One line of counts, and a line for each unit that is not done.
+
+    Raises:
+        MtlvError: whatever is wrong with data, encoder or groups.
+    """
+    place = place_of(suite.members[0].settings.store)
+    if not place.shared and not (place.folder / "units").is_dir():
+        return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
+    store = place.open()
+    resolved = resolve_all(Workbench(store), suite.members)
+    jobs = each_once(job for member in resolved for job in member.jobs)
+    found = {job.name: _why(store, job.unit.key) for job in jobs}
+    left = [(name, why) for name, why in found.items() if why != DONE]
+    done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
+    lines = [f"`mtlv run {suite.path}` now: {done}"]
+    return [*lines, *_lines(left)]
+
+
+def _lines(left: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield from (f"  {name}: {why}" for name, why in left[:SHOWN])
+    for why, count in Counter(why for _, why in left[SHOWN:]).items():
+        yield f"  {count} more: {why}"
+
+
+def _why(store: Store, key: str) -> str:
+    if store.has(key):
+        return DONE
+    if store.busy(key):
+        return f"{store.holder(key)} works on it"
+    step = store.last_step(key)
+    return NEW if step is None else f"it goes on after step {step}"

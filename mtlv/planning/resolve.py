@@ -1,0 +1,130 @@
+"""From settings to units: for each fold a recipe becomes a Plan, and a Plan becomes jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.errors import MtlvError
+from mtlv.plan import ARCHITECTURES, Plan, Task
+from mtlv.planning.groups import TaskGroups, task_groups
+from mtlv.planning.outline import plan_of
+from mtlv.planning.stages import Layout
+from mtlv.planning.task_vectors import View
+from mtlv.seeding import content_key
+from mtlv.settings.identity import NOT_IDENTITY
+from mtlv.units.job import Job
+
+if TYPE_CHECKING:
+    from mtlv.data.splits import Fold
+    from mtlv.settings import Member, Settings
+    from mtlv.units.input_cache import Workbench
+
+
+@dataclass(frozen=True)
+class Child:
+    """One fold with one seed of a member: what becomes one run below the member's own.
+
+    Args:
+        fold, seed: what tells it from its siblings.
+        plan, groups: of the last stage.
+        jobs: of the last stage, one for each model of the plan.
+        earlier: of the stages before, each once, in the order they must be trained.
+    """
+
+    fold: Fold
+    seed: int
+    plan: Plan
+    groups: TaskGroups | None
+    jobs: tuple[Job, ...]
+    earlier: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A member, ready to be run.
+
+    Args:
+        member: its name and settings.
+        children: one for each fold and seed.
+        uid: key of the whole member: settings, data and encoder.
+        data: digest of documents, targets and splits.
+        known: the tasks of the last stage, in the corpus's order.
+    """
+
+    member: Member
+    children: tuple[Child, ...]
+    uid: str
+    data: str
+    known: tuple[Task, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of all tasks."""
+        return tuple(task.name for task in self.known)
+
+    @property
+    def name(self) -> str:
+        """The member's name, with the number of groups that `auto` came to where all folds agree."""
+        found = {child.groups.grouping.k for child in self.children if child.groups is not None}
+        if len(found) != 1:
+            return self.member.name
+        return self.member.name.replace("k=auto", f"k={found.pop()} (auto)")
+
+    @property
+    def jobs(self) -> Iterator[Job]:
+        """Of all stages, in the order they are trained."""
+        return (job for child in self.children for job in (*child.earlier, *child.jobs))
+
+
+def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:
+    """The groups of a member's tasks on one fold."""
+    return task_groups(View(bench, settings, fold, settings.grouping.special_tokens))
+
+
+def resolve_all(bench: Workbench, members: Sequence[Member]) -> list[Resolved]:
+    """Every member, or the problems of all of them.
+
+    Raises:
+        MtlvError: what a user can put right.
+    """
+    found, errors = [], []
+    for member in members:
+        try:
+            found.append(resolve(bench, member))
+        except MtlvError as error:
+            errors.append(error)
+    if errors:
+        raise MtlvError.all_of(errors)
+    return found
+
+
+def resolve(bench: Workbench, member: Member) -> Resolved:
+    """Read the data, group the tasks and lay out every unit of a member. Nothing is trained.
+
+    Raises:
+        MtlvError: whatever is wrong with data, encoder, groups or device.
+    """
+    settings = member.settings
+    corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
+    data = content_key([corpus.digest, bench.folds_digest(settings.data)])
+    start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
+    bench.material(settings)
+    children = []
+    for fold in folds:
+        plans = [_plan(bench, own, fold) for own in settings.each_stage]
+        for seed in settings.seeds:
+            stages = Layout(bench, member, fold, seed, start).stages([plan for plan, _ in plans])
+            (plan, groups), jobs = plans[-1], stages[-1]
+            earlier = {before.unit.key: before for job in jobs for before in job.before}
+            children.append(Child(fold, seed, plan, groups, jobs, tuple(earlier.values())))
+    keys = [job.unit.key for child in children for job in child.jobs]
+    uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
+    return Resolved(member, tuple(children), uid, data, bench.tasks(settings))
+
+
+def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    groups = resolve_groups(bench, settings, fold) if grouped else None
+    return plan_of(settings, bench.tasks(settings), groups.groups if groups else ()), groups

@@ -1,0 +1,198 @@
+"""Units of a member on one fold with one seed: of each stage in turn, each with what it starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mtlv.data.joined import begins
+from mtlv.errors import PlanError
+from mtlv.plan import ModelSpec, Plan, Unit
+from mtlv.seeding import content_key
+from mtlv.units.job import Job
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold
+    from mtlv.settings import Member, Settings
+    from mtlv.settings.schema import Stage
+    from mtlv.units.input_cache import Workbench
+    from mtlv.units.inputs import Material
+
+# Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
+ARITHMETIC = 3
+
+NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
+"""Training settings that are not part of a unit's key as written: what matters enters as resolved."""
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the units of all stages share.
+
+    Args:
+        bench: corpora and encoders.
+        member: of a suite.
+        fold, seed: of the units.
+        encoder: digest of the published encoder.
+    """
+
+    bench: Workbench
+    member: Member
+    fold: Fold
+    seed: int
+    encoder: str
+
+    def stages(self, plans: Sequence[Plan]) -> list[tuple[Job, ...]]:
+        """Jobs of each stage.
+
+        Args:
+            plans: of the stages, in their order.
+
+        Raises:
+            PlanError: a model has none, or several, to start from.
+        """
+        settings = self.member.settings
+        stages: Sequence[Stage | None] = settings.stages or (None,)
+        laid: list[tuple[Job, ...]] = []
+        for stage, own, plan in zip(stages, settings.each_stage, plans, strict=True):
+            before = {each.name: jobs for each, jobs in zip(settings.stages or (), laid, strict=False)}
+            laid.append(tuple(self._job(stage, own, model, before) for model in plan.models))
+        return laid
+
+    def _job(
+        self, stage: Stage | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
+    ) -> Job:
+        start = None if stage is None or stage.start is None else stage.start
+        begun = None if start is None else before[start.stage][self._match(stage, model, before)]
+        carry = "encoder" if start is None else start.carry
+        corpus = self.bench.corpus(own.data)
+        unit = Unit(
+            stage="train" if stage is None else stage.name,
+            model=model,
+            fold=self.fold.index,
+            seed=self.seed,
+            start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
+            data=self._data(model),
+            train=what_shapes_weights(own, _sources(corpus, model)),
+        )
+        rows = _rows(self.bench.material(own), model, self.fold)
+        return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry)
+
+    def _match(self, stage: Stage | None, model: ModelSpec, before: dict[str, tuple[Job, ...]]) -> int:
+        assert stage is not None
+        assert stage.start is not None
+        models = [job.unit.model for job in before[stage.start.stage]]
+        return match(stage, model, models)
+
+    def _name(self, stage: Stage | None, model: ModelSpec) -> str:
+        """The member, its fold and seed where it has several, the stage and the model."""
+        settings = self.member.settings
+        parts = [self.member.name]
+        parts += [f"fold {self.fold.index}"] if settings.data.folds > 1 else []
+        parts += [f"seed {self.seed}"] if len(settings.seeds) > 1 else []
+        parts += [stage.name] if stage is not None else []
+        return " · ".join([*parts, model.name])
+
+    def _data(self, model: ModelSpec) -> str:
+        """Digest of documents, targets and split that a model reads; other sources do not count."""
+        data = self.member.settings.data
+        corpus = self.bench.corpus(data)
+        if not corpus.members:
+            return content_key([corpus.digest, self.bench.folds_digest(data)])
+        wanted = [number for number, own in enumerate(_sources(corpus, model)) if own]
+        key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *wanted)
+        return self.bench.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
+
+    def _of_source(self, corpus: Corpus, number: int) -> list[object]:
+        first, end = begins(corpus.members)[number : number + 2]
+        parts = (self.fold.part(name) for name in PARTS)
+        rows = [part[(part >= first) & (part < end)] for part in parts]
+        return [corpus.members[number].digest, [[corpus.ids[row] for row in part] for part in rows]]
+
+
+def match(stage: Stage, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
+    """Which of an earlier stage's models a model starts from.
+
+    Args:
+        stage: that begins.
+        model: of its plan.
+        models: of the stage that it starts from.
+
+    Raises:
+        PlanError: there is none, or several.
+    """
+    assert stage.start is not None
+    how, name = stage.start.match, stage.start.stage
+    if how == "only" or (how == "auto" and len(models) == 1):
+        found = list(range(len(models)))
+        why = "its one model"
+    else:
+        found = [n for n, each in enumerate(models) if set(model.tasks) <= set(each.tasks)]
+        why = f"the model that learned {', '.join(model.tasks)}"
+    if len(found) != 1:
+        raise PlanError(
+            f"stage `{stage.name}` starts from {why} of stage `{name}`, which has {len(found)} of those",
+            then="give the stages tasks and architectures that fit, or set `start.match`",
+        )
+    return found[0]
+
+
+def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
+    """Whether a model learns from each of a corpus's sources."""
+    return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
+
+
+def _rows(material: Material, model: ModelSpec, fold: Fold) -> int | None:
+    """Training documents, or windows of them, of the sources that a model learns from.
+
+    Nothing where there is one source, and no document is cut.
+    """
+    corpus, cuts = material.corpus, material.tokens.cuts
+    if not corpus.members and cuts is None:
+        return None
+    each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
+    counts, _ = np.histogram(fold.train, begins(corpus.members or (corpus,)), weights=each[fold.train])
+    return int(counts[_sources(corpus, model)].sum())
+
+
+def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:
+    """Every setting that can change a unit's weights.
+
+    Args:
+        settings: of its stage.
+        read: which of the sources it learns from.
+    """
+    from mtlv.training.optim import resolve_compile, resolve_device, resolve_precision
+
+    training = settings.training.model_dump(mode="json")
+    kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
+    device = resolve_device(settings.training.device)
+    precision = resolve_precision(settings.training.precision, device)
+    compiled = {"compile": True} if resolve_compile(settings.training.compile, device) else {}
+    own = settings.data.batch_sizes
+    sources = [
+        [one.called, one.max_length, own.get(one.called)]
+        for one, here in zip(settings.data.each, read, strict=True)
+        if here
+    ]
+    return (
+        kept
+        | compiled
+        | {
+            "arithmetic": ARITHMETIC,
+            "precision": precision,
+            "features": settings.encoder.features,
+            "dropout": settings.encoder.dropout,
+            "frozen_layers": settings.encoder.frozen_layers,
+            "heads": settings.heads.model_dump(mode="json"),
+            "sources": sources,
+            "mentions": settings.data.mentions,
+            "window": [settings.data.window, settings.data.window_overlap],
+        }
+    )

@@ -1,0 +1,121 @@
+"""What stands for a task when tasks are grouped: one vector each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.errors import GroupingError
+from mtlv.evaluation.mixed import yes_no_tasks
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold
+    from mtlv.settings.schema import Settings
+    from mtlv.units.input_cache import Workbench
+
+
+@dataclass(frozen=True)
+class View:
+    """What features may be made from: never more than a fold's training documents.
+
+    Args:
+        bench: shared corpora and encoders.
+        settings: of the suite member.
+        fold: whose training part may be read.
+        special_tokens: whether special tokens count in means of token vectors.
+    """
+
+    bench: Workbench
+    settings: Settings
+    fold: Fold
+    special_tokens: bool
+
+    @property
+    def corpus(self) -> Corpus:
+        """The documents, with the tasks that are learned."""
+        return self.bench.corpus(self.settings.data).with_tasks(self.bench.tasks(self.settings))
+
+    def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
+        """Vectors [n, H] of texts by the grouping's encoder as it was published."""
+        from mtlv.training.embed import embed_texts
+
+        settings = self.settings
+        own = settings.grouping.encoder is None
+        name = settings.encoder.name if own else str(settings.grouping.encoder)
+        encoder = self.bench.encoder(name, settings.encoder.revision if own else None, settings.data)
+        key = ("vectors", encoder.digest, texts, self.special_tokens, settings.data.max_length)
+        return self.bench.once(
+            key,
+            lambda: embed_texts(
+                encoder, texts, special_tokens=self.special_tokens, max_length=settings.data.max_length
+            ),
+        )
+
+
+def label_name(view: View) -> NDArray[np.float32]:
+    """Vectors of the labels' names [T, H]."""
+    return view.embed(view.corpus.names)
+
+
+def label_description(view: View) -> NDArray[np.float32]:
+    """Vectors of the labels' descriptions [T, H].
+
+    Raises:
+        GroupingError: a label has no description.
+    """
+    bare = [task.name for task in view.corpus.tasks if not task.description]
+    if bare:
+        raise GroupingError(
+            "`grouping.features: label_description` needs a description of every label",
+            got=f"none for {', '.join(bare)}",
+            then="write them under `data.descriptions`, or set `grouping.features: label_name`",
+        )
+    return view.embed(tuple(task.description for task in view.corpus.tasks))
+
+
+def document_centroid(view: View) -> NDArray[np.float32]:
+    """Mean vector [T, H] of the training documents that bear each label.
+
+    Raises:
+        GroupingError: a task is no yes/no label.
+    """
+    _need_labels(view, "document_centroid")
+    vectors = view.embed(view.corpus.texts)[view.fold.train]  # [n, H]
+    bears = view.corpus.matrix()[view.fold.train].astype(np.float32)  # [n, T]
+    return (bears.T @ vectors) / bears.sum(0)[:, None]
+
+
+def label_count(view: View) -> NDArray[np.float32]:
+    """How many training documents bear each label [T, 1].
+
+    Raises:
+        GroupingError: a task is no yes/no label.
+    """
+    _need_labels(view, "label_count")
+    return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
+
+
+def _need_labels(view: View, features: str) -> None:
+    others = [task.name for task in view.corpus.tasks if task.name not in yes_no_tasks(view.corpus.tasks)]
+    if others:
+        raise GroupingError(
+            f"`grouping.features: {features}` needs yes/no labels",
+            got=f"other tasks: {', '.join(others)}",
+            then="set `grouping.features: label_description` or `label_name`",
+        )
+
+
+FEATURES: dict[str, Callable[[View], NDArray[np.float32]]] = {
+    "label_name": label_name,
+    "label_description": label_description,
+    "document_centroid": document_centroid,
+    "label_count": label_count,
+}
+
+EMBEDDED = ("label_name", "label_description", "document_centroid")
+"""Features that an encoder makes, so that special tokens matter."""

@@ -1,0 +1,1 @@
+"""What a run writes to its tracker: metrics, tables, figures, descriptions."""

@@ -1,0 +1,38 @@
+"""The data that runs read, as MLflow's data set columns show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mtlv.data import catalog
+from mtlv.seeding import content_key
+from mtlv.tracking import DataPart
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold
+    from mtlv.planning.resolve import Resolved
+    from mtlv.settings.schema import Data
+
+ROLES = {"train": "training", "validation": "validation", "test": "test"}
+
+
+def fold_parts(data: Data, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
+    """The three parts of a fold; folds with the same test part share its digest."""
+    out = []
+    for part, role in ROLES.items():
+        ids = [corpus.ids[i] for i in fold.part(part)]
+        digest = content_key([corpus.digest, ids])
+        out.append(DataPart(f"{corpus.name} {part}", digest, role, _source(data), len(ids), corpus.names))
+    return tuple(out)
+
+
+def whole(data: Data, corpus: Corpus, resolved: Resolved) -> DataPart:
+    """All that a member's folds divide; its digest is the one in the tag `mtlv.data_digest`."""
+    role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
+    return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)
+
+
+def _source(data: Data) -> str:
+    """The user's own file or data set, or the corpus's home."""
+    return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each)

@@ -1,0 +1,215 @@
+"""What a run was and what it found, in words: the Markdown at the top of its page in MLflow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from mtlv.evaluation import Thresholds
+from mtlv.evaluation.metrics import Figures
+from mtlv.formatting import many, plain
+from mtlv.planning.groups import TaskGroups
+from mtlv.planning.resolve import Child, Resolved
+from mtlv.reporting.html_report import SYSTEMS
+from mtlv.reporting.member_result import ChildResult, MemberResult, judged_by, member_rows
+from mtlv.reporting.metric_titles import main_title
+from mtlv.reporting.suite_table import COLUMNS, Column, Row, as_markdown, shown
+from mtlv.tracking import View
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
+
+EXTREMES = 3  # tasks named as the easiest and as the hardest
+LONGEST = 7500  # characters; MLflow cuts at 8000 without a word
+FILES = {
+    "report.html": "everything on one page: figures, groups, pictures, settings",
+    "comparison.png": "test F1 of every task and member",
+    "elbow.png": "inertia and silhouette over the number of groups",
+    "task_map.png": "the tasks on a map, by group",
+    "per_task_f1.png": "test F1 of every task",
+    "report/per_task.json": "figures of every task, as a table",
+    "report/classification_report.txt": "precision, recall and F1 as scikit-learn prints them",
+    "comparison.md": "the suite's table",
+    "transfer_matrix.png": "what each task gains from one that is learned before it",
+    "transfer_graph.png": "which task helps or harms which, as arrows",
+    "transfer.md": "the best intermediate task of each",
+    "pairs_matrix.png": "what each task gains from one that is learned with it",
+    "pairs_graph.png": "which task helps or harms which, as arrows",
+    "pairs.md": "the best partner of each task",
+    "search.json": "every trial of the search, the best on validation first",
+    "scores": "raw outputs and targets of every document",
+    "config.yml": "the settings; `mtlv run` takes it",
+}
+"""Artifacts worth opening first, and why."""
+
+
+def describe_plan(resolved: Resolved, *, generated: bool) -> str:
+    """What a member is about to do."""
+    settings, child = resolved.member.settings, resolved.children[0]
+    system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
+    what, _, how = system.partition(": ")
+    shape = f"{many(len(child.plan.models), 'model')} with {many(len(list(child.plan.heads)), 'head')}"
+    over = _over(resolved.children) or ["1 fold"]
+    parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
+    lines = [
+        f"**{what[0].upper()}{what[1:]}** ({how}) of {many(len(resolved.tasks), 'task')} of "
+        f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
+        f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
+        f"{many(settings.training.epochs, 'epoch')}; documents: {parts}."
+    ]
+    for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
+        lines.append(_stage(stage.name, before))
+    if child.groups is not None:
+        lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
+        if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
+            lines.append("These are the groups of the first fold; other folds have others.")
+    return "\n\n".join(lines)
+
+
+def _stage(name: str, settings: Settings) -> str:
+    """An earlier stage in a line."""
+    what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
+    return (
+        f"Before it, stage {plain(name)}: {what}, {many(settings.training.epochs, 'epoch')}, "
+        f"learning rate {settings.training.learning_rate:g}."
+    )
+
+
+def _groups(method: str, features: str, groups: TaskGroups) -> str:
+    how = "as given" if method == "given" else f"by `{method}` on `{features}`"
+    head = f"**{many(len(groups.groups), 'group')}** {how} ({plain(groups.reason).rstrip('.')}):\n"
+    return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
+
+
+def describe_parent(result: MemberResult, files: Collection[str]) -> str:
+    """What a member was and what it found; `files` are the artifacts in its root and the tables."""
+    (row,) = member_rows([result])
+    spread = _spread(result)
+    figures = (f"{c.title} {shown(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan))
+    found = f"**Test {', '.join(figures)}**{spread}."
+    tasks = _extremes({task: fmean(result.main(task)) for task in result.resolved.tasks}, judged_by(result))
+    plan = describe_plan(result.resolved, generated=result.generated)
+    # MLflow folds all but the first lines away.
+    report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
+    first = " ".join(filter(None, [found, tasks, report]))
+    return _cut([first, plan, _airy(as_markdown([row])), where(files)])
+
+
+def describe_child(result: ChildResult, files: Iterable[str]) -> str:
+    """What a fold with a seed came to."""
+    child, found = result.child, result.outcome
+    figures, columns = found.metrics.plan.as_dict(), _first(found.metrics.plan)
+    shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
+    shown_figures += [f"{column.title} {figures[column.key]:.4f}" for column in columns[1:]]
+    text = (
+        f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test "
+        f"{', '.join(shown_figures)}{_limits(found.thresholds)}, on "
+        f"{many(len(found.test.ids), 'document')}; "
+        f"best validation {columns[0].title} in epoch {found.best_epoch} (from 0)."
+    )
+    named = main_title(list(result.names.known.values()))
+    tasks = _extremes({task: held.main for task, held in found.metrics.tasks.items()}, named)
+    return _cut([text, tasks, where(files)])
+
+
+def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
+    """What a suite's members came to, side by side."""
+    column = _first(results[0].outcomes[0].metrics.plan)[0]
+    best = [row.name for row in rows if row.cells[column.key].best]
+    text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
+    text += f"Highest {column.title}: **{', '.join(map(plain, best))}**."
+    table = _fitting(_airy(as_markdown(rows)))
+    more = "With statistics, curves and errors: `mtlv compare`."
+    return _cut([text, table, where(files), more])
+
+
+def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
+    """How to read the experiment's list of runs."""
+    shown_views = ", ".join(
+        f"[{view.name}]({'view' if view.sections else 'table'}:{view.id})" for view in views
+    )
+    return "\n\n".join(
+        [
+            f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
+            "- A row is a member of a suite: one architecture, encoder and setting. Its figures are means "
+            "over its folds and seeds, which hang below it (**+**).\n"
+            "- `comparison of ...` holds the table and the picture of a whole suite.\n"
+            f"- Ready columns and charts, also under **Views**: {shown_views}.\n"
+            "- Select members and press **Compare** to lay their curves over each other.\n"
+            "- With statistics: `mtlv compare --experiment NAME`.",
+        ]
+    )
+
+
+def where(files: Iterable[str]) -> str:
+    """Where to look."""
+    known = set(files)
+    lines = [f"- [{name}](artifact:{name}): {why}" for name, why in FILES.items() if name in known]
+    return "\n".join(["**Artifacts:**\n", *lines]) if lines else ""
+
+
+def _first(figures: Figures) -> list[Column]:
+    """The first two columns of the table that are figures of a plan."""
+    held = figures.as_dict()
+    return [column for column in COLUMNS if column.key in held][:2]
+
+
+def _limits(thresholds: Thresholds) -> str:
+    values = sorted({round(value, 4) for value in thresholds.values.values()})
+    if not values:
+        return ""
+    limits = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+    return f" at a threshold of {limits} (`{thresholds.scope}`, fitted on validation)"
+
+
+def _extremes(values: Mapping[str, float], named: str) -> str:
+    if len(values) < 2 * EXTREMES:
+        return ""
+    order = sorted(values, key=lambda task: -values[task])
+    easy, hard = order[:EXTREMES], order[-EXTREMES:]
+    shown = [", ".join(f"{plain(task)} {values[task]:.3f}" for task in tasks) for tasks in (easy, hard)]
+    return f"Highest {named}: {shown[0]}. Lowest: {shown[1]}."
+
+
+def _spread(result: MemberResult) -> str:
+    """What stands behind `±`; nothing for one child."""
+    over = _over(result.resolved.children)
+    return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
+
+
+def _over(children: Sequence[Child]) -> list[str]:
+    """`4 folds`, `3 seeds`: what there are several of."""
+    folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
+    return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
+
+
+def _airy(table: str) -> str:
+    """MLflow sets the columns of a table without a gap, so each cell brings its own."""
+    head, rule, *rows = table.splitlines()
+    return "\n".join([_gaps(head), rule, *map(_gaps, rows)])
+
+
+def _gaps(line: str) -> str:
+    return re.sub(r"(?<!\\) \|", "&emsp; |", line)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(plain, names))
+
+
+def _fitting(table: str) -> str:
+    """As many lines of a table as fit, and how many do not."""
+    lines = table.splitlines()
+    kept = len(lines)
+    while sum(map(len, lines[:kept])) + kept > LONGEST - 1500:
+        kept -= 1
+    left = len(lines) - kept
+    return "\n".join(lines[:kept]) + (f"\n\n... and {left} more in `comparison.md`" if left else "")
+
+
+def _cut(parts: Sequence[str]) -> str:
+    """The parts with a line between, at most `LONGEST` characters."""
+    text = "\n\n".join(part.strip() for part in parts if part)
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"

@@ -1,0 +1,121 @@
+"""Artifacts of a child run, and what a parent has in common with it. `mtlv compare` reads these files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mtlv.environment import environment_text
+from mtlv.evaluation import Thresholds, classification_report, per_task_csv
+from mtlv.figures.per_task import draw_per_task
+from mtlv.plan import Scores, Task, as_json
+from mtlv.reporting.descriptions import describe_child
+from mtlv.reporting.groups import groups_json
+from mtlv.reporting.member_result import CURVES, ChildResult
+from mtlv.reporting.metric_titles import main_title
+from mtlv.reporting.metrics import Names, without_secrets
+from mtlv.reporting.plan_result import Outcome
+from mtlv.settings import dump
+from mtlv.store.scores_file import write_scores
+from mtlv.tracking import Metric, TableFile, Tracker
+
+if TYPE_CHECKING:
+    from mtlv.planning.resolve import Child
+
+PER_TASK = "report/per_task.json"
+CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
+
+
+def curves_json(metrics: Iterable[Metric]) -> str:
+    """`curves.json`: `{KEY: [[step, value], ...]}` of every metric with a value per epoch, by step."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for metric in metrics:
+        if metric.key.startswith(CURVES):
+            curves.setdefault(metric.key, []).append((metric.step, metric.value))
+    return json.dumps({key: sorted(curves[key]) for key in sorted(curves)}, ensure_ascii=False)
+
+
+def thresholds_json(thresholds: Thresholds) -> str:
+    """`thresholds.json`: how they were fitted, and each task's, by name."""
+    content = {"scope": thresholds.scope, "values": dict(thresholds.values)}
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def per_task_table(found: Outcome, names: Names) -> TableFile:
+    """Figures of every task on the test part, and the head that it shares."""
+    held = {task: figures.as_dict() for task, figures in found.metrics.tasks.items()}
+    columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
+    rows = [
+        [task, *(_rounded(figures.get(name)) for name in columns), names.head_of[task]]
+        for task, figures in held.items()
+    ]
+    return TableFile(PER_TASK, ("task", *columns, "head"), rows)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
+    """`tasks.json`: slug to name, head, index and support in the test part of so many documents; how it is
+    judged."""
+    tasks = {
+        slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
+        | _judged(names.known[name])
+        for index, (name, slug) in enumerate(names.tasks.items())
+    }
+    heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
+    content = {"documents": documents, "tasks": tasks, "heads": heads}
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def _judged(task: Task) -> dict[str, object]:
+    return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
+
+
+def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
+    """What was asked for and what it became: config, plan, tasks, packages."""
+    support = {task: figures.support for task, figures in found.metrics.tasks.items()}
+    tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
+    tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
+    tracker.text(run, tasks_json(names, support, len(found.test.ids)), "tasks.json")
+    tracker.text(run, environment_text(), "environment.txt")
+
+
+def write_child(tracker: Tracker, run: str, result: ChildResult) -> None:
+    """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
+    child, found, names = result.child, result.outcome, result.names
+    write_plan(tracker, run, child, found, names)
+    order = list(names.tasks)
+    yes_no = [task for task in order if task in names.yes_no]
+    if yes_no:
+        report = classification_report(found.test, yes_no, found.thresholds.values)
+        tracker.text(run, report, "report/classification_report.txt")
+    tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
+    tracker.table(run, per_task_table(found, names))
+    tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
+    tracker.text(run, curves_json(result.points), "curves.json")
+    if child.groups is not None:
+        content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
+        tracker.text(run, content, "grouping/groups.json")
+    with TemporaryDirectory() as folder:
+        for scores in (found.validation, found.test):
+            tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
+        values = [found.metrics.tasks[task].main for task in order]
+        support = [found.metrics.tasks[task].support for task in order]
+        figure = main_title(list(names.known.values()))
+        picture = draw_per_task(
+            order, values, support, Path(folder) / "per_task_f1.png", title=result.name, figure=figure
+        )
+        tracker.artifact(run, picture)
+        tracker.image(run, picture, "pictures/per_task_f1")
+    tracker.describe(run, describe_child(result, CHILD_FILES))
+
+
+def _parquet(scores: Scores, folder: Path) -> Path:
+    path = folder / f"{scores.split}.parquet"
+    write_scores(scores, path)
+    return path

@@ -1,0 +1,172 @@
+"""A member with what its children came to: rows of the table, means, spreads and mean curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.plan import slugs
+from mtlv.planning.groups import TaskGroups
+from mtlv.planning.resolve import Child, Resolved
+from mtlv.reporting.metric_titles import main_title
+from mtlv.reporting.metrics import Names, last_timestamp
+from mtlv.reporting.plan_result import Outcome
+from mtlv.reporting.suite_table import Member, Row, make_rows
+from mtlv.tracking import Metric
+
+NO_FIGURES = ("support", "threshold")
+CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
+"""Beginnings of the keys that have a value per epoch."""
+MEAN_CURVES = (
+    "train/loss",
+    "val/score",
+    "val/f1_macro",
+    "val/f1_micro",
+    "val/average_precision_macro",
+    "val.tasks.f1/",
+    "train.heads.loss/",
+    "val.heads.",
+)
+"""Beginnings of the keys whose means over its children a parent has, epoch by epoch."""
+
+
+@dataclass(frozen=True)
+class ChildResult:
+    """A fold with a seed, trained and scored.
+
+    Args:
+        member: the name of the member that it belongs to.
+        name: of its run.
+        child: its fold, seed, groups and plan.
+        names: of the plan's heads and tasks.
+        outcome: what it came to.
+        points: every metric that the tracker was told.
+    """
+
+    member: str
+    name: str
+    child: Child
+    names: Names
+    outcome: Outcome
+    points: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class MemberResult:
+    """A member and what each of its children came to; `generated` if its documents are made up."""
+
+    resolved: Resolved
+    children: tuple[ChildResult, ...]
+    generated: bool
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return tuple(child.outcome for child in self.children)
+
+    @property
+    def name(self) -> str:
+        return self.resolved.name
+
+    @property
+    def title(self) -> str:
+        """Name and data, with a word where the data is generated."""
+        data = self.resolved.member.settings.data.title
+        return f"{self.name} on {data}{' (generated reports)' if self.generated else ''}"
+
+    @property
+    def timestamp_ms(self) -> int:
+        """When the last epoch ended."""
+        return max(last_timestamp(found) for found in self.outcomes)
+
+    def of_task(self, task: str, figure: str) -> list[float]:
+        """A test figure of a task, one value per child."""
+        return [found.metrics.tasks[task].as_dict()[figure] for found in self.outcomes]
+
+    def main(self, task: str) -> list[float]:
+        """The test figure that a task is judged by, one value per child."""
+        return [found.metrics.tasks[task].main for found in self.outcomes]
+
+    def figures(self, task: str) -> list[str]:
+        """Names of a task's test figures."""
+        held = self.outcomes[0].metrics.tasks[task].as_dict()
+        return [name for name in held if name not in NO_FIGURES]
+
+    @property
+    def all_yes_no(self) -> bool:
+        """Whether all tasks are yes/no labels."""
+        return len(yes_no_tasks(self.resolved.known)) == len(self.resolved.known)
+
+
+def judged_by(result: MemberResult) -> str:
+    """What the tasks are judged by, for a person."""
+    return main_title(result.resolved.known)
+
+
+def as_members(results: Sequence[MemberResult]) -> list[Member]:
+    """Names and figures, as the table takes them."""
+    return [Member(result.name, tuple(map(_figures, result.outcomes))) for result in results]
+
+
+def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
+    """The suite's table."""
+    return make_rows(as_members(results))
+
+
+def spread_of(values: Sequence[float]) -> float | None:
+    """Standard deviation with ddof 1; nothing for one value."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def _figures(found: Outcome) -> dict[str, float]:
+    costs = {key.split("/")[1]: value for key, value in found.costs.items()}
+    return found.metrics.plan.as_dict() | costs
+
+
+def parent_metrics(result: MemberResult) -> list[Metric]:
+    """Means and spreads over the children, and the elbow with k as the step."""
+    at = result.timestamp_ms
+    out = []
+    for name in result.outcomes[0].metrics.plan.as_dict():
+        values = [found.metrics.plan.as_dict()[name] for found in result.outcomes]
+        out.append(Metric(f"test/{name}", fmean(values), 0, at))
+        if len(values) > 1:
+            out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
+    for task, slug in slugs(result.resolved.tasks).items():
+        out += [
+            Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
+            for figure in result.figures(task)
+        ]
+    costs = [found.costs for found in result.outcomes]
+    out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
+    out += _mean_curves(result)
+    groups = result.resolved.children[0].groups
+    return out if groups is None else out + _group_metrics(groups, at)
+
+
+def _mean_curves(result: MemberResult) -> Iterator[Metric]:
+    """Means over the children, epoch by epoch, so that parents can be laid over each other.
+
+    Where folds have heads of their own, a head's mean is over the folds that have it.
+    """
+    kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.known))
+    found: dict[tuple[str, int], list[Metric]] = {}
+    for child in result.children:
+        for point in child.points:
+            if point.key.startswith(kept):
+                found.setdefault((point.key, point.step), []).append(point)
+    for (key, step), points in found.items():
+        value = fmean(point.value for point in points)
+        yield Metric(key, value, step, max(point.timestamp_ms for point in points))
+
+
+def _group_metrics(groups: TaskGroups, at: int) -> list[Metric]:
+    out = [Metric(f"grouping.stability/{name}", value, 0, at) for name, value in groups.stability.items()]
+    if groups.elbow is not None:
+        rows = zip(groups.elbow.k, groups.elbow.inertia, groups.elbow.silhouette, strict=True)
+        for k, inertia, silhouette in rows:
+            out.append(Metric("elbow/inertia", inertia, k, at))
+            if silhouette is not None:
+                out.append(Metric("elbow/silhouette", silhouette, k, at))
+    return out

@@ -1,0 +1,178 @@
+"""What a child run tells the tracker, by the names in the design: metrics, params, tags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from mtlv import __version__
+from mtlv.evaluation import Metrics
+from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.plan import Plan, Scores, Task, slugs
+from mtlv.reporting.plan_result import Outcome, plan_loss
+from mtlv.settings import flatten
+from mtlv.settings.identity import settings_key
+from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.tracking import Metric
+from mtlv.tracking.address import masked
+
+if TYPE_CHECKING:
+    from mtlv.planning.groups import TaskGroups
+    from mtlv.planning.resolve import Child, Resolved
+    from mtlv.settings import Settings
+
+
+class Names:
+    """Slugs of a plan's heads and tasks, as metric keys have them."""
+
+    def __init__(self, plan: Plan, tasks: Sequence[Task]) -> None:
+        self.known = {task.name: task for task in tasks}
+        self.tasks = slugs(self.known)
+        self.heads = slugs([head.name for head in plan.heads])
+        self.head_of = {task: head.name for head in plan.heads for task in head.tasks}
+        self.members = {head.name: head.tasks for head in plan.heads}
+        self.yes_no = set(yes_no_tasks(tasks))
+
+    def of_yes_no(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """Those of the heads whose tasks are yes/no, with their tasks."""
+        return [(head, self.members[head]) for head in heads if self.yes_no.issuperset(self.members[head])]
+
+    def watched(self, task: str) -> str:
+        """The figure of a task that an epoch of its model tells; of yes/no tasks one without a threshold."""
+        return "average_precision" if task in self.yes_no else self.known[task].main_metric
+
+
+def tags(resolved: Resolved, child: Child) -> dict[str, str]:
+    """Tags of a child's run; the member's own run has those of its first."""
+    settings = resolved.member.settings
+    return {
+        "mtlv.architecture": settings.architecture.name,
+        "mtlv.encoder": settings.encoder.name,
+        "mtlv.dataset": settings.data.title,
+        "mtlv.grouping": grouping_words(settings, child.groups),
+        "mtlv.learned": learned(settings),
+        "mtlv.data_digest": resolved.data,
+        "mtlv.settings": settings_key(settings),
+        "mtlv.version": __version__,
+    }
+
+
+def learned(settings: Settings) -> str:
+    """The names that `tasks` has in each stage, as JSON; an empty list is all tasks."""
+    return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
+
+
+def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
+    """The grouping in a few words; `none` where the architecture has none."""
+    section = settings.grouping
+    if groups is None:
+        return "none"
+    k = f"k={groups.grouping.k}"
+    return f"given {k}" if section.method == "given" else f"{section.method} {section.features} {k}"
+
+
+def params(settings: Settings) -> dict[str, str | int | float | bool]:
+    """Every setting, flattened; no password of the tracking address."""
+    return dict(flatten(without_secrets(settings)))
+
+
+def own_params(child: Child) -> dict[str, str | int | float | bool]:
+    """Params beside the settings: how many groups `grouping.k` came to, to group runs by and to plot over."""
+    return {} if child.groups is None else {"k": child.groups.grouping.k}
+
+
+def without_secrets(settings: Settings) -> Settings:
+    """The settings as they may be shown to others."""
+    uri = settings.tracking.uri
+    if uri is None:
+        return settings
+    return settings.model_copy(update={"tracking": settings.tracking.model_copy(update={"uri": masked(uri)})})
+
+
+def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Metric]:
+    """What one epoch of one model tells by itself: the loss of its heads, and how well its tasks are ranked.
+
+    Args:
+        epoch: just ended.
+        validation: scores of the model's tasks after it.
+        names: of the whole plan.
+    """
+    at = (epoch.epoch, epoch.timestamp_ms)
+    tasks = list(validation.tasks)
+    # No threshold is needed to rank, so none is fitted.
+    found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
+    values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
+    out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
+    for head, members in names.of_yes_no(epoch.heads):
+        areas = fmean(values[task] for task in members)
+        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))
+    return out + [
+        Metric(f"val.tasks.{names.watched(task)}/{names.tasks[task]}", values[task], *at) for task in tasks
+    ]
+
+
+def plan_epoch(epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: Names) -> list[Metric]:
+    """What epoch `number` of all of a plan's models tells together; a model may have stopped before."""
+    at = (number, max(epoch.timestamp_ms for epoch in epochs))
+    out = [
+        Metric("train/loss", plan_loss(epochs), *at),
+        Metric("train/learning_rate", epochs[0].learning_rate, *at),
+    ]
+    figures = split_figures("val", metrics, names)
+    of_units = {f"val.tasks.{names.watched(task)}/{slug}" for task, slug in names.tasks.items()}
+    out += [Metric(key, value, *at) for key, value in figures if key not in of_units]
+    for head, tasks in names.of_yes_no(names.members):
+        value = fmean(metrics.tasks[task].main for task in tasks)
+        out.append(Metric(f"val.heads.f1_macro/{names.heads[head]}", value, *at))
+    return out
+
+
+def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
+    """Everything that a finished model tells by itself."""
+    out = []
+    for epoch in record.epochs:
+        out += unit_epoch(epoch, record.validation_at(epoch.epoch), names)
+    return [*out, *_chosen_epochs(record, names)]
+
+
+def _chosen_epochs(record: UnitRecord, names: Names) -> Iterator[Metric]:
+    """Of each head, or of its tasks where they do not share one."""
+    end = (0, record.epochs[-1].timestamp_ms)
+    for head in record.epochs[-1].heads:
+        chosen = {task: record.chosen_epochs[task] for task in names.members[head]}
+        if len(set(chosen.values())) == 1:
+            key = f"train.heads.chosen_epoch/{names.heads[head]}"
+            yield Metric(key, next(iter(chosen.values())), *end)
+        else:
+            for task, epoch in chosen.items():
+                yield Metric(f"train.tasks.chosen_epoch/{names.tasks[task]}", epoch, *end)
+
+
+def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
+    """Everything that needs all of a plan's models."""
+    out: list[Metric] = []
+    for epoch, metrics in enumerate(found.curve):
+        out += plan_epoch([record.epoch_at(epoch) for record in found.records], epoch, metrics, names)
+    end = (0, last_timestamp(found))
+    out += [Metric(key, value, *end) for key, value in split_figures("test", found.metrics, names)]
+    best = found.curve[found.best_epoch].plan.as_dict()
+    out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
+    out.append(Metric("best/epoch", found.best_epoch, *end))
+    out += [Metric(key, value, *end) for key, value in found.costs.items()]
+    return out
+
+
+def last_timestamp(found: Outcome) -> int:
+    """When the last of a plan's models ended its last epoch, in milliseconds."""
+    return max(record.epochs[-1].timestamp_ms for record in found.records)
+
+
+def split_figures(split: str, metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]:
+    """`SPLIT/M` of the plan and `SPLIT.tasks.M/TASK` of each task."""
+    for name, value in metrics.plan.as_dict().items():
+        yield f"{split}/{name}", value
+    for task, figures in metrics.tasks.items():
+        for name, value in figures.as_dict().items():
+            yield f"{split}.tasks.{name}/{names.tasks[task]}", value

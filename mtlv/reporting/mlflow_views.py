@@ -1,0 +1,144 @@
+"""The views that a suite puts into MLflow's menu: Runs, Compare, Tasks, Heads and Elbow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.plan import slugs
+from mtlv.planning.resolve import Resolved
+from mtlv.reporting.metric_titles import main_title, titled
+from mtlv.reporting.metrics import Names
+from mtlv.tracking import Chart, View
+
+BEFORE_TASKS = (
+    "train",
+    "val",
+    "test",
+    "best",
+    "elbow",
+    "grouping.stability",
+    "train.heads.loss",
+    "train.heads.chosen_epoch",
+    "val.heads.f1_macro",
+    "val.heads.average_precision_macro",
+)
+AFTER_TASKS = ("time", "cost", "pictures")
+"""Chart sections that MLflow makes of our metric keys, everything up to the last `/`; tasks' are between."""
+OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold")
+YES_NO, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
+"""Figures of a plan: where all of its tasks are yes/no, and where some are of another kind."""
+
+TOLD_APART = ("tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping", "params.k")
+SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one task, mean of the folds"
+MOST = 40  # charts, or lines in one chart, that can still be looked at
+
+
+def ready_views(members: Sequence[Resolved]) -> tuple[View, ...]:
+    """Views of a suite's runs, made of its tasks and heads; known before anything is trained."""
+    suite = _Suite(members)
+    views = [_runs(suite), _compare(suite), _tasks(suite), _heads(suite)]
+    if any(child.groups is not None for member in members for child in member.children):
+        views.append(_elbow(suite))
+    return tuple(views)
+
+
+class _Suite:
+    """What the views of some members show."""
+
+    def __init__(self, members: Sequence[Resolved]) -> None:
+        self.members = members
+        known = {task.name: task for member in members for task in member.known}
+        self.title = main_title(list(known.values()))
+        self.tasks = {slug: known[name].main_metric for name, slug in slugs(known).items()}
+        plain = [len(yes_no_tasks(member.known)) == len(member.known) for member in members]
+        self.figures = (*(YES_NO if any(plain) else ()), *(() if all(plain) else OTHERS))
+
+    @property
+    def mains(self) -> tuple[str, ...]:
+        """What its members are judged by."""
+        return tuple(figure for figure in (YES_NO[0], *OTHERS) if figure in self.figures)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Columns of a table of runs."""
+        out = [key for main in self.mains for key in (f"metrics.test/{main}", f"metrics.test/{main}_std")]
+        return (*out, *(["metrics.test/f1_micro"] if "f1_micro" in self.figures else []))
+
+    def view(self, name: str, kind: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
+        figures = dict.fromkeys((*OF_TASKS, *self.tasks.values()))
+        own = (f"{split}.tasks.{figure}" for split in ("val", "test") for figure in figures)
+        return View(name, kind, tuple(columns), sections, (*BEFORE_TASKS, *own, *AFTER_TASKS), only)
+
+
+def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
+    """A chart for each key."""
+    return tuple(Chart(kind, (key,)) for key in keys)  # type: ignore[arg-type]
+
+
+def _runs(suite: _Suite) -> View:
+    """Everything, with the columns that tell runs apart."""
+    columns = (*TOLD_APART, "params.fold", "params.seed", *suite.results, "metrics.time/train_seconds")
+    return View("Runs", columns=columns)
+
+
+def _compare(suite: _Suite) -> View:
+    ranked = ["val/average_precision_macro"] if YES_NO[0] in suite.figures else []
+    sections = {
+        "Learning curves, mean of the folds": _each(
+            "line", "train/loss", *(f"val/{main}" for main in suite.mains), *ranked
+        ),
+        "Test": _each("bar", *(f"test/{figure}" for figure in suite.figures)),
+        "Cost against quality": (
+            *(Chart("scatter", ("time/train_seconds", f"test/{main}")) for main in suite.mains),
+            *_each("bar", "time/train_seconds", "cost/documents_per_second"),
+        ),
+        "What differs": (Chart("difference"),),
+    }
+    hamming = ["metrics.test/hamming_score"] if "hamming_score" in suite.figures else []
+    columns = (*TOLD_APART, *suite.results, *hamming, "metrics.time/train_seconds")
+    return suite.view("Compare", "suite member", columns, sections)
+
+
+def _tasks(suite: _Suite) -> View:
+    tasks = list(suite.tasks.items())[:MOST]
+    sections = {
+        f"Test {suite.title} of each task": _each(
+            "bar", *(f"test.tasks.{main}/{task}" for task, main in tasks)
+        ),
+        f"Validation {suite.title} of each task, mean of the folds": _each(
+            "line", *(f"val.tasks.{main}/{task}" for task, main in tasks)
+        ),
+        "Pictures": (Chart("image", ("pictures/per_task_f1",)),),
+    }
+    columns = (*TOLD_APART, *(f"metrics.test.tasks.{main}/{task}" for task, main in tasks))
+    return suite.view("Tasks", "suite member", columns, sections)
+
+
+def _heads(suite: _Suite) -> View:
+    groups: dict[str, None] = {}
+    single: dict[str, None] = {}
+    for member in suite.members:
+        for child in member.children:
+            names = Names(child.plan, member.known)
+            for head, slug in names.heads.items():
+                (groups if len(names.members[head]) > 1 else single)[slug] = None
+    sections = {}
+    for title, heads in ((SEVERAL, groups), (SINGLE, single)):
+        shown = list(heads)[:MOST]
+        if shown:
+            keys = ("train.heads.loss", "val.heads.f1_macro", "val.heads.average_precision_macro")
+            sections[title] = tuple(Chart("line", tuple(f"{key}/{h}" for h in shown)) for key in keys)
+    return suite.view("Heads", "suite member", (*TOLD_APART, *suite.results), sections)
+
+
+def _elbow(suite: _Suite) -> View:
+    sections = {
+        "Elbow: over the number of groups": _each("line", "elbow/inertia", "elbow/silhouette"),
+        "Pictures": _each("image", "pictures/elbow", "pictures/task_map"),
+        f"{titled(suite.mains[0]).removesuffix(' macro')} over k": (
+            Chart("scatter", ("params.k", f"test/{suite.mains[0]}")),
+        ),
+    }
+    columns = (*TOLD_APART, *suite.results)
+    return suite.view("Elbow", "suite member", columns, sections, "tags.`mtlv.grouping` != 'none'")

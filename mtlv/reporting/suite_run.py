@@ -1,0 +1,114 @@
+"""What a suite's comparison run holds: the table of its members, its picture, their groups."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+from mtlv import __version__
+from mtlv.evaluation.partners import as_markdown as partners_as_markdown
+from mtlv.evaluation.partners import best_partners
+from mtlv.evaluation.transfer_learned import Learner, mean_score, transfers_among
+from mtlv.figures.suite import draw_suite
+from mtlv.figures.transfer_graph import draw_helping
+from mtlv.figures.transfer_matrix import draw_transfer
+from mtlv.reporting.descriptions import describe_comparison
+from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
+from mtlv.reporting.suite_table import as_csv, as_markdown
+from mtlv.seeding import content_key
+from mtlv.tracking import RunSpec, Tracker
+
+
+def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
+    """The run that holds a suite's comparison."""
+    uid = content_key(["comparison", [result.resolved.uid for result in results]])
+    members = [result.resolved for result in results]
+    tags = {
+        "mtlv.dataset": _distinct(member.member.settings.data.title for member in members),
+        "mtlv.data_digest": _distinct(member.data for member in members),
+        "mtlv.version": __version__,
+    }
+    return RunSpec(uid, f"comparison of {len(results)} runs", "comparison", tags=tags)
+
+
+def _distinct(values: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(values))
+
+
+def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> None:
+    """The suite's table and its picture."""
+    rows = member_rows(results)
+    tracker.text(run, as_markdown(rows), "comparison.md")
+    tracker.text(run, as_csv(rows), "comparison.csv")
+    tracker.text(run, json.dumps(_groups_of(results), indent=1, ensure_ascii=False), "groups.json")
+    drawn = ["comparison.png"] if _drawn(tracker, run, results) else []
+    files = ["comparison.md", *drawn, *_transfers(tracker, run, results)]
+    tracker.describe(run, describe_comparison(results, rows, files))
+
+
+def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> list[str]:
+    """Which task helps which, where members learned one after another or two together; names of the files."""
+    names = []
+    with TemporaryDirectory() as folder:
+        for found in transfers_among([_learner(result) for result in results]):
+            id, title = found.wording.id, f"{found.wording.title} on {results[0].title.split(' on ', 1)[1]}"
+            for draw, kind in ((draw_transfer, "matrix"), (draw_helping, "graph")):
+                names.append(f"{id}_{kind}.png")
+                tracker.artifact(run, draw(found, Path(folder) / names[-1], title=title))
+            names.append(f"{id}.md")
+            tracker.text(run, partners_as_markdown(best_partners(found), found), names[-1])
+    return names
+
+
+def _learner(result: MemberResult) -> Learner:
+    """A member by what it learned and what its last stage came to."""
+    known, stages = result.resolved.known, result.resolved.member.settings.each_stage
+
+    def scores(name: str) -> dict[tuple[int, int], float]:
+        found = {}
+        for child in result.children:
+            figures = {task: held.as_dict() for task, held in child.outcome.metrics.tasks.items()}
+            value = mean_score(name, known, figures)
+            if value is not None:
+                found[child.child.fold.index, child.child.seed] = value
+        return found
+
+    return Learner(tuple(stage.tasks or () for stage in stages), scores)
+
+
+def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
+    """Draw the suite where its members saw the same test documents."""
+    tasks = results[0].resolved.tasks
+    if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
+        return False  # side by side, figures of different test sets would compare nothing
+    with TemporaryDirectory() as folder:
+        macro = [[found.metrics.plan.main for found in result.outcomes] for result in results]
+        path = draw_suite(
+            [result.name for result in results],
+            tasks,
+            [[fmean(result.main(task)) for task in tasks] for result in results],
+            [fmean(results[0].of_task(task, "support")) for task in tasks],
+            [fmean(values) for values in macro],
+            Path(folder) / "comparison.png",
+            title=f"Test {judged_by(results[0])} on {results[0].title.split(' on ', 1)[1]}",
+            micro=_micro(results),
+            figure=judged_by(results[0]),
+            macro_spread=None if max(map(len, macro)) < 2 else [spread_of(values) or 0.0 for values in macro],
+        )
+        tracker.artifact(run, path)
+    return True
+
+
+def _micro(results: Sequence[MemberResult]) -> list[float] | None:
+    """Mean micro F1 of each member; nothing where not all tasks are yes/no."""
+    if not all(result.all_yes_no for result in results):
+        return None
+    return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]
+
+
+def _groups_of(results: Sequence[MemberResult]) -> Mapping[str, Sequence[Sequence[str]]]:
+    grouped = ((result.name, result.resolved.children[0].groups) for result in results)
+    return {name: groups.groups for name, groups in grouped if groups is not None}

@@ -1,0 +1,160 @@
+"""The table of a suite: one row per member, mean ± standard deviation over its children."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from mtlv.formatting import plain
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Args:
+        key: the figure's name.
+        title: what people read.
+        best: whether the highest, the lowest or no value is marked.
+        scale: what a value is multiplied with to be shown.
+        digits: decimals shown.
+    """
+
+    key: str
+    title: str
+    best: str = "high"
+    scale: float = 1.0
+    digits: int = 4
+
+
+COLUMNS = (
+    Column("score", "score"),
+    Column("f1_macro", "F1 macro"),
+    Column("f1_micro", "F1 micro"),
+    Column("subset_accuracy", "subset accuracy"),
+    Column("hamming_score", "Hamming score"),
+    Column("train_seconds", "training s", best="low", digits=1),
+    Column("documents_per_second", "documents/s", digits=0),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a suite and what its children (fold x seed) measured, each a record of figures."""
+
+    name: str
+    children: tuple[Mapping[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of one member.
+
+    Args:
+        mean: over the n children that have it; NaN if none has.
+        sd: standard deviation with ddof 1; nothing for n = 1.
+        n: children counted.
+        best: no other member's mean is better (several can be equal).
+    """
+
+    mean: float
+    sd: float | None
+    n: int
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A member and its cells by column key."""
+
+    name: str
+    cells: Mapping[str, Cell]
+
+
+def used(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[Column]:
+    """Columns that some row has a value in."""
+    return [column for column in columns if any(row.cells[column.key].n for row in rows)]
+
+
+def make_rows(members: Sequence[Member], columns: Sequence[Column] = COLUMNS) -> tuple[Row, ...]:
+    """Rows in the order of `members`, with the best of each column marked where there are several members."""
+    rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
+    for column in columns:
+        means = [row[column.key].mean for row in rows]
+        known = [mean for mean in means if not math.isnan(mean)]
+        if column.best not in ("high", "low") or len(known) < 2:
+            continue
+        top = max(known) if column.best == "high" else min(known)
+        for row in rows:
+            cell = row[column.key]
+            row[column.key] = Cell(cell.mean, cell.sd, cell.n, best=cell.mean == top)
+    return tuple(Row(member.name, cells) for member, cells in zip(members, rows, strict=True))
+
+
+def _cell(member: Member, key: str) -> Cell:
+    values = [float(child[key]) for child in member.children if key in child and not math.isnan(child[key])]
+    if not values:
+        return Cell(math.nan, None, 0)
+    return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+
+def shown(cell: Cell, column: Column) -> str:
+    """`0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
+    if not cell.n:
+        return "-"
+    mean = f"{cell.mean * column.scale:.{column.digits}f}"
+    return mean if cell.sd is None else f"{mean} ± {cell.sd * column.scale:.{column.digits}f}"
+
+
+def as_text(
+    members: Sequence[Member], columns: Sequence[Column] = COLUMNS
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Header and rows for a terminal."""
+    rows = make_rows(members, columns)
+    columns = used(rows, columns)
+    header = ("run", *(column.title for column in columns))
+    return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
+
+
+def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[dict[str, object]]:
+    """Plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
+    records = []
+    for row in rows:
+        record: dict[str, object] = {"member": row.name}
+        for column in columns:
+            cell = row.cells[column.key]
+            mean = None if math.isnan(cell.mean) else cell.mean
+            record |= {column.key: mean, f"{column.key}_std": cell.sd}
+            record |= {f"{column.key}_n": cell.n, f"{column.key}_best": cell.best}
+        records.append(record)
+    return records
+
+
+def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+    """The records as CSV, figures in full precision, an empty cell for what is not known."""
+    columns = used(rows, columns)
+    records = as_records(rows, columns)
+    names = ["member"] + [f"{c.key}{end}" for c in columns for end in ("", "_std", "_n", "_best")]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
+
+
+def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+    """A Markdown table, the best of each column in bold."""
+    columns = used(rows, columns)
+    lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
+    lines.append("| --- |" + " ---: |" * len(columns))
+    for row in rows:
+        cells = []
+        for column in columns:
+            text = shown(row.cells[column.key], column)
+            cells.append(f"**{text}**" if row.cells[column.key].best else text)
+        lines.append(f"| {plain(row.name)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"

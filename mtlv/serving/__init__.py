@@ -1,0 +1,1 @@
+"""A trained run as one model that predicts texts."""

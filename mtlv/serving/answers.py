@@ -1,0 +1,141 @@
+"""What a served plan said, as a table for people or as a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mtlv.errors import DataError
+from mtlv.serving.frame import as_columns
+from mtlv.serving.kinds import AnswersOfKind, Told
+from mtlv.serving.model import Prediction
+from mtlv.serving.texts import Texts
+
+SHOWN_TEXT = 60  # characters of a text in a row
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Predictions of texts by the model `origin`."""
+
+    texts: Texts
+    found: Prediction
+    origin: str
+
+    @cached_property
+    def _kinds(self) -> list[AnswersOfKind]:
+        """Of the tasks, each once."""
+        return list(dict.fromkeys(told.kind for told in self.found.told))
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Titles of `rows`."""
+        (kind, *others) = self._kinds
+        if len(self.texts) == 1:
+            return ("task", *(("answer", "more") if others else kind.header))
+        return (self.texts.unit, "text", "answers" if others else kind.title)
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """One text: a row per task, of yes/no tasks the decided ones first. Several: a row per text with what
+        was decided or found."""
+        if len(self.texts) == 1:
+            return [self._task_row(told) for told in self._order(0)]
+        return [self._text_row(row) for row in range(len(self.texts))]
+
+    @property
+    def text_columns(self) -> int:
+        """How many columns of `rows` are words, from the left."""
+        alike = len(self.texts) == 1 and len(self._kinds) == 1
+        return self._kinds[0].text_columns if alike else len(self.header)
+
+    def _order(self, row: int) -> list[Told]:
+        """Tasks of a text: decided before undecided, then the most probable first."""
+        return sorted(self.found.told, key=lambda told: told.kind.rank(told, row))
+
+    def _task_row(self, told: Told) -> tuple[str, ...]:
+        cells = told.kind.answer if len(self._kinds) > 1 else told.kind.cells
+        return (told.task.name, *cells(told, 0))
+
+    def _text_row(self, row: int) -> tuple[str, ...]:
+        said = [text for told in self._order(row) if (text := told.kind.short(told, row))]
+        text = " ".join(self.texts.texts[row].split())
+        text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
+        between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
+        return (str(self.texts.numbers[row]), text, between.join(said) or "none")
+
+    def record(self, row: int) -> dict[str, Any]:
+        """What all tasks give for a row, as JSON has it."""
+        found: dict[str, Any] = {}
+        for kind in self._kinds:
+            found |= kind.record([told for told in self.found.told if told.kind is kind], row)
+        return found
+
+
+def check_target(path: Path) -> Path:
+    """`path` itself, if answers can be written there.
+
+    Raises:
+        DataError: another suffix, or a folder that is not there.
+    """
+    if path.suffix.lower() not in WRITERS:
+        raise DataError(
+            f"`--out` {path} is a file of an unknown kind", allowed=f"a file ending in {', '.join(WRITERS)}"
+        )
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        raise DataError(f"`--out` {path} cannot be written", then="give a file in a folder that is there")
+    return path
+
+
+def write_answers(answers: Answers, path: Path) -> None:
+    """Write every text with what each task gives, whole or not at all.
+
+    Raises:
+        DataError: the file cannot be written.
+    """
+    text = WRITERS[path.suffix.lower()](answers)
+    made = None
+    try:
+        handle, made = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(made, 0o644)
+        os.replace(made, path)
+    except OSError as error:
+        if made is not None:
+            Path(made).unlink(missing_ok=True)
+        raise DataError(f"`--out` {path} cannot be written", got=error.strerror) from error
+
+
+def _as_csv(answers: Answers) -> str:
+    """Decisions as 1 and 0, as tables of labels have them."""
+    columns = as_columns(answers.found, "both")
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([answers.texts.unit, "text", *columns])
+    for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
+        values = [np.asarray(column[row]).item() for column in columns.values()]
+        writer.writerow([number, text, *(int(v) if isinstance(v, bool) else v for v in values)])
+    return out.getvalue()
+
+
+def _as_jsonl(answers: Answers) -> str:
+    lines = []
+    for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
+        content = {answers.texts.unit: number, "text": text, **answers.record(row)}
+        lines.append(json.dumps(content, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+WRITERS: dict[str, Callable[[Answers], str]] = {".csv": _as_csv, ".jsonl": _as_jsonl}
+"""File ending -> writer."""

@@ -1,0 +1,171 @@
+"""`served.json`: what the networks of a kept model were trained and judged with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from mtlv.errors import TrackingError, shorten
+from mtlv.foreign import read_json
+from mtlv.serving.inputs import ServedTask
+from mtlv.serving.kinds import ANSWERS
+
+MOST_BYTES = 20_000_000  # of a JSON file
+DESCRIPTION = "served.json"
+FORMAT = 4
+"""Raise it when an older mtlv could no longer read the folder."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """`served.json`.
+
+    Args:
+        origin: name of the run that trained them.
+        tasks: by name, in the corpus's order.
+        thresholds: the least probability that predicts a yes/no task, fitted on validation.
+        scope: how they were fitted; see `mtlv.evaluation.thresholds`.
+        networks: file of each model of the plan, by the model's name.
+        own: by task, the file that answers it where that is another than its model's.
+        encoder: its name.
+        tokenizer: digest of how texts become ids.
+        features: the setting `encoder.features`.
+        heads: the settings `heads`; see `mtlv.units.model`.
+        precision: `fp32` or `bf16`, as it was tested.
+        mtlv: version that wrote it.
+        sha256: of the networks' files, by file; empty in what earlier versions wrote.
+        format: version of the folder.
+    """
+
+    origin: str
+    tasks: Mapping[str, ServedTask]
+    thresholds: Mapping[str, float]
+    scope: str
+    networks: Mapping[str, str]
+    own: Mapping[str, str]
+    encoder: str
+    tokenizer: str
+    features: str
+    heads: Mapping[str, str]
+    precision: str
+    mtlv: str
+    sha256: Mapping[str, str]
+    format: int = FORMAT
+
+    @property
+    def thresholded(self) -> list[str]:
+        """Tasks that need a threshold."""
+        return [name for name, each in self.tasks.items() if ANSWERS[each.task.kind].thresholded]
+
+    @property
+    def files(self) -> list[str]:
+        """Of all networks, each once."""
+        return list(dict.fromkeys((*self.networks.values(), *self.own.values())))
+
+    def as_json(self) -> str:
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["tasks"] = {name: each.as_json() for name, each in self.tasks.items()}
+        return json.dumps(content, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The description in `folder`.
+
+        Raises:
+            TrackingError: it is not there, is broken, or is of a newer mtlv.
+        """
+        content = read_json_file(folder / DESCRIPTION)
+        found = content.get("format") if isinstance(content, dict) else None
+        if type(found) is not int or not 1 <= found <= FORMAT:
+            raise TrackingError(
+                f"the model in {folder} has a format that this mtlv does not know",
+                got=found,
+                allowed=f"up to {FORMAT}",
+                then="use the version of mtlv in its requirements.txt",
+            )
+        try:
+            content = UPGRADES[found](content)
+            _check(content)
+            tasks = {name: ServedTask.read(name, task) for name, task in content["tasks"].items()}
+            described = cls(**{**content, "tasks": tasks})
+            _check_kinds(described)
+        except (KeyError, TypeError, ValueError) as error:
+            raise broken(folder / DESCRIPTION, error) from error
+        return described
+
+
+def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
+    """What mtlv 0.1 wrote, whose tasks were yes/no labels of single texts."""
+    kept = {key: value for key, value in content.items() if key != "max_length"}
+    length = content["max_length"]
+    if not isinstance(content["tasks"], dict):
+        raise ValueError("a value of the wrong type")
+    tasks = {name: {"kind": kind, "max_length": length} for name, kind in content["tasks"].items()}
+    return _of_one_epoch({**kept, "tasks": tasks, "heads": HEADS_OF_0_1})
+
+
+def _of_one_epoch(content: dict[str, Any]) -> dict[str, Any]:
+    """Before tasks could have a best epoch each."""
+    return _without_sums({**content, "own": {}})
+
+
+def _without_sums(content: dict[str, Any]) -> dict[str, Any]:
+    """Before weights had a checksum."""
+    return {**content, "sha256": {}}
+
+
+HEADS_OF_0_1 = {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": "document"}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: _of_yes_no_texts,
+    2: _of_one_epoch,
+    3: _without_sums,
+    4: dict,
+}
+"""Format -> how its content becomes today's."""
+
+
+def _check(found: Mapping[str, Any]) -> None:
+    """Raises ValueError where a value is of another type than `Description` says."""
+    texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
+    mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
+        raise ValueError("a value of the wrong type")
+    files = [*found["networks"].values(), *found["own"].values()]
+    if not all(isinstance(name, str) for name in files):
+        raise ValueError("`networks` with a value that is no text")
+    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
+        raise ValueError("`thresholds` with a value outside 0 to 1")
+    if found["sha256"] and not found["sha256"].keys() >= set(files):
+        raise ValueError("`sha256` without a file of `networks`")
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
+        raise ValueError("`networks` with a file outside the folder")
+
+
+def _check_kinds(found: Description) -> None:
+    """Raises ValueError for a kind that is unknown, or has not what it needs."""
+    for name, each in found.tasks.items():
+        if each.task.kind not in ANSWERS:
+            raise ValueError(f"task `{name}` of the unknown kind {each.task.kind!r}")
+        if ANSWERS[each.task.kind].classed and not each.task.classes:
+            raise ValueError(f"task `{name}` without classes")
+        if ANSWERS[each.task.kind].needs not in ("", *each.form.reads):
+            raise ValueError(f"task `{name}` that does not read `{ANSWERS[each.task.kind].needs}`")
+
+
+def read_json_file(path: Path) -> Any:
+    """Raises TrackingError where `path` is not there, too large, or no JSON."""
+    try:
+        return read_json(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise broken(path, error) from error
+
+
+def broken(path: Path, error: Exception) -> TrackingError:
+    """What to say of a file of a kept model that cannot be used."""
+    said = getattr(error, "strerror", None) or shorten(str(error))
+    return TrackingError(
+        f"the model's file {path} cannot be read", got=said, then="get the model again from its run"
+    )

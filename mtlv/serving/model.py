@@ -1,0 +1,277 @@
+"""A trained plan read back from a folder: all its networks, as one model that takes texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.tables.cells import is_text
+from mtlv.data.targets import targets_with
+from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
+from mtlv.plan import ModelSpec, Plan, Task, from_json
+from mtlv.plan.tagging import SCHEMES
+from mtlv.serving.inputs import Form
+from mtlv.serving.kinds import ANSWERS, Told
+from mtlv.serving.manifest import DESCRIPTION, Description, broken, read_json_file
+from mtlv.serving.read_inputs import Asked, Documents, read_documents
+from mtlv.serving.texts import Texts
+from mtlv.settings.schema import Heads
+from mtlv.store.remote.client import digest_of
+from mtlv.units.model import build_model
+
+if TYPE_CHECKING:
+    from mtlv.models.encoder import Encoder
+    from mtlv.models.multitask import MultiTaskModel
+
+MOST_LAYERS = 100  # of a head
+PLAN, ENCODER = "plan.json", "encoder"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model with the tasks that it is asked for; others of its heads have networks of their own."""
+
+    model: MultiTaskModel
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a plan says of N rows.
+
+    Args:
+        told: of each of T tasks, in the corpus's order.
+    """
+
+    told: tuple[Told, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return tuple(each.task.name for each in self.told)
+
+    def __getitem__(self, task: str) -> Told:
+        return self.told[self.tasks.index(task)]
+
+
+class ServedPlan:
+    """Every network of a plan, ready to predict.
+
+    Args:
+        description: see `Description`.
+        networks: one per model of the plan, or several of different epochs; on one device.
+        encoder: with the tokenizer; its weights are of no use.
+    """
+
+    def __init__(self, description: Description, networks: Sequence[Network], encoder: Encoder) -> None:
+        self.description = description
+        self._encoder = encoder
+        self._networks = tuple(networks)
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto") -> Self:
+        """The plan in `folder`; nothing is fetched and no pickle is read.
+
+        Args:
+            folder: as `mtlv.serving.package` lays it out.
+            device: `auto`, `cpu`, `cuda` or `cuda:N`.
+
+        Raises:
+            TrackingError: a file is missing or broken, or the tokenizer reads texts in another way here.
+            EncoderError: the encoder's files cannot be read.
+            DeviceError: the device is not there.
+        """
+        from mtlv.models.encoder import Encoder
+        from mtlv.models.encoder_config import read_bare, tokenizer_digest
+        from mtlv.training.optim import resolve_device
+
+        description = Description.read(folder)
+        plan = _read_plan(folder / PLAN, description)
+        place = resolve_device(device)
+        bare, tokenizer = read_bare(folder / ENCODER)
+        if tokenizer_digest(tokenizer) != description.tokenizer:
+            raise TrackingError(
+                f"the tokenizer of the model in {folder} splits texts in another way here than in training",
+                then="install the version of transformers in its requirements.txt",
+            )
+        _need_positions(folder, description, bare)
+        networks = [
+            Network(_network(bare, model, description, folder, file).to(place), tasks)
+            for model in plan.models
+            for file, tasks in _files(model, description).items()
+        ]
+        encoder = Encoder(description.encoder, bare, tokenizer, description.tokenizer)
+        return cls(description, networks, encoder)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks, in the corpus's order."""
+        return tuple(self.description.tasks)
+
+    def predict(self, texts: Sequence[str] | Texts, *, tasks: Collection[str] | None = None) -> Prediction:
+        """What every task gives for N texts, as the test part was scored.
+
+        Args:
+            texts: N texts, or texts with what else the tasks read.
+            tasks: names of those that are wanted; None is all.
+
+        Raises:
+            DataError: something among `texts` is not text, a row lacks what a task reads, or there is no such
+                task.
+        """
+        given = texts if isinstance(texts, Texts) else Texts(tuple(texts), tuple(range(len(texts))), "row")
+        need_texts(given.texts)
+        wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
+        told: dict[str, Told] = {}
+        for form in dict.fromkeys(each.form for each in wanted):
+            own = [each.task for each in wanted if each.form == form]
+            told |= self._ask(read_documents(Asked(given, form, own[0].name)), form, own)
+        return Prediction(tuple(told[each.task.name] for each in wanted))
+
+    def _wanted(self, tasks: Collection[str] | None) -> list[str]:
+        for name in tasks or ():
+            if name not in self.tasks:
+                raise DataError(
+                    f"the model has no task `{shorten(name)}`",
+                    allowed=", ".join(self.tasks),
+                    then=nearest(name, self.tasks),
+                )
+        return [name for name in self.tasks if tasks is None or name in tasks]
+
+    def _ask(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, Told]:
+        """The answers of tasks that read the same."""
+        count, rows = len(documents.texts), documents.readable
+        found = self._outputs(documents, form, tasks) if len(rows) else {}
+        told = {}
+        for task in tasks:
+            outputs = ANSWERS[task.kind].none(task, count)
+            if len(rows) == count and count:
+                outputs = found[task.name]
+            elif len(rows):
+                outputs[rows] = found[task.name]
+            threshold = float(self.description.thresholds.get(task.name, 0.0))
+            told[task.name] = Told(task, outputs, threshold, documents.words or ())
+        return told
+
+    def _outputs(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, NDArray]:
+        """By task, for the readable documents; a network of which no task is wanted is not run."""
+        from mtlv.units.input_cache import tokens_of
+        from mtlv.units.inputs import Material
+
+        scheme = SCHEMES[self.description.heads["tagging_scheme"]]
+
+        wanted = {task.name for task in tasks}
+        own = [_asked(network, wanted) for network in self._networks]
+        corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
+        tokens = tokens_of(
+            self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
+        )
+        material = Material(corpus, tokens, self._encoder, targets_with(scheme))
+        found: dict[str, NDArray] = {}
+        for network, names in zip(self._networks, own, strict=True):
+            parts = material.parts(names, np.arange(len(corpus)))
+            said = material.outputs(network.model, parts, precision=self._precision)
+            found |= {name: values for name, values in said.items() if name in network.tasks}
+        return found
+
+    @property
+    def _precision(self) -> str:
+        """As tested; fp32 where this device does not compute bf16."""
+        from mtlv.training.optim import resolve_precision
+
+        device = next(self._networks[0].model.parameters()).device
+        known = self.description.precision
+        return known if known == "fp32" else resolve_precision("auto", device)
+
+
+def _need_positions(folder: Path, description: Description, bare: Any) -> None:
+    for each in description.tasks.values():
+        length = each.form.max_length
+        longest = getattr(bare.config, "max_position_embeddings", length)
+        if length > longest:
+            fault = ValueError(f"`max_length` {length}, the encoder reads {longest}")
+            raise broken(folder / DESCRIPTION, fault)
+
+
+def _read_plan(path: Path, description: Description) -> Plan:
+    content = read_json_file(path)
+    try:
+        plan = from_json(content)
+        plan.check([each.task for each in description.tasks.values()])
+    except MtlvError as error:
+        raise broken(path, error) from error
+    if any(type(head.layers) is not int or not 0 < head.layers <= MOST_LAYERS for head in plan.heads):
+        raise broken(path, ValueError(f"a head without 1 to {MOST_LAYERS} layers"))
+    lost = [model.name for model in plan.models if model.name not in description.networks]
+    lost += [name for name in description.thresholded if name not in description.thresholds]
+    if lost:
+        raise broken(path.parent / DESCRIPTION, ValueError(f"nothing stands for {', '.join(lost)}"))
+    return plan
+
+
+def _files(model: ModelSpec, description: Description) -> dict[str, tuple[str, ...]]:
+    """The files of a model's networks, with the tasks that each answers."""
+    usual, found = description.networks[model.name], dict[str, tuple[str, ...]]()
+    for task in model.tasks:
+        file = description.own.get(task, usual)
+        found[file] = (*found.get(file, ()), task)
+    return found
+
+
+def _asked(network: Network, wanted: Collection[str]) -> list[str]:
+    """All tasks of the heads that answer what is wanted of a network; heads answer whole."""
+    here = set(network.tasks) & set(wanted)
+    return [name for head in network.model.specs.values() if here & set(head.tasks) for name in head.tasks]
+
+
+def _network(
+    bare: Any, model: ModelSpec, description: Description, folder: Path, file: str
+) -> MultiTaskModel:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    tasks = {name: each.task for name, each in description.tasks.items()}
+    marked = {name: each.form.mentions for name, each in description.tasks.items()}
+    try:
+        network = build_model(
+            bare,
+            model.heads,
+            tasks=tasks,
+            features=description.features,
+            choices=Heads.model_validate(dict(description.heads)),
+            marked={name: most for name, most in marked.items() if most},
+            seed=0,
+        )
+    except (KeyError, TypeError) as error:
+        raise broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
+    except ValueError as error:  # what Pydantic refuses
+        raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
+    try:
+        if file in description.sha256 and digest_of(folder / file) != description.sha256[file]:
+            raise ValueError("its checksum is another: it was changed")
+        network.load_state_dict(load_file(folder / file))  # strict: every weight, and no other
+    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
+        raise broken(folder / file, error) from error
+    network.eval()
+    return network
+
+
+def need_texts(texts: Sequence[object]) -> None:
+    """Refuse what is not text.
+
+    Raises:
+        DataError: names the rows.
+    """
+    wrong = [row for row, text in enumerate(texts) if not is_text(text)]
+    if wrong:
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise DataError(
+            f"not every input is text: row {', '.join(map(str, wrong[:5]))}{more} (from 0)",
+            got=texts[wrong[0]],
+            allowed="a list of texts",
+        )

@@ -1,0 +1,146 @@
+"""What the folder of a trained plan holds, and where its files come from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv import __version__
+from mtlv.disk import flush
+from mtlv.plan import as_json
+from mtlv.serving.frame import column_types
+from mtlv.serving.inputs import ServedTask
+from mtlv.serving.kinds import COLUMNS
+from mtlv.serving.manifest import DESCRIPTION, Description
+from mtlv.serving.model import ENCODER, PLAN
+from mtlv.store.unit_files import WEIGHTS, digest_kept
+from mtlv.tracking import TrackedModel
+
+if TYPE_CHECKING:
+    from mtlv.models.encoder import Encoder
+    from mtlv.planning.resolve import Child, Resolved
+    from mtlv.reporting.plan_result import Outcome
+    from mtlv.store.local import Store
+    from mtlv.units.input_cache import Workbench
+
+CODE_FILE, CONTENT, NETWORKS = "model.py", "served", "networks"
+CODE = '''"""Loads this folder with the installed package `mtlv`. No pickle is read."""
+
+from mlflow.models import set_model
+
+from mtlv.serving.pyfunc import PyfuncPlan
+
+set_model(PyfuncPlan())
+'''
+PACKAGES = ("mlflow", "torch", "transformers", "tokenizers", "safetensors", "numpy", "pandas")
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """An encoder's config and tokenizer on disk, and the digest of how the tokenizer splits."""
+
+    folder: Path
+    tokenizer: str
+
+
+@cache
+def requirements() -> str:
+    """Packages that a trained plan needs, pinned as they are here; no build suffix such as `+cpu`."""
+    pins = [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in PACKAGES]
+    return "\n".join([f"mtlv=={__version__}", *pins]) + "\n"
+
+
+def encoder_files(store: Store, bench: Workbench, encoder: Encoder) -> EncoderFiles:
+    """Files of `encoder` in the store, written there once, so that every model can link to them."""
+    return bench.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
+
+
+def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
+    from mtlv.models.encoder_config import tokenizer_digest, write_bare
+
+    digest = tokenizer_digest(encoder.tokenizer)
+    folder = store.root / "encoders" / f"{encoder.digest}-{digest}"
+    if not folder.is_dir():
+        folder.parent.mkdir(exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{encoder.digest}-"))
+        try:
+            write_bare(encoder, made)
+            made.chmod(0o755)
+            for path in (*made.iterdir(), made):
+                flush(path)
+            os.replace(made, folder)
+        except OSError:  # another process was faster; its files are the same
+            shutil.rmtree(made, ignore_errors=True)
+            if not folder.is_dir():
+                raise
+    return EncoderFiles(folder, digest)
+
+
+def describe(
+    child: Child,
+    found: Outcome,
+    tasks: Mapping[str, ServedTask],
+    tokenizer: str,
+    resolved: Resolved,
+    weights: Mapping[str, Path],
+) -> Description:
+    """What the networks of a child were trained and judged with; `weights`: the file of each task's."""
+    settings = resolved.member.settings
+    networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
+    files = {task: _network_file(path) for task, path in weights.items()}
+    return Description(
+        origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
+        tasks=tasks,
+        thresholds={name: found.thresholds.values[name] for name in tasks if name in found.thresholds.values},
+        scope=found.thresholds.scope,
+        networks=networks,
+        own={
+            task: files[task]
+            for model in child.plan.models
+            for task in model.tasks
+            if files[task] != networks[model.name]
+        },
+        encoder=settings.encoder.name,
+        tokenizer=tokenizer,
+        features=settings.encoder.features,
+        heads=settings.heads.model_dump(mode="json"),
+        precision=str(child.jobs[0].unit.train["precision"]),
+        mtlv=__version__,
+        sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
+    )
+
+
+def lay_out(
+    description: Description, child: Child, encoder: EncoderFiles, weights: Iterable[Path]
+) -> TrackedModel:
+    """The folder of a child's plan.
+
+    Args:
+        description: see `describe`.
+        child: whose weights these are.
+        encoder: see `encoder_files`.
+        weights: files of its networks' weights.
+    """
+    files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
+    files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
+    texts = {
+        CODE_FILE: CODE,
+        "requirements.txt": requirements(),
+        f"{CONTENT}/{DESCRIPTION}": description.as_json(),
+        f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
+    }
+    outputs = column_types([each.task for each in description.tasks.values()])
+    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": ""})
+
+
+def _network_file(path: Path) -> str:
+    """The place of weights of a unit in the store: its key tells the units' files apart."""
+    return f"{NETWORKS}/{path.parent.name}{path.name.removeprefix(Path(WEIGHTS).stem)}"

@@ -1,0 +1,187 @@
+"""What a task reads of the rows that a user gives, as a corpus has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.relations import INPUTS
+from mtlv.data.source import Corpus
+from mtlv.data.tables.cells import is_missing, mentions_of, second_of, words_of
+from mtlv.data.tables.rows import also
+from mtlv.data.targets import TARGETS
+from mtlv.data.words import Words, placed_words, split_words
+from mtlv.errors import DataError
+from mtlv.plan import Task
+from mtlv.plan.spans import Span
+from mtlv.serving.inputs import MENTIONS, SECOND, WORDS, Form
+from mtlv.serving.texts import Texts
+
+T = TypeVar("T")
+LEAVE_OUT = "or leave the task out by naming the others: `--task NAME`, `tasks`"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Rows that one task is asked about."""
+
+    rows: Texts
+    form: Form
+    task: str
+
+    def column(self, name: str, read: Callable[[object], T], then: str) -> list[T]:
+        """Cells of a column that the task cannot do without.
+
+        Raises:
+            DataError: names the task, the column and the rows without one, or with a wrong one.
+        """
+        cells = self.rows.more.get(name, (None,) * len(self.rows))
+        self.need(name, [is_missing(cell) for cell in cells], then)
+        return [self.read(name, row, cell, read) for row, cell in enumerate(cells)]
+
+    def need(self, name: str, missing: Sequence[bool], then: str) -> None:
+        """Refuse rows where something is missing of column `name`."""
+        lost = [number for number, gone in zip(self.rows.numbers, missing, strict=True) if gone]
+        if lost:
+            where = f"{self.rows.unit} {lost[0]}{also(self.rows.unit, lost[1:])}"
+            raise DataError(
+                f"task `{self.task}` reads `{name}`, and there is none at {where}",
+                then=f"{then}, {LEAVE_OUT}",
+            )
+
+    def read(self, name: str, row: int, cell: object, read: Callable[[object], T]) -> T:
+        try:
+            return read(cell)
+        except ValueError as error:
+            raise self.wrong(name, row, cell, str(error)) from error
+
+    def wrong(self, name: str, row: int, got: object, allowed: str) -> DataError:
+        where = f"{self.rows.unit} {self.rows.numbers[row]}"
+        return DataError(f"`{name}` of task `{self.task}` at {where}", got=got, allowed=allowed)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """N documents as a form reads them.
+
+    Args:
+        texts, seconds, mentions: as `mtlv.data.source.Corpus` has them.
+        words: of each document, at their places in its text; None where they are not read.
+    """
+
+    texts: tuple[str, ...]
+    seconds: tuple[str, ...] | None = None
+    words: tuple[Words, ...] | None = None
+    mentions: tuple[tuple[Span, ...], ...] | None = None
+
+    @property
+    def readable(self) -> NDArray[np.int64]:
+        """Those that have something to read: of documents that are read word by word, a word."""
+        if self.words is None:
+            return np.arange(len(self.texts))
+        return np.flatnonzero([len(words) for words in self.words])
+
+    def corpus(self, tasks: Sequence[Task]) -> Corpus:
+        """The readable documents, at least one, with targets that mean nothing."""
+        rows = self.readable.tolist()
+        count = len(rows)
+        return Corpus(
+            name="rows",
+            tasks=tuple(tasks),
+            ids=tuple(map(str, rows)),
+            texts=_some(self.texts, rows) or (),
+            targets={task.name: TARGETS[task.kind].none(count) for task in tasks},
+            seconds=_some(self.seconds, rows),
+            words=None if self.words is None else tuple(tuple(self.words[row]) for row in rows),
+            mentions=_some(self.mentions, rows),
+        )
+
+
+def _some(column: Sequence[T] | None, rows: Sequence[int]) -> tuple[T, ...] | None:
+    return None if column is None else tuple(column[row] for row in rows)
+
+
+def read_documents(asked: Asked) -> Documents:
+    """What the rows are to a task.
+
+    Raises:
+        DataError: a row lacks what the task reads, or has something else; names task, column and row.
+    """
+    found = Documents(asked.rows.texts)
+    for name in asked.form.reads:
+        found = READERS[name](asked, found)
+    return found
+
+
+def _seconds(asked: Asked, found: Documents) -> Documents:
+    then = f"give each text its second one: `--pair TEXT`, or a column `{SECOND}`"
+    return replace(found, seconds=tuple(asked.column(SECOND, second_of, then)))
+
+
+def _words(asked: Asked, found: Documents) -> Documents:
+    """The words that are given, or else those that the text is split into."""
+    cells = asked.rows.more.get(WORDS)
+    if cells is None:
+        return replace(found, words=tuple(map(split_words, found.texts)))
+    words = []
+    for row, (cell, text) in enumerate(zip(cells, found.texts, strict=True)):
+        if is_missing(cell):
+            words.append(split_words(text))
+            continue
+        given = asked.read(WORDS, row, cell, words_of)
+        placed = placed_words(given, text)
+        if placed is None:
+            raise asked.wrong(WORDS, row, " ".join(given), "the words of the row's text, in its order")
+        words.append(placed)
+    return replace(found, words=tuple(words), texts=tuple(" ".join(each) for each in words))
+
+
+def _mentions(asked: Asked, found: Documents) -> Documents:
+    """The entities that are given, or else those that the text shows already."""
+    how = INPUTS[asked.form.shown]
+    cells = asked.rows.more.get(MENTIONS, (None,) * len(found.texts))
+    rows, texts = [], []
+    for row, (cell, text) in enumerate(zip(cells, found.texts, strict=True)):
+        if is_missing(cell):
+            text, spans = how.read(text, asked.form.tokens)
+            rank = {role: at for at, role in enumerate(asked.form.roles)}
+            spans = tuple(sorted(spans, key=lambda span: rank.get(span.type, len(rank))))
+        else:
+            spans = asked.read(MENTIONS, row, cell, mentions_of)
+        rows.append(spans)
+        texts.append(text)
+    then = f"mark them by `--mentions '[[0, 7, \"ROLE\"], ...]'` or a column `{MENTIONS}`"
+    if asked.form.tokens:
+        then += ", or write the text with " + ", ".join(asked.form.tokens[:4])
+    asked.need(MENTIONS, [not spans for spans in rows], then)
+    for row, spans in enumerate(rows):
+        _check_mentions(asked, row, spans, texts[row])
+    return replace(found, texts=tuple(texts), mentions=tuple(rows))
+
+
+def _check_mentions(asked: Asked, row: int, spans: Sequence[Span], text: str) -> None:
+    form = asked.form
+    got = [list(span) for span in spans]
+    if len(spans) > form.mentions:
+        raise asked.wrong(MENTIONS, row, f"{len(spans)} entities", f"up to {form.mentions}, as in training")
+    if not all(0 <= span.start < span.end <= len(text) for span in spans):
+        raise asked.wrong(MENTIONS, row, got, f"places in its text of {len(text)} characters")
+    named = [span for span in spans if span.type]
+    if not all(span.type in form.roles for span in named):
+        raise asked.wrong(MENTIONS, row, got, f"the roles {', '.join(form.roles)}")
+    try:
+        INPUTS[form.shown](text, spans)
+    except DataError as error:
+        raise asked.wrong(MENTIONS, row, got, f"a role with each: {', '.join(form.roles)}") from error
+
+
+READERS: dict[str, Callable[[Asked, Documents], Documents]] = {
+    SECOND: _seconds,
+    WORDS: _words,
+    MENTIONS: _mentions,
+}
+"""Column -> what it adds to documents."""

@@ -1,0 +1,1 @@
+"""Finished and unfinished units by content key, in a folder; `remote` has those at an address."""

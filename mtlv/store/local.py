@@ -1,0 +1,343 @@
+"""Finished units on disk, by content key: weights, scores, curves and what they cost.
+
+Each file is checked when it is read, by its SHA-256; a unit with one that is damaged is set aside, whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from numpy.typing import NDArray
+
+from mtlv import locks
+from mtlv.disk import cannot_write, flush, remove, tensor_bytes
+from mtlv.errors import DamagedError, TrackingError
+from mtlv.plan import Scores
+from mtlv.store.checkpoints import ENDING, Checkpoints
+from mtlv.store.location import Place
+from mtlv.store.reruns import Attempts
+from mtlv.store.scores_file import read_curve, read_scores, write_curve, write_scores
+from mtlv.store.timestamps import Ledger
+from mtlv.store.unit_files import (
+    CURVE,
+    TEST,
+    UNIT,
+    VALIDATION,
+    WEIGHTS,
+    check_file,
+    missing,
+    read_checked,
+    read_unit,
+    reading,
+    write_unit,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+
+ASIDE = "damaged"  # folder of units that were set aside
+
+
+def silent(text: str) -> None:
+    """Hears nothing."""
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing."""
+
+    epoch: int
+    loss: float
+    heads: dict[str, float]
+    learning_rate: float
+    seconds: float
+    documents: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """A finished unit.
+
+    Args:
+        key: the unit's content key.
+        epochs: what training came to, epoch by epoch.
+        chosen_epoch: the epoch whose weights were kept, best for the model as a whole; later stages start
+            from it.
+        chosen_epochs: by task, the epoch whose weights were kept and tested for it.
+        validation: scores of the validation part by the kept weights.
+        test: scores of the test part by the kept weights.
+        curve: validation outputs by task, epoch by epoch.
+        train_seconds: of training alone.
+        total_seconds: with validation and test.
+        parameters: weights trained.
+        peak_memory_mb: of the unit on CUDA, of the process up to its end on CPU; the largest of its ranks.
+        device: where it was trained.
+    """
+
+    key: str
+    epochs: tuple[EpochRecord, ...]
+    chosen_epoch: int
+    chosen_epochs: Mapping[str, int]
+    train_seconds: float
+    total_seconds: float
+    parameters: int
+    peak_memory_mb: float
+    device: str
+    validation: Scores = field(repr=False)
+    test: Scores = field(repr=False)
+    curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
+
+    @property
+    def documents(self) -> int:
+        return sum(epoch.documents for epoch in self.epochs)
+
+    def epoch_at(self, epoch: int) -> EpochRecord:
+        """What `epoch` came to; of a unit that had stopped before, its last."""
+        return self.epochs[min(epoch, len(self.epochs) - 1)]
+
+    def validation_at(self, epoch: int) -> Scores:
+        """Scores of the validation part after `epoch`; of a unit that had stopped before, after its last."""
+        return self.validation.with_outputs(self.curve[min(epoch, len(self.curve) - 1)])
+
+
+class Store:
+    """A folder of finished units, of splits and of tokens.
+
+    `SharedStore` is one at an address, which keeps a folder on each node.
+
+    Raises:
+        TrackingError: the folder cannot be made or written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.place = Place(str(root.absolute()))  # a worker may have another working folder
+        self.units = root / "units"
+        self.aside = root / ASIDE
+        self.splits = root / "splits"
+        self.tokens = root / "tokens"
+        self.ledger = Ledger(root / "ledger")
+        self.attempts = Attempts(root / "attempts")
+        try:
+            for folder in (self.units, self.splits):
+                folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.units):
+                pass
+        except OSError as error:
+            raise TrackingError(
+                f"`store.uri`: {root} cannot be written",
+                got=error.strerror,
+                then="choose another folder or mend its permissions",
+            ) from error
+
+    def has(self, key: str) -> bool:
+        """Whether it is finished; one of an earlier release, whose curve is of another format, is not."""
+        return self.here(key)
+
+    def here(self, key: str) -> bool:
+        """Whether its files are in the folder."""
+        return all((self.units / key / name).is_file() for name in (UNIT, CURVE))
+
+    def has_weights(self, key: str) -> bool:
+        """Whether a finished unit's weights were kept; nothing is fetched."""
+        return (self.units / key / WEIGHTS).is_file()
+
+    def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:  # noqa: ARG002
+        """Of a unit that is not finished; `warn` hears of what need not end training."""
+        return Checkpoints(self.root / "checkpoints" / key)
+
+    def last_step(self, key: str) -> int | None:
+        """Of the last checkpoint of a unit, if there is one."""
+        return max(map(_step, self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
+
+    def lock(self, key: str) -> Path:
+        """Held, on this machine, by the process that works on a unit; see `held`."""
+        return self.root / "locks" / f"{key}.lock"
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[bool]:
+        """Whether nobody worked on a unit, so that it is this process's until the block ends."""
+        with locks.held(self.lock(key)) as mine:
+            yield mine
+
+    def holder(self, key: str) -> str:
+        """Who took a unit last, in words."""
+        return locks.holder(self.lock(key))
+
+    def busy(self, key: str) -> bool:
+        """Whether a process works on a unit."""
+        if not self.lock(key).exists():
+            return False
+        with locks.held(self.lock(key)) as mine:
+            return not mine
+
+    def agreed(self, path: Path, make: Callable[[], None]) -> None:
+        """A file of the store that all must read alike is there: `make` writes it where nobody has."""
+        if not path.exists():
+            make()
+
+    def catch_up(self) -> Sequence[str]:
+        """Hand over what an earlier run could not; what its user should know, a line each."""
+        return ()
+
+    def told(self) -> AbstractContextManager[object]:
+        """While it is open, other machines can see how far a suite of this one is."""
+        return nullcontext()
+
+    def forget(self, key: str) -> None:
+        """A unit is to be trained anew: nothing of it is left."""
+        for folder in (self.units / key, self.root / "checkpoints" / key):
+            remove(folder)
+        self.ledger.forget(key)
+
+    def missing(self, key: str) -> str:
+        """Which file of a finished unit is not there, in words; empty where none is missing."""
+        return missing(self.units / key)
+
+    def set_aside(self, key: str) -> str:
+        """A damaged unit is there no more; what its user should know, and where it is now."""
+        folder = self.units / key
+        self.aside.mkdir(exist_ok=True)
+        place = next(place for n in count(1) if not (place := self.aside / f"{key}-{n}").exists())
+        with suppress(FileNotFoundError):
+            folder.replace(place)
+        return f"it is set aside in {place}, and trained again"
+
+    def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+        """What `read` gives of a finished unit; a damaged one is set aside, and `warn` hears of it.
+
+        Returns:
+            None where it was damaged, and is to be trained again; by another process, if that has its lock.
+
+        Raises:
+            TrackingError: it cannot be read for another reason.
+        """
+        with suppress(DamagedError):
+            return read()
+        with self.held(key) as mine:
+            if mine and self.has(key):
+                try:
+                    return read()  # another process may have trained it again meanwhile
+                except DamagedError as error:
+                    warn(f"a file of the finished unit is damaged ({error.why}); {self.set_aside(key)}")
+        return None
+
+    def weights(self, key: str) -> Path | None:
+        """File of the finished unit's weights, if they were kept: those that a later stage starts from.
+
+        Raises:
+            DamagedError: it is not what was written.
+        """
+        return self.units / key / WEIGHTS if self._kept(key, [WEIGHTS]) else None
+
+    def weights_of(self, record: UnitRecord) -> dict[str, Path]:
+        """The file that answers each task of a finished unit; empty where its weights were not kept.
+
+        Raises:
+            DamagedError: one of them is not what was written.
+        """
+        names = {task: _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
+        if not self._kept(record.key, {WEIGHTS, *names.values()}):
+            return {}
+        return {task: self.units / record.key / name for task, name in names.items()}
+
+    def where(self, key: str) -> str:
+        """What to delete so that a unit is trained again."""
+        return str(self.units / key)
+
+    def load(self, key: str) -> UnitRecord:
+        """The finished unit `key`, without its weights.
+
+        Raises:
+            DamagedError: one of its files is not what was written.
+            TrackingError: it cannot be read for another reason.
+        """
+        folder = self.units / key
+        with reading(folder):
+            content, files = read_unit(folder)
+            epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
+            return UnitRecord(
+                **content,
+                epochs=epochs,
+                validation=read_scores(read_checked(folder / VALIDATION, files)),
+                test=read_scores(read_checked(folder / TEST, files)),
+                curve=read_curve(read_checked(folder / CURVE, files)),
+            )
+
+    def _kept(self, key: str, names: Collection[str]) -> bool:
+        """Whether files of weights were kept, and are what was written."""
+        folder = self.units / key
+        with reading(folder):
+            _, files = read_unit(folder)
+            there = files or {path.name for path in folder.iterdir()}
+            if not set(names).issubset(there):
+                return False
+            for name in names:
+                check_file(folder / name, files)
+        return True
+
+    def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
+        """Keep a finished unit; it appears whole or not at all.
+
+        Args:
+            record: what it came to.
+            weights: of the chosen epochs, by epoch; None keeps none.
+
+        Raises:
+            TrackingError: it cannot be written.
+        """
+        from safetensors import SafetensorError
+
+        folder = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{record.key}-"))
+        try:
+            self._write(record, weights, folder)
+        except (OSError, SafetensorError) as error:
+            size = tensor_bytes([*(weights or {}).values(), *record.curve]) + 100_000
+            raise cannot_write("a finished unit", size, self.units, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)  # gone already where all went well
+
+    def _write(
+        self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None, folder: Path
+    ) -> None:
+        if weights is not None:
+            from safetensors.torch import save_file
+
+            for epoch, state in weights.items():
+                save_file(dict(state), folder / _file(epoch, record))
+        write_scores(record.validation, folder / VALIDATION)
+        write_scores(record.test, folder / TEST)
+        write_curve(record.curve, folder / CURVE)
+        plain = {
+            name: value
+            for name, value in vars(record).items()
+            if name not in ("epochs", "validation", "test", "curve")
+        }
+        write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
+        for path in (*folder.iterdir(), folder):
+            flush(path)
+        if not self.here(record.key):  # else another process was faster; its unit is the same
+            folder.chmod(0o755)
+            remove(self.units / record.key)  # of an earlier release
+            os.replace(folder, self.units / record.key)
+            flush(self.units)
+
+
+def _step(path: Path) -> int:
+    return int(path.stem)
+
+
+def _file(epoch: int, record: UnitRecord) -> str:
+    """Name of the file of an epoch's weights."""
+    return WEIGHTS if epoch == record.chosen_epoch else f"model-epoch-{epoch}.safetensors"

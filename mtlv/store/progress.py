@@ -1,0 +1,205 @@
+"""How far a suite is: a small file in the store that `mtlv status` reads, from any process, at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from mtlv.events import Observer
+from mtlv.foreign import read_json
+from mtlv.processes import alive, born
+from mtlv.seeding import content_key
+
+State = Literal["waiting", "running", "done", "failed", "stopped"]
+FOLDER = "status"  # in the store
+PAUSE = 1.0  # seconds between two writes, at least
+SHARE = 20  # and so many times what a write takes of the processor: a file of 100,000 units takes a second
+KEPT = 20  # files of suites that have ended
+
+
+@dataclass
+class UnitState:
+    """One unit of a suite.
+
+    Args:
+        key: its content key.
+        name: what people read.
+        member: the suite member that it belongs to.
+        state: `waiting`, `running`, `done`, `failed` or `stopped`.
+        cached: it was found in the store.
+        epoch, epochs: epochs that have ended, and all; known once it runs.
+        documents_per_second: of training, in the epoch that ended last.
+        since, until: seconds since 1970 when it began and ended.
+        node: of a cluster, where it was trained last.
+    """
+
+    key: str
+    name: str
+    member: str
+    state: State = "waiting"
+    cached: bool = False
+    epoch: int = 0
+    epochs: int = 0
+    documents_per_second: float = 0.0
+    since: float | None = None
+    until: float | None = None
+    node: str = ""
+
+
+@dataclass
+class SuiteState:
+    """A suite: who runs it, and its units.
+
+    Args:
+        experiment: its name.
+        config: path of its config, absolute.
+        host, pid, born: the process, and when it was started in ticks of its machine (None where unknown),
+            for another process may have its number now.
+        began, seen: seconds since 1970: its start, and the last time that it wrote.
+        state: `running`, `done`, `failed` or `stopped`, as the process itself knew it.
+        problem: why it failed.
+        units: in the order they run.
+    """
+
+    experiment: str
+    config: str
+    host: str = ""
+    pid: int = 0
+    born: int | None = None
+    began: float = 0.0
+    seen: float = 0.0
+    state: State = "running"
+    problem: str = ""
+    units: list[UnitState] = field(default_factory=list)
+
+
+class Progress(Observer):
+    """Watches a suite and keeps its file up to date, at most once a second; leaving it says how it ended.
+
+    Args:
+        store: its folder; two suites have two files in it.
+        state: what is known before it begins.
+    """
+
+    def __init__(self, store: Path, state: SuiteState) -> None:
+        self.state = state
+        self._units = {unit.name: unit for unit in state.units}
+        self._next = 0.0  # when it may be written again
+        self._changed = False
+        state.host, state.pid, state.born = socket.gethostname(), os.getpid(), born(os.getpid())
+        state.began = time.time()
+        self.path = _place(store / FOLDER, state)
+
+    def __enter__(self) -> Progress:
+        self._write()
+        _forget_old(self.path.parent)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stopped = isinstance(error, KeyboardInterrupt | SystemExit)
+        self.state.state = "done" if error is None else "stopped" if stopped else "failed"
+        self.state.problem = "" if error is None or stopped else f"{error}" or type(error).__name__
+        for unit in self.state.units:
+            if unit.state == "running":
+                unit.state, unit.until = self.state.state, time.time()
+        self._write()
+
+    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:  # noqa: ARG002
+        unit = self._units[name]
+        unit.state, unit.epochs, unit.epoch, unit.since = "running", epochs, 0, time.time()
+        self._change()
+
+    def unit_placed(self, name: str, node: str) -> None:
+        self._units[name].node = node
+
+    def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
+        if self._changed:  # what came too soon after another change to be written
+            self._change()
+
+    def epoch(
+        self,
+        name: str,
+        epoch: int,
+        epochs: int,
+        loss: float,  # noqa: ARG002
+        validation: Mapping[str, float],  # noqa: ARG002
+        documents_per_second: float,
+    ) -> None:
+        unit = self._units[name]
+        unit.epoch, unit.epochs, unit.documents_per_second = epoch, epochs, documents_per_second
+        self._change()
+
+    def unit_ended(self, name: str, cached: bool, documents: int) -> None:  # noqa: ARG002
+        unit = self._units[name]
+        unit.state, unit.cached, unit.until = "done", cached, time.time()
+        self._change()
+
+    def unit_failed(self, name: str) -> None:
+        unit = self._units[name]
+        unit.state, unit.until = "failed", time.time()
+        self._change()
+
+    def _change(self) -> None:
+        self._changed = True
+        if time.monotonic() >= self._next:
+            self._write()
+
+    def _write(self) -> None:
+        """Whole or not at all: a reader sees the old file or the new. A full disk must not end training."""
+        self._changed, begun = False, time.thread_time()
+        self.state.seen = time.time()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            half = self.path.with_name(f".{self.path.name}.{self.state.pid}")
+            half.write_text(json.dumps(asdict(self.state), ensure_ascii=False), encoding="utf-8")
+            os.replace(half, self.path)
+        except OSError:
+            pass
+        self._next = time.monotonic() + max(PAUSE, SHARE * (time.thread_time() - begun))
+
+
+def read_states(folder: Path) -> list[SuiteState]:
+    """All suites known in a store, the newest first; a file that cannot be read is left out."""
+    found = []
+    for path in folder.glob("*.json"):
+        try:
+            content = read_json(path)
+            units = [UnitState(**unit) for unit in content.pop("units")]
+            found.append(SuiteState(**content, units=units))
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+    return sorted(found, key=lambda state: -state.began)
+
+
+def _place(folder: Path, state: SuiteState) -> Path:
+    """The same suite again takes its old file, unless another process is still at it."""
+    key = content_key([state.config, [unit.key for unit in state.units]])
+    path = folder / f"{key}.json"
+    for other in read_states(folder) if path.exists() else ():
+        here = other.host == state.host and other.pid != state.pid
+        if here and other.state == "running" and _same(other, state) and alive(other.pid, other.born):
+            return folder / f"{key}-{state.pid}.json"
+    return path
+
+
+def _same(one: SuiteState, two: SuiteState) -> bool:
+    return one.config == two.config and [u.key for u in one.units] == [u.key for u in two.units]
+
+
+def _forget_old(folder: Path) -> None:
+    """Another suite may tidy up at the same time, and the folder may be read-only: neither ends a suite."""
+    try:
+        ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in ended[KEPT:]:
+            path.unlink(missing_ok=True)
+    except OSError:
+        pass

@@ -1,0 +1,95 @@
+"""What at a shared store's address can go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mtlv.store.remote.client import Remote
+from mtlv.store.remote.manifests import FILES, name_of
+from mtlv.store.remote.store import SharedStore
+from mtlv.store.remote.unfinished import CHECKPOINTS
+
+
+@dataclass(frozen=True)
+class FarLeftover:
+    """Objects that nothing needs.
+
+    Args:
+        path: address of the folder that they are in.
+        why: nobody needs them.
+        bytes: of all.
+        names: theirs, in the order in which they go.
+        remote: where.
+    """
+
+    path: str
+    why: str
+    bytes: int
+    names: tuple[str, ...] = field(repr=False)
+    remote: Remote = field(repr=False)
+
+    def delete(self) -> None:
+        """What is gone already is fine."""
+        for name in self.names[:1]:  # a manifest goes before what it names
+            self.remote.delete([name])
+        self.remote.delete(self.names[1:])
+
+
+def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[FarLeftover]:
+    """Everything at the address that can go, units that a process works on left out.
+
+    Args:
+        store: where.
+        needed: keys of units to keep; None keeps all.
+
+    Raises:
+        TrackingError: the address cannot be read.
+    """
+    units, checkpoints = (_by_key(store.remote.names(kind)) for kind in (FILES, CHECKPOINTS))
+    found: list[FarLeftover] = []
+    for key in sorted(units.keys() | checkpoints.keys()):
+        unit, steps = units.get(key, {}), checkpoints.get(key, {})
+        if (parts := list(_leftover(store, key, unit, steps, needed))) and not store.busy(key):
+            found += parts
+    return found
+
+
+def _leftover(
+    store: SharedStore,
+    key: str,
+    unit: Mapping[str, int],
+    steps: Mapping[str, int],
+    needed: Collection[str] | None,
+) -> Iterator[FarLeftover]:
+    done = store.has(key)
+    if needed is not None and key not in needed:
+        if done:
+            names = {name_of(key): 0, **unit}
+            yield _all(store, f"{FILES}/{key}", "a finished unit that none of the configs asks for", names)
+        if steps:
+            why = "checkpoints of a unit that none of the configs asks for"
+            yield _all(store, f"{CHECKPOINTS}/{key}", why, steps)
+        return
+    if done and steps:
+        yield _all(store, f"{CHECKPOINTS}/{key}", "checkpoints of a unit that is finished", steps)
+    folders = {str(Path(name).parent) for name in unit}
+    if done and len(folders) == 1:
+        return
+    manifest = store.manifest(key)
+    for folder in sorted(folders - ({manifest.at} if manifest is not None else set())):
+        names = {name: size for name, size in unit.items() if str(Path(name).parent) == folder}
+        yield _all(store, folder, "half a unit: its process ended while it was handed over", names)
+
+
+def _all(store: SharedStore, folder: str, why: str, names: Mapping[str, int]) -> FarLeftover:
+    return FarLeftover(store.remote.at(folder), why, sum(names.values()), tuple(names), store.remote)
+
+
+def _by_key(names: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Of `folder/KEY/...`."""
+    found: dict[str, dict[str, int]] = {}
+    for name, size in names.items():
+        found.setdefault(name.split("/")[1], {})[name] = size
+    return found

@@ -1,0 +1,196 @@
+"""Who works on what, among nodes that share an object store: leases that are renewed, and run out.
+
+An object `locks/KEY/NUMBER.json` is a lease. To take one a process creates the number above the
+highest, which is of a lease that has run out, and then looks whether it is alone but for that one: where the
+medium lets one of several create a name, at most one has the lease, though clocks differ and views are old.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mtlv.foreign import parse_json
+from mtlv.processes import born
+from mtlv.store.remote.client import Remote
+from mtlv.store.remote.objects import Trouble
+
+FOLDER = "locks"
+TTL = 60.0  # seconds without a sign of life after which a lease is another's to take
+AGAIN = 5.0  # seconds in which a lease that another process has is not asked about again
+
+
+@dataclass
+class _Mine:
+    """A lease that this process has."""
+
+    name: str
+    content: dict[str, Any]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    over: bool = False
+
+
+class Leases:
+    """The leases of a store.
+
+    Whether one has run out is judged by one's own clock alone: it was seen unchanged for so long. Of a
+    process of the same machine it is known at once.
+
+    Args:
+        remote: where they are.
+        ttl: seconds.
+    """
+
+    def __init__(self, remote: Remote, ttl: float = TTL) -> None:
+        self._remote, self._objects, self._ttl = remote, remote.objects, ttl
+        self._seen: dict[str, tuple[bytes, float]] = {}
+        self._busy: dict[str, float] = {}
+        self._mine: dict[str, _Mine] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[bool]:
+        """Whether the lease was free, and so is this process's until the block ends.
+
+        Raises:
+            TrackingError: it cannot be asked for.
+        """
+        what = f"cannot be locked: `{FOLDER}/{key}`"
+        mine = self._remote.ask(what, lambda: self._take(key))
+        try:
+            yield mine is not None
+        finally:
+            if mine is not None:
+                self._give_back(key, mine)
+
+    def holder(self, key: str) -> str | None:
+        """Who has the lease, in words; None where nobody has.
+
+        Raises:
+            TrackingError: it cannot be asked for.
+        """
+        live = self._remote.ask(f"cannot be read: `{FOLDER}/{key}`", lambda: self._live(self._there(key)))
+        return None if not live else _words(live[max(live)])
+
+    def _take(self, key: str) -> _Mine | None:
+        if time.monotonic() - self._busy.get(key, -AGAIN) < min(AGAIN, self._ttl / 4):
+            return None
+        others = self._there(key)
+        if self._live(others):
+            self._busy[key] = time.monotonic()
+            return None
+        mine = _Mine(f"{FOLDER}/{key}/{_next(others):06d}.json", _who())
+        if not self._objects.create(mine.name, json.dumps(mine.content).encode()):
+            return None
+        if set(self._objects.names(f"{FOLDER}/{key}")) - {mine.name, *others}:
+            self._objects.delete([mine.name])  # somebody else is at it: neither, or the other
+            return None
+        self._objects.delete(others)
+        with self._changed:
+            self._mine[key] = mine
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew_all, name="leases", daemon=True)
+                self._thread.start()
+        return mine
+
+    def _give_back(self, key: str, mine: _Mine) -> None:
+        with self._changed:
+            self._mine.pop(key, None)
+            self._changed.notify_all()
+        with mine.lock, suppress(Trouble):  # one that cannot be deleted runs out
+            over, mine.over = mine.over, True
+            if not over:
+                self._objects.delete([mine.name])
+
+    def _there(self, key: str) -> dict[str, bytes]:
+        found = {name: self._objects.get(name) for name in self._objects.names(f"{FOLDER}/{key}")}
+        return {name: content for name, content in found.items() if content is not None}
+
+    def _live(self, found: Mapping[str, bytes]) -> dict[str, bytes]:
+        return {name: content for name, content in found.items() if not self._ran_out(name, content)}
+
+    def _ran_out(self, name: str, content: bytes) -> bool:
+        now = time.monotonic()
+        before, since = self._seen.get(name, (b"", now))
+        if before != content:
+            self._seen[name] = content, now
+            since = now
+        return now - since > self._ttl or _dead(content)
+
+    def _renew_all(self) -> None:
+        """Until the process ends; sleeps where there is nothing to renew."""
+        while True:
+            with self._changed:
+                while not self._mine:
+                    self._changed.wait()
+                due = list(self._mine.values())
+            for mine in due:
+                with suppress(Trouble):  # the next time, maybe
+                    self._renew(mine)
+            time.sleep(self._ttl / 4)
+
+    def _renew(self, mine: _Mine) -> None:
+        with mine.lock:
+            if mine.over:
+                return
+            if self._objects.get(mine.name) is None:
+                mine.over = True  # it was away for too long: another process has it
+                return
+            mine.content["count"] += 1
+            self._objects.put(mine.name, json.dumps(mine.content).encode())
+
+
+def _next(found: Mapping[str, bytes]) -> int:
+    numbers = [Path(name).stem for name in found]
+    return 1 + max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+def _who() -> dict[str, Any]:
+    return {
+        "holder": f"process {os.getpid()} on {socket.gethostname()}",
+        "machine": _machine(),
+        "pid": os.getpid(),
+        "born": born(os.getpid()),
+        "token": uuid.uuid4().hex,
+        "count": 0,
+    }
+
+
+def _machine() -> str:
+    """The same for processes that see each other's numbers; empty where the system does not say."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _dead(content: bytes) -> bool:
+    """Whether the holder is a process of this machine that has ended."""
+    found = _read(content)
+    here, pid = _machine(), found.get("pid")
+    if not here or found.get("machine") != here or not isinstance(pid, int):
+        return False
+    return born(pid) != found.get("born")
+
+
+def _words(content: bytes) -> str:
+    return str(_read(content).get("holder", "another process"))
+
+
+def _read(content: bytes) -> dict[str, Any]:
+    try:
+        found = parse_json(content)
+    except ValueError:  # half of one, where the medium does not write whole
+        return {}
+    return found if isinstance(found, dict) else {}

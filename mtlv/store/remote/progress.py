@@ -1,0 +1,100 @@
+"""How far suites are, for other machines: the status files of this one are copied to the store's address."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mtlv.errors import TrackingError
+from mtlv.foreign import parse_json
+from mtlv.store.progress import FOLDER, KEPT
+from mtlv.store.remote.client import Remote, write_whole
+from mtlv.store.remote.objects import Trouble, sealed
+
+PAUSE = 10.0  # seconds between two copies
+PATIENCE = 15.0  # seconds that the last copy may take
+ELSEWHERE = "status-elsewhere"  # folder of this node for the files of others
+
+
+class Mirror:
+    """Copies this machine's status files from time to time, in a thread, and at the end once more.
+
+    An address that does not answer costs nothing but the news.
+
+    Args:
+        root: the store's folder on this node.
+        remote: its address.
+    """
+
+    def __init__(self, root: Path, remote: Remote) -> None:
+        self._folder, self._remote = root / FOLDER, remote
+        self._told: dict[Path, bytes] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._copy_all, name="status", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join(PATIENCE)
+
+    def _copy_all(self) -> None:
+        over = False
+        while not over:
+            over = self._over.wait(PAUSE)
+            with suppress(Trouble):
+                self._copy()
+        with suppress(Trouble):
+            self._forget_old()
+
+    def _copy(self) -> None:
+        for path in self._folder.glob("*.json"):
+            try:
+                content = path.read_bytes()
+                host = parse_json(content)["host"]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+            if host == socket.gethostname() and self._told.get(path) != content:
+                self._remote.objects.put(f"{FOLDER}/{_own()}{path.name}", sealed(content))
+                self._told[path] = content
+
+    def _forget_old(self) -> None:
+        """What is not here any more is not needed there, once there are many."""
+        names = [name for name in self._remote.objects.names(FOLDER) if Path(name).name.startswith(_own())]
+        here = {_own() + path.name for path in self._folder.glob("*.json")}
+        if len(names) > KEPT:
+            self._remote.objects.delete(name for name in names if Path(name).name not in here)
+
+
+def bring_status(root: Path, remote: Remote) -> Path:
+    """Fetch the status files that are not in this folder; the folder that they are in then.
+
+    Raises:
+        TrackingError: they cannot be read.
+    """
+    folder = root / ELSEWHERE
+    here = {_own() + path.name for path in (root / FOLDER).glob("*.json")}
+    names = [name for name in remote.names(FOLDER) if Path(name).name not in here]
+    for name in names:
+        with suppress(TrackingError):  # one that is torn is not shown, as of a folder
+            content = remote.get(name)
+            if content is not None:
+                write_whole(folder / Path(name).name, content)
+    gone = {Path(name).name for name in names}
+    for path in folder.glob("*.json"):
+        if path.name not in gone:
+            path.unlink(missing_ok=True)
+    return folder
+
+
+def _own() -> str:
+    """How the names of this machine's files begin at the address."""
+    return f"{socket.gethostname()}@"

@@ -1,0 +1,149 @@
+"""The files of a finished unit, with the SHA-256 of each, so that damage is found before they are used."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from mtlv.errors import DamagedError, TrackingError
+from mtlv.foreign import read_json
+from mtlv.store.remote.client import digest_of
+
+UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
+VALIDATION, TEST = "validation.parquet", "test.parquet"
+FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of what else stands in it
+OTHER = "its checksum is another: it was changed"
+UNREADABLE = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+)  # by readers, of what has no checksum
+LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
+
+
+def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write `unit.json` beside the other files of a unit, which are all there.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
+    sealed = with_sum({**content, FILES: files})
+    (folder / UNIT).write_text(json.dumps(sealed, indent=1), encoding="utf-8")
+
+
+def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What `write_unit` was given, and the SHA-256 of each other file; none of a unit of an earlier release.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not what was written.
+    """
+    try:
+        content = without_sum(read_json(folder / UNIT))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"`{UNIT}`: {error}") from error
+    return content, content.pop(FILES, {})
+
+
+def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
+    """A small file, read once; `files` as `read_unit` gives it.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not what was written.
+    """
+    content = path.read_bytes()
+    _compare(path, files, hashlib.sha256(content).hexdigest)
+    return BytesIO(content)
+
+
+def check_file(path: Path, files: Mapping[str, str]) -> None:
+    """A large file is what was written; after this it is in the system's cache.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not.
+    """
+    _compare(path, files, lambda: digest_of(path))
+
+
+def digest_kept(path: Path) -> str:
+    """SHA-256 of a unit's file, as it was written; of a unit of an earlier release as it is.
+
+    Raises:
+        OSError, ValueError: it cannot be read.
+    """
+    _, files = read_unit(path.parent)
+    return files.get(path.name) or digest_of(path)
+
+
+def missing(folder: Path) -> str:
+    """Which file of a unit is not there, in words; empty where none is missing, or there is no folder."""
+    if not folder.is_dir():
+        return ""
+    try:
+        _, files = read_unit(folder)
+    except (OSError, ValueError):  # what it holds is found where it is read
+        files = {}
+    lost = [name for name in (UNIT, CURVE, *files) if not (folder / name).is_file()]
+    return f"`{lost[0]}` is missing" if lost else ""
+
+
+def with_sum(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values with a checksum of them."""
+    return {**content, SUM: _sum(content)}
+
+
+def without_sum(content: Any) -> dict[str, Any]:
+    """What `with_sum` was given; of an earlier release the content as it is.
+
+    Raises:
+        ValueError: it was changed, or is no mapping.
+    """
+    if not isinstance(content, dict):
+        raise ValueError("it is no mapping")
+    if not {FILES, SUM} & content.keys():
+        return content
+    if content.pop(SUM, None) != _sum(content):
+        raise ValueError(OTHER)
+    return content
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Tell as one error whatever is raised where a file of a unit cannot be read.
+
+    Raises:
+        DamagedError: a file itself is at fault.
+        TrackingError: a permission is, or a limit of this process.
+    """
+    thing = f"the finished unit in {folder}"
+    try:
+        yield
+    except (OSError, ValueError, *UNREADABLE) as error:
+        if not isinstance(error, OSError) or error.errno in LOST:
+            raise DamagedError(f"{thing} is damaged", why=_said(error)) from error
+        then = "mend that, or delete the folder, and it is trained again"
+        raise TrackingError(f"{thing} cannot be read", got=error, then=then) from error
+
+
+def _said(error: Exception) -> str:
+    """What is wrong with a file, with its name."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"`{Path(os.fsdecode(error.filename)).name}`: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _sum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _compare(path: Path, files: Mapping[str, str], digest: Callable[[], str]) -> None:
+    if files and digest() != files.get(path.name):
+        raise ValueError(f"`{path.name}`: {OTHER}")

@@ -1,0 +1,58 @@
+"""What `mtlv clean` says and does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError, masked
+from mtlv.planning.resolve import resolve_all
+from mtlv.store.garbage import Leftover, leftovers
+from mtlv.store.location import Place
+from mtlv.store.remote.garbage import FarLeftover, far_leftovers
+from mtlv.store.remote.store import SharedStore
+from mtlv.units.input_cache import Workbench
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+
+
+def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -> list[str]:
+    """List what can go, delete it where that is wanted, and say which.
+
+    Args:
+        store: its folder or address.
+        suites: only their units are kept; without any all are.
+        delete: whether to.
+
+    Raises:
+        MtlvError: there is no store, or a suite cannot be resolved.
+    """
+    place = store if isinstance(store, Place) else Place(str(store))
+    if not place.shared and not (place.folder / "units").is_dir():
+        raise TrackingError(f"there is no store in `{place.uri}`", then="name its folder: `--store FOLDER`")
+    kept = place.open()
+    bench = Workbench(kept)
+    needed = _keys(bench, suites) if suites else None
+    found: list[Leftover | FarLeftover] = [*leftovers(kept, needed, bench.kept_tokens if suites else None)]
+    if isinstance(kept, SharedStore):
+        found += far_leftovers(kept, needed)
+    if not found:
+        return [f"{masked(place.uri)}: nothing to clean"]
+    lines = [f"{_size(each.bytes):>9}  {each.path}: {each.why}" for each in found]
+    total = _size(sum(each.bytes for each in found)).strip()
+    if delete:
+        for each in found:
+            each.delete()
+        return [*lines, f"deleted {total}"]
+    return [*lines, f"{total} would be deleted: add `--yes`"]
+
+
+def _keys(bench: Workbench, suites: Sequence[Suite]) -> set[str]:
+    members = [member for suite in suites for member in suite.members]
+    return {job.unit.key for each in resolve_all(bench, members) for job in each.jobs}
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"

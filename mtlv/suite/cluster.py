@@ -1,0 +1,93 @@
+"""`mtlv cluster`: only the groups, with their elbow, map and stability. Nothing is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError
+from mtlv.events import Observer
+from mtlv.plan import ascii_slug
+from mtlv.planning.check import check_suite
+from mtlv.planning.groups import TaskGroups
+from mtlv.planning.resolve import resolve_groups
+from mtlv.reporting.groups import write_groups
+from mtlv.seeding import content_key
+from mtlv.units.input_cache import Workbench
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings, Suite
+
+
+@dataclass(frozen=True)
+class ClusterResult:
+    """The groups of each different grouping of a suite, and the lines that tell of them."""
+
+    groups: tuple[TaskGroups, ...]
+    lines: tuple[str, ...]
+
+
+def cluster_suite(suite: Suite, folder: Path | None, observer: Observer) -> ClusterResult:
+    """Group the tasks for each different `grouping` of a suite, on its first fold.
+
+    Args:
+        suite: checked settings; members that differ in nothing that matters to groups count once.
+        folder: where pictures and JSON go; None is `mtlv-clusters` in the working folder.
+        observer: hears of notes.
+
+    Raises:
+        MtlvError: what a user can put right.
+    """
+    check_suite(suite)
+    bench, folder = Workbench(), folder or Path("mtlv-clusters")
+    found, lines = [], []
+    for settings in _different(suite):
+        name = _name(settings)
+        groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
+        place = folder / f"{ascii_slug(name)[:50]}-{content_key(_what_groups(settings), 6)}"
+        try:
+            write_groups(groups, place, title=name)
+        except OSError as error:
+            raise TrackingError(
+                f"`--out`: {place} cannot be written", got=error.strerror, then="choose another folder"
+            ) from error
+        for note in groups.grouping.notes:
+            observer.note(note)
+        found.append(groups)
+        lines += [*_lines(name, groups), f"  written to {place}"]
+    return ClusterResult(tuple(found), tuple(lines))
+
+
+def _different(suite: Suite) -> list[Settings]:
+    """Settings with different data, grouping and encoder for it."""
+    kept: dict[str, Settings] = {}
+    for member in suite.members:
+        kept.setdefault(content_key(_what_groups(member.settings)), member.settings)
+    return list(kept.values())
+
+
+def _what_groups(settings: Settings) -> list[object]:
+    """Every setting that groups depend on."""
+    encoder = settings.grouping.encoder or [settings.encoder.name, settings.encoder.revision]
+    return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder]
+
+
+def _name(settings: Settings) -> str:
+    section = settings.grouping
+    if section.method == "given":
+        return f"{settings.data.title} · given"
+    encoder = Path(section.encoder or settings.encoder.name).name
+    return f"{settings.data.title} · {section.method} · {section.features} · k={section.k} · {encoder}"
+
+
+def _lines(name: str, groups: TaskGroups) -> list[str]:
+    out = [name, f"  {groups.grouping.k} groups: {groups.reason}"]
+    medoids = groups.grouping.medoids
+    for number, members in enumerate(groups.groups):
+        head = "" if medoids is None else f" (medoid: {groups.names[medoids[number]]})"
+        out.append(f"  group {number + 1}{head}: {', '.join(members)}")
+    if groups.stability:
+        out.append("  stability (adjusted Rand index against these groups; 1 is the same, 0 is chance):")
+        out += [f"    {change}: {value:.2f}" for change, value in groups.stability.items()]
+    return out

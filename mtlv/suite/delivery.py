@@ -1,0 +1,94 @@
+"""How a suite's tracking reaches its store: through a journal on disk, so that training never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrackingError
+from mtlv.formatting import many
+from mtlv.store.location import place_of
+from mtlv.tracking import Tracker
+from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.sender import Pace
+from mtlv.tracking.upload_process import Courier, Delivered
+
+if TYPE_CHECKING:
+    from mtlv.events import Observer
+    from mtlv.settings import Settings
+
+HURRY = 5.0
+"""Seconds for what is left after Ctrl-C or an error."""
+
+
+NOTHING_LEFT = Delivered(0)
+
+
+@dataclass
+class Delivery:
+    """A suite's way to its store.
+
+    Args:
+        tracker: what the suite writes to.
+        came: how far it was delivered when the suite ended.
+    """
+
+    tracker: Tracker
+    came: Delivered = NOTHING_LEFT
+
+    def page(self, otherwise: str) -> str:
+        """Address of the experiment's page; `otherwise` where the store could not be asked for it."""
+        return self.came.page or otherwise
+
+
+@contextmanager
+def deliver(settings: Settings, observer: Observer, courier: Courier) -> Iterator[Delivery]:
+    """Deliver what the block tracks, and before it what earlier processes left; warn of what is left.
+
+    Args:
+        settings: of the suite.
+        observer: hears of outages.
+        courier: delivers; it was asked whether the store answers.
+
+    Raises:
+        TrackingError: the store refuses, or the journal cannot be written.
+    """
+    root = place_of(settings.store).folder / FOLDER
+    journal = Journal(root, courier.uri, settings.experiment)
+    try:
+        earlier = courier.begin(root, journal.folder, Pace(settings.tracking.send_seconds))
+    except BaseException:
+        journal.close(delivered=True)  # it is empty
+        raise
+    if earlier:
+        observer.note(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
+    delivery = Delivery(JournalTracker(journal))
+    try:
+        yield delivery
+    except BaseException:
+        delivery.came = _end(journal, courier, settings, observer, HURRY)
+        raise
+    delivery.came = _end(journal, courier, settings, observer, None)
+
+
+def _end(
+    journal: Journal, courier: Courier, settings: Settings, observer: Observer, longest: float | None
+) -> Delivered:
+    came = Delivered(journal.written)
+    try:
+        came = courier.finish(settings.tracking.flush_seconds, longest)
+    except TrackingError as error:
+        came = Delivered(journal.written, str(error))
+    finally:
+        journal.close(delivered=not came.left)
+    if came.left:
+        store = place_of(settings.store).folder
+        why = f": {came.problem}" if came.problem else ""
+        observer.warn(
+            f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
+            f"`mtlv sync --store {store}` delivers what is left{why}"
+        )
+    return came

@@ -1,0 +1,158 @@
+"""Which runs get their trained model, and the model of which child stands for its member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.plan import Task
+from mtlv.reporting.datasets import fold_parts
+from mtlv.reporting.metric_titles import main_title
+from mtlv.reporting.metrics import last_timestamp, own_params, params
+from mtlv.serving.inputs import TEXT, served_tasks
+from mtlv.serving.kinds import ANSWERS
+from mtlv.serving.package import describe, encoder_files, lay_out
+from mtlv.tracking import Metric, TrackedModel
+from mtlv.tracking.tracker import RUN_ID
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mtlv.events import Observer
+    from mtlv.execution.executor import Executor
+    from mtlv.planning.resolve import Child, Resolved
+    from mtlv.reporting.plan_result import Outcome
+    from mtlv.serving.manifest import Description
+    from mtlv.store.local import Store, UnitRecord
+    from mtlv.tracking import Tracker
+    from mtlv.units.input_cache import Workbench
+    from mtlv.units.job import Job
+
+NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
+SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
+
+
+@dataclass
+class ModelKeeper:
+    """Keeps trained plans with their runs, as `tracking.models` says.
+
+    Args:
+        tracker: where runs are written to.
+        bench: corpora and encoders.
+        store: where the weights lie.
+        observer: hears why a model is left out.
+        executor: trains units again whose weights are damaged.
+    """
+
+    tracker: Tracker
+    bench: Workbench
+    store: Store
+    observer: Observer
+    executor: Executor
+    _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+
+    def child(self, run: str, resolved: Resolved, child: Child, found: Outcome) -> None:
+        """Keep a child's model with its run."""
+        settings = resolved.member.settings
+        self._runs[resolved.uid, child.fold.index, child.seed] = run
+        if settings.tracking.models == "all":
+            self._keep(run, resolved, child, found, "")
+
+    def parent(self, run: str, resolved: Resolved, outcomes: Sequence[Outcome]) -> None:
+        """Keep the best child's model with the member's run: best on validation, the first of equals."""
+        if resolved.member.settings.tracking.models == "none":
+            return
+        values = [validation_score(found, resolved.known) for found in outcomes]
+        best = values.index(max(values))
+        figure = judged_on(resolved.known)
+        why = f"Of {len(values)} folds and seeds it has the best {figure} on validation, {max(values):.3f}. "
+        self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
+
+    def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome, why: str) -> None:
+        settings = resolved.member.settings
+        if not settings.store.keep_weights:
+            self._tell(NO_WEIGHTS)
+            return
+        weights = list(map(self._weights, child.jobs, found.records))
+        if not all(weights):
+            folders = [self.store.where(record.key) for record in found.records]
+            lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
+            self._tell(
+                f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "
+                f"to train again delete {', '.join(lost)}"
+            )
+            return
+        encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        files = encoder_files(self.store, self.bench, encoder)
+        tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
+        networks = {task: path for paths in weights for task, path in paths.items()}
+        description = describe(child, found, tasks, files.tokenizer, resolved, networks)
+        model = lay_out(description, child, files, networks.values())
+        model = replace(model, description=_words(description, why))
+        self.tracker.model(run, self._with_figures(model, resolved, child, found))
+
+    def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
+        """The files of a unit's weights; where one is damaged, the unit is trained again first."""
+
+        def warn(text: str) -> None:
+            self.observer.warn(f"{job.name}: {text}")
+
+        def read() -> dict[str, Path]:
+            return self.store.weights_of(record)
+
+        while (found := self.store.whole(record.key, read, warn)) is None:
+            record = self.executor.run(job, lambda *_: None)
+        return found
+
+    def _with_figures(
+        self, model: TrackedModel, resolved: Resolved, child: Child, found: Outcome
+    ) -> TrackedModel:
+        """The model with what a list of models shows: where it comes from, and its test figures."""
+        settings = resolved.member.settings
+        figures, end = found.metrics.plan.as_dict(), last_timestamp(found)
+        parts = fold_parts(settings.data, self.bench.corpus(settings.data), child.fold)
+        tested = next(part for part in parts if part.role == "test")
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN} | own_params(child)
+        return replace(
+            model,
+            settings={**shown, "fold": child.fold.index, "seed": child.seed, "networks": len(child.jobs)},
+            metrics=[Metric(f"test/{name}", value, 0, end) for name, value in figures.items()],
+            metrics_run=self._runs[resolved.uid, child.fold.index, child.seed],
+            dataset=(tested.name, tested.digest),
+        )
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self.observer.note(text)
+
+
+def _words(description: Description, why: str) -> str:
+    """What a model's page says."""
+    count = len(description.files)
+    networks = "one network" if count == 1 else f"{count} networks as one model"
+    reads = dict.fromkeys((TEXT, *(name for each in description.tasks.values() for name in each.form.reads)))
+    takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
+    kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
+    row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
+    return (
+        f"`{description.origin}`: {networks}. {why}It takes {takes} and gives each task's "
+        f"{', or '.join(kind.gives for kind in kinds)}.\n\n"
+        f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
+        f"model.predict({row})\n```\n\n"
+        f"or `mtlv predict {RUN_ID} {asked}`"
+    )
+
+
+def validation_score(found: Outcome, tasks: Sequence[Task]) -> float:
+    """What counts of the kept weights on validation, at the fitted thresholds: `judged_on` of the tasks."""
+    return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main
+
+
+def judged_on(tasks: Sequence[Task]) -> str:
+    """What `validation_score` is, for a person: macro F1 of yes/no tasks."""
+    figure = main_title(tasks)
+    return "macro F1" if len(yes_no_tasks(tasks)) == len(tasks) else figure

@@ -1,0 +1,155 @@
+"""One member of a suite: its run, and below it a run for each fold and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mtlv.errors import PlanError
+from mtlv.events import Observer
+from mtlv.execution.executor import Executor
+from mtlv.planning.resolve import Child, Resolved
+from mtlv.reporting.datasets import fold_parts, whole
+from mtlv.reporting.descriptions import describe_plan
+from mtlv.reporting.fold_run import write_child
+from mtlv.reporting.live import LiveChild
+from mtlv.reporting.member_result import ChildResult, MemberResult
+from mtlv.reporting.member_run import write_parent
+from mtlv.reporting.metrics import Names, own_params, params, tags
+from mtlv.store.local import UnitRecord
+from mtlv.suite.keep_models import ModelKeeper
+from mtlv.tracking import RunSpec, Tracker
+from mtlv.tracking.tracker import Status
+from mtlv.units.job import Job
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold
+    from mtlv.units.inputs import Material
+
+
+@dataclass
+class Session:
+    """What running a suite needs at hand.
+
+    Args:
+        tracker: where runs are written to.
+        executor: who runs units.
+        observer: who watches.
+        models: keeps trained models with their runs.
+    """
+
+    tracker: Tracker
+    executor: Executor
+    observer: Observer
+    models: ModelKeeper
+
+    @contextmanager
+    def run(self, spec: RunSpec) -> Iterator[str]:
+        """An open run, closed whatever happens: FINISHED, FAILED, or KILLED on Ctrl-C."""
+        run = self.tracker.open_run(spec)
+        status: Status = "FAILED"
+        try:
+            yield run
+            status = "FINISHED"
+        except (KeyboardInterrupt, SystemExit):
+            status = "KILLED"
+            raise
+        finally:
+            self.tracker.close(run, status)
+
+
+def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str) -> MemberResult:
+    """Train, score and track a member; finished units are taken from the store.
+
+    Args:
+        session: what is at hand.
+        resolved: the member with its plans.
+        corpus: that it reads.
+        colour: of its lines on the tracker's page.
+    """
+    child, settings = resolved.children[0], resolved.member.settings
+    spec = RunSpec(
+        resolved.uid,
+        resolved.name,
+        "suite member",
+        params=params(settings) | own_params(child),
+        tags=tags(resolved, child),
+        description=describe_plan(resolved, generated=corpus.generated),
+        colour=colour,
+    )
+    with session.run(spec) as run:
+        session.tracker.data(run, [whole(settings.data, corpus, resolved)])
+        children = tuple(_run_child(session, resolved, each, corpus, run) for each in resolved.children)
+        result = MemberResult(resolved, children, corpus.generated)
+        write_parent(session.tracker, run, result)
+        session.models.parent(run, resolved, result.outcomes)
+    return result
+
+
+def _run_earlier(session: Session, job: Job) -> UnitRecord:
+    """A unit of an earlier stage, which has no run of its own; a member that ends with it would."""
+    return session.executor.run(job, lambda *_: None)
+
+
+def child_name(resolved: Resolved, child: Child) -> str:
+    """What tells it from its siblings stands first: below its parent there is little room."""
+    seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
+    return f"fold {child.fold.index}{seeds} · {resolved.name}"
+
+
+def _placed(record: UnitRecord, material: Material, fold: Fold) -> UnitRecord:
+    """A record for the documents of a fold: the suite that trained the unit may have had other sources."""
+    try:
+        curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
+        return replace(
+            record,
+            validation=material.placed(record.validation, fold.validation),
+            test=material.placed(record.test, fold.test),
+            curve=tuple(material.placed(scores, fold.validation).outputs for scores in curve),
+        )
+    except KeyError as error:
+        raise PlanError(
+            f"the finished unit {record.key} has no scores of a document of its fold",
+            got=error.args[0],
+            then="train it again: `mtlv run CONFIG --if-exists rerun`",
+        ) from error
+
+
+def _run_child(
+    session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str
+) -> ChildResult:
+    settings = resolved.member.settings
+    spec = RunSpec(
+        uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
+        name=child_name(resolved, child),
+        kind="fold",
+        parent=parent,
+        params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
+        tags=tags(resolved, child),
+    )
+    names = Names(child.plan, resolved.known)
+    with session.run(spec) as run:
+        session.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
+        live = LiveChild(
+            session.tracker,
+            run,
+            names,
+            resolved.known,
+            len(child.jobs),
+            settings.evaluation,
+            session.observer.warn,
+        )
+        earlier = [_run_earlier(session, job) for job in child.earlier]
+        material = session.models.bench.material(settings)
+        for job in child.jobs:
+            live.ended(_placed(session.executor.run(job, live.epoch), material, child.fold))
+        found = live.finish(earlier)
+        for warning in found.thresholds.warnings:
+            session.observer.warn(f"{spec.name}: {warning}")
+        result = ChildResult(resolved.name, spec.name, child, names, found, live.points)
+        write_child(session.tracker, run, result)
+        session.models.child(run, resolved, child, found)
+    return result

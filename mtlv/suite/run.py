@@ -1,0 +1,206 @@
+"""A whole suite: resolve everything, then train, score and track it, member by member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.errors import TrainingError
+from mtlv.events import Observer, Together
+from mtlv.execution.choose import executor_of
+from mtlv.figures.palette import RUNS
+from mtlv.planning.check import check_suite
+from mtlv.planning.resolve import Resolved, resolve_all
+from mtlv.planning.reuse import IfExists, as_asked
+from mtlv.reporting.descriptions import describe_experiment
+from mtlv.reporting.member_result import MemberResult, as_members
+from mtlv.reporting.mlflow_views import ready_views
+from mtlv.reporting.suite_run import comparison_spec, write_comparison
+from mtlv.reporting.suite_table import as_text
+from mtlv.store.location import place_of
+from mtlv.store.progress import Progress, SuiteState, UnitState
+from mtlv.suite.delivery import Delivery, deliver
+from mtlv.suite.keep_models import ModelKeeper
+from mtlv.suite.member import Session, run_member
+from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
+from mtlv.tracking import DEFAULT_URI, Tracker
+from mtlv.tracking.upload_process import Courier
+from mtlv.units.input_cache import Workbench
+from mtlv.units.job import each_once
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+    from mtlv.settings.search import Search
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """What a suite came to.
+
+    Args:
+        members: results in the suite's order.
+        header: titles of the table's columns.
+        rows: the table, as text.
+        where: lines that say where to look.
+        failed: why members have no result, a line each; their runs are marked FAILED.
+        trials: of a search, what each of the members came to on validation.
+    """
+
+    members: tuple[MemberResult, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    where: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
+
+
+def run_suite(
+    suite: Suite, observer: Observer, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
+) -> SuiteResult:
+    """Run every member of a suite; finished units are taken from the store.
+
+    Everything that can be wrong with data, encoders, groups and stores is found before a run is opened.
+
+    Args:
+        suite: checked settings.
+        observer: hears of progress.
+        tracker: where to write; None writes to a journal, which is delivered to the settings' MLflow store.
+        if_exists: what becomes of units that are in the store already.
+
+    Raises:
+        MtlvError: what a user can put right.
+        KeyboardInterrupt: passed on after the open runs were marked KILLED.
+    """
+    check_suite(suite)
+    settings = suite.members[0].settings
+    if tracker is not None:
+        return _run(suite, observer, nullcontext(Delivery(tracker)), if_exists)
+    uri = settings.tracking.uri or DEFAULT_URI
+    with Courier(uri, settings.experiment, observer.warn) as courier:
+        courier.check()
+        return _run(suite, observer, deliver(settings, observer, courier), if_exists)
+
+
+def _run(
+    suite: Suite, observer: Observer, way: AbstractContextManager[Delivery], if_exists: IfExists
+) -> SuiteResult:
+    if suite.search is not None:
+        check_search(suite.search)
+    store = place_of(suite.members[0].settings.store).open()
+    for note in store.catch_up():
+        observer.note(note)
+    bench = Workbench(store, observer.warn)
+    resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
+    if not resolved:
+        return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
+    _tell_notes(resolved, bench, observer)
+    with way as delivery, store.told(), Progress(store.root, _state(suite, resolved)) as progress:
+        tracker = delivery.tracker
+        _describe(tracker, resolved)
+        together = Together(progress, observer)
+        jobs = each_once(job for member in resolved for job in member.jobs)
+        together.suite_started(len(jobs), sum(job.documents for job in jobs))
+        of_members = [list(member.jobs) for member in resolved]
+        one_by_one = suite.search is not None  # which is next depends on what this one comes to
+        with executor_of(bench, store, together, of_members, one_by_one=one_by_one) as executor:
+            models = ModelKeeper(tracker, bench, store, together, executor)
+            session = Session(tracker, executor, together, models)
+            results, failed = _run_members(session, bench, resolved, suite.search)
+        trials = tuple(map(trial, results)) if suite.search is not None else ()
+        _write_comparison(session, results, trials)
+    where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
+    return SuiteResult(results, *as_text(as_members(results)), where, failed, trials)
+
+
+def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
+    """All units as `mtlv status` lists them before the first is begun."""
+    members = {job.unit.key: each.name for each in reversed(resolved) for job in each.jobs}
+    jobs = each_once(job for each in resolved for job in each.jobs)
+    units = [UnitState(job.unit.key, job.name, members[job.unit.key]) for job in jobs]
+    return SuiteState(suite.experiment, str(suite.path.absolute()), units=units)
+
+
+def _run_members(
+    session: Session, bench: Workbench, resolved: Sequence[Resolved], search: Search | None
+) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
+    """Results, and what is wrong with members that could not be trained to their end."""
+    turns = (
+        in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
+    )
+    results, failed = [], []
+    executor = session.executor
+    for member in resolved if search is None else ():
+        executor.expect(each_once(member.jobs))
+    number = next(turns, None)
+    while number is not None:
+        member, value = resolved[number], None
+        if search is not None:  # which is next depends on what this one comes to
+            executor.expect(each_once(member.jobs))
+        corpus = bench.corpus(member.member.settings.data)
+        try:
+            results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
+            value = trial(results[-1]).value
+        except TrainingError as error:
+            executor.give_up(each_once(member.jobs))
+            failed.append(str(error))
+            session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
+        number = _next(turns, value)
+    return tuple(results), tuple(failed)
+
+
+def _next(turns: Turns, value: float | None) -> int | None:
+    try:
+        return turns.send(value)
+    except StopIteration:
+        return None
+
+
+def _write_comparison(session: Session, results: Sequence[MemberResult], trials: Sequence[Trial]) -> None:
+    if len(results) < 2:
+        return
+    with session.run(comparison_spec(results)) as run:
+        write_comparison(session.tracker, run, results)
+        if trials:
+            session.tracker.text(run, search_json(trials), "search.json")
+
+
+def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
+    """What the experiment's page says and offers; before training, so that it can be watched there."""
+    views = ready_views(resolved)
+    corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
+    tasks = len({task for member in resolved for task in member.tasks})
+    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
+
+
+def _where_to_look(suite: Suite, delivery: Delivery) -> tuple[str, ...]:
+    from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
+
+    uri = suite.members[0].settings.tracking.uri
+    if uri is not None and scheme(uri) in SERVERS:
+        page = delivery.page(masked(uri))
+        beside = (f"Side by side: {compare_url(page)}",) if "#" in page else ()
+        return f"The runs are at {page}", *beside
+    return (f"Look at the runs: mtlv ui {suite.path}",)
+
+
+def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) -> None:
+    notes: dict[str, None] = {}
+    for member in resolved:
+        settings = member.member.settings
+        corpus = bench.corpus(settings.data)
+        if corpus.generated:
+            text = f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"
+            notes[text] = None
+        notes |= dict.fromkeys(corpus.notes)
+        notes |= dict.fromkeys(bench.material(settings).lost(member.known))
+        notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
+        groups = member.children[0].groups
+        if groups is not None:
+            notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
+            notes |= dict.fromkeys(f"{member.name}: {note}" for note in groups.grouping.notes)
+        encoder = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        notes |= dict.fromkeys(encoder.notes)
+    for note in notes:
+        observer.note(note)

@@ -1,0 +1,131 @@
+"""Which member of a search is tried next, by what those before came to on validation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from mtlv.errors import ConfigError
+from mtlv.reporting.metric_titles import titled
+from mtlv.suite.keep_models import validation_score
+
+if TYPE_CHECKING:
+    from mtlv.reporting.member_result import MemberResult
+    from mtlv.settings import Member
+    from mtlv.settings.search import Search
+
+Turns = Generator[int, float | None, None]
+"""Gives the number of the member that is to be run next, and is told what it came to; None if it failed."""
+
+
+GRID = "grid"  # all, or the first, as they stand
+SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}  # by name, of `optuna.samplers`
+TRIES = 20  # times that each combination may be asked for, on average, before the search ends
+
+
+def in_order(members: int) -> Turns:
+    """The first so many, as they stand."""
+    number = 0
+    while number < members:  # a range would take no answers
+        yield number
+        number += 1
+
+
+def searched(search: Search, members: Sequence[Member]) -> Turns:
+    """Those that the search's sampler asks for, each once.
+
+    The sampler hears of every trial, so the same results lead to the same trials: a search that was
+    interrupted goes the same way again, and finds its units in the store.
+
+    Args:
+        search: what is tried.
+        members: a combination of values each.
+
+    Raises:
+        ConfigError: the package is not installed.
+    """
+    most = min(search.trials or len(members), len(members))
+    if search.sampler == GRID:
+        yield from in_order(most)
+        return
+    optuna = _optuna()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    values = {key: {json.dumps(value): value for value in given} for key, given in search.over.items()}
+    numbers = {_combination(values, member): number for number, member in enumerate(members)}
+    space = {key: optuna.distributions.CategoricalDistribution(list(given)) for key, given in values.items()}
+    sampler = getattr(optuna.samplers, SAMPLERS[search.sampler])(seed=search.seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    known: dict[int, float | None] = {}
+    for _ in range(TRIES * len(members)):  # a sampler may ask for the same many times
+        if len(known) >= most:
+            return
+        trial = study.ask(space)
+        number = numbers.get(tuple(trial.params[key] for key in values))
+        if number is not None and number not in known:
+            known[number] = yield number
+        value = None if number is None else known[number]
+        failed = optuna.trial.TrialState.FAIL
+        study.tell(trial, value) if value is not None else study.tell(trial, state=failed)
+
+
+def _combination(values: Mapping[str, Mapping[str, Any]], member: Member) -> tuple[str, ...]:
+    """A member's value of each key, as the sampler knows it."""
+    from mtlv.settings import value_at
+
+    return tuple(
+        next((text for text, value in given.items() if value_at(member.settings, key) == value), "")
+        for key, given in values.items()
+    )
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        text = "`search.sampler` needs the package optuna: pip install 'mtlv[search]', or take grid"
+        raise ConfigError([text]) from error
+    return optuna
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A member of a search: its mean over folds and seeds on validation, by the kept weights."""
+
+    name: str
+    value: float
+    figure: str
+    runs: int
+
+
+def trial(result: MemberResult) -> Trial:
+    """What a member came to on validation. Test scores have no part in it."""
+    values = [validation_score(found, result.resolved.known) for found in result.outcomes]
+    figure = next(iter(result.outcomes[0].metrics.plan.as_dict()))
+    return Trial(result.name, fmean(values), titled(figure), len(values))
+
+
+def best_line(trials: Sequence[Trial]) -> str:
+    """The best of a search, for a person."""
+    best = max(trials, key=lambda each: each.value)
+    mean = f", mean of {best.runs} runs" if best.runs > 1 else ""
+    return f"Best on validation of {len(trials)} trials: {best.name} ({best.figure} {best.value:.4f}{mean})"
+
+
+def search_json(trials: Sequence[Trial]) -> str:
+    """`search.json`: every trial by its name, the best first."""
+    order = sorted(trials, key=lambda each: -each.value)
+    content = [{"name": t.name, "validation": t.value, "figure": t.figure, "runs": t.runs} for t in order]
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def check_search(search: Search) -> None:
+    """Refuse before anything is trained what could not be searched.
+
+    Raises:
+        ConfigError: the package that the sampler is of is not installed.
+    """
+    if search.sampler != GRID:
+        _optuna()

@@ -1,0 +1,140 @@
+"""What `mtlv status` says: the running suites of a store, or the one that ran last, unit by unit."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mtlv.errors import masked
+from mtlv.formatting import many
+from mtlv.processes import alive
+from mtlv.store.location import Place
+from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
+from mtlv.store.remote.client import Remote
+from mtlv.store.remote.progress import bring_status
+from mtlv.tracking.sync import waiting
+
+SHOWN = 60  # units; of larger suites the members are listed, and the units at work
+ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
+
+
+def status_lines(store: Path | Place, config: Path | None, duration: Callable[[float], str]) -> list[str]:
+    """Lines about the suites of a store that are running, or else about the one that ran last.
+
+    Args:
+        store: its folder, which need not exist, or its address, of which those of all machines are told.
+        config: only suites of this file.
+        duration: seconds in words.
+
+    Raises:
+        TrackingError: the address cannot be read.
+    """
+    place = store if isinstance(store, Place) else Place(str(store))
+    states = found = _states(place)
+    if config is not None:
+        states = [state for state in found if state.config == str(config.absolute())]
+    if not states:
+        of = f" of `{config}`" if config is not None else ""
+        # A job reads a copy of the config, in a folder of its own.
+        named = masked(place.uri)
+        then = (
+            f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
+        )
+        return [f"no suite{of} has run with the store `{named}` yet; {then}"]
+    teller = _Teller(duration)
+    now = [state for state in states if teller.process(state)[0]] or states[:1]
+    lines: list[str] = []
+    for state in now:
+        lines += [*([""] if lines else []), *teller.suite(state)]
+    return [*lines, *_undelivered(place.folder)]
+
+
+def _states(place: Place) -> list[SuiteState]:
+    """Of an address those of all machines."""
+    found = read_states(place.folder / FOLDER)
+    if place.shared:
+        found += read_states(bring_status(place.folder, Remote(place.uri)))
+    return sorted(found, key=lambda state: -state.began)
+
+
+def _undelivered(store: Path) -> list[str]:
+    found = waiting(store)
+    if not found.calls:
+        return []
+    return [
+        f"{many(found.calls, 'record')} not in the tracking store yet: "
+        f"`mtlv sync --store {store}` delivers them"
+    ]
+
+
+@dataclass(frozen=True)
+class _Teller:
+    """Says it, with `duration` for seconds in words."""
+
+    duration: Callable[[float], str]
+
+    def process(self, state: SuiteState) -> tuple[bool, str]:
+        """Whether the suite may be running, and what is known of its process."""
+        ago, which = self.ago(state.seen), f"process {state.pid}"
+        if state.state != "running":
+            reason = f": {state.problem}" if state.problem else ""
+            return False, f"{state.state} after {self.duration(state.seen - state.began)}, {ago}{reason}"
+        if state.host != socket.gethostname():
+            return True, f"on another machine, `{state.host}` ({which}), last heard of {ago}"
+        if alive(state.pid, state.born):
+            return True, f"running here ({which}) for {self.duration(time.time() - state.began)}"
+        return False, f"stopped: its {which} is gone, last heard of {ago}"
+
+    def suite(self, state: SuiteState) -> Iterator[str]:
+        running, process = self.process(state)
+        yield f"{state.experiment} ({state.config}): {process}"
+        units = [
+            unit if running or unit.state != "running" else replace(unit, state="stopped")
+            for unit in state.units
+        ]
+        cached = sum(unit.cached for unit in units)
+        found = f"; {cached} of them taken from the store" if cached else ""
+        yield f"{many(len(units), 'unit')}: {_counts(units)}{found}"
+        for node in sorted({unit.node for unit in units if unit.node}):
+            yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
+        if len(units) <= SHOWN:
+            yield from (self.unit(unit) for unit in units)
+            return
+        for member in dict.fromkeys(unit.member for unit in units):
+            yield f"  {member}: {_counts([unit for unit in units if unit.member == member])}"
+        yield from (self.unit(unit) for unit in units if unit.state not in ("done", "waiting"))
+
+    def unit(self, unit: UnitState) -> str:
+        return f"  {unit.state:<9}{unit.name}{self.details(unit)}"
+
+    def details(self, unit: UnitState) -> str:
+        if unit.state == "waiting":
+            return ""
+        if unit.cached:
+            return ": taken from the store"
+        since, until = unit.since or 0.0, unit.until or 0.0
+        at = f" on {unit.node}" if unit.node else ""
+        if unit.state == "done":
+            return f": {self.duration(until - since)}{at}"
+        speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
+        return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}{at}"
+
+    def ago(self, seconds: float) -> str:
+        return f"{self.duration(time.time() - seconds)} ago"
+
+
+def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:
+    """How many are in each state; where `some` is wanted, only of states that some are in."""
+    found = Counter(unit.state for unit in units)
+    always = () if some else [state for state in ORDER if state != "stopped"]
+    return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state in always)
+
+
+def _clock(seconds: float) -> str:
+    moment, now = datetime.fromtimestamp(seconds), datetime.now()
+    return moment.strftime("%H:%M:%S" if moment.date() == now.date() else "%Y-%m-%d %H:%M")

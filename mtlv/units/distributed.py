@@ -1,0 +1,246 @@
+"""Trains one unit on several devices: this process is its first rank, those beside it the others."""
+
+from __future__ import annotations
+
+import os
+import pickle  # nosec B403 # between a process and the children it started, over their own pipes
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from mtlv import processes
+from mtlv.errors import MtlvError, TrainingError
+from mtlv.processes import how_it_ended
+from mtlv.store.checkpoints import Checkpoints
+from mtlv.store.local import UnitRecord
+from mtlv.units.inputs import Material
+from mtlv.units.job import Job
+from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, Call
+from mtlv.units.train import train_unit
+from mtlv.units.validation import Listeners
+
+if TYPE_CHECKING:
+    import torch
+
+    Trained = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
+
+TRIES = 2  # times that ranks may be lost over one unit
+LOST = "lost"  # besides the words of a rank
+LOOK = 0.2  # seconds between looks at what ranks say
+TOLD = 5.0  # seconds within which the end of another rank is known, once this one cannot go on
+WEIGHT = (FAILED, LOST, FAULT)  # what says more of the cause, first: one rank's end takes the others with it
+
+
+class RankLost(Exception):
+    """A rank is gone in the middle of a unit; the text says how it ended."""
+
+
+def train_on_devices(
+    job: Job,
+    material: Material,
+    listeners: Listeners,
+    checkpoints: Callable[[], Checkpoints],
+    start: Mapping[str, torch.Tensor] | None,
+) -> Trained:
+    """As `train_unit`, on as many devices as the unit's settings say.
+
+    Args:
+        job: the unit.
+        material: that it reads.
+        listeners: who hear of it.
+        checkpoints: gives those of the unit, anew for each try.
+        start: weights that it starts from.
+
+    Raises:
+        MtlvError: as `train_unit`, of any rank.
+        TrainingError: ranks were lost twice.
+    """
+    world = job.settings.execution.devices_per_unit
+    if world == 1:
+        return train_unit(job, material, listeners, checkpoints(), start)
+    for tries in range(1, TRIES + 1):
+        try:
+            return _together(job, material, listeners, checkpoints(), start)
+        except RankLost as lost:
+            if tries == TRIES:
+                raise _given_up(job, str(lost)) from lost
+            text = f"{job.name}: {lost}; all its ranks go on from its last checkpoint"
+            listeners.observer.warn(text)
+    raise AssertionError
+
+
+def _given_up(job: Job, how: str) -> TrainingError:
+    return TrainingError(
+        f"`{job.name}`: a rank was lost {TRIES} times",
+        got=how,
+        then="where memory was short (SIGKILL), lower `execution.devices_per_unit` or `training.batch_size`",
+    )
+
+
+def _together(
+    job: Job,
+    material: Material,
+    listeners: Listeners,
+    checkpoints: Checkpoints,
+    start: Mapping[str, torch.Tensor] | None,
+) -> Trained:
+    """Train with as many ranks as are asked for, this process among them.
+
+    Raises:
+        RankLost: another rank is gone, or failed for a reason that is no user's.
+        DeviceError: there are not so many devices, or no group can be made.
+        MtlvError: as `train_unit`.
+    """
+    import torch
+
+    from mtlv.training.group import LEAVE, UNBLOCK, join, need_group, surroundings
+    from mtlv.training.optim import device_of
+
+    world, seed = job.settings.execution.devices_per_unit, job.unit.draw_seed("dropout")
+    device = device_of(job.settings.training.device, 0, world).type
+    need_group()
+    threads = max(1, torch.get_num_threads() // world)
+    with tempfile.TemporaryDirectory(prefix="mtlv-") as folder, _threads(threads), _variables(surroundings()):
+        meeting = Path(folder) / "ranks"
+        folder_of = checkpoints.folder
+        calls = [
+            Call(job, material, folder_of, rank, world, meeting, device, threads) for rank in range(1, world)
+        ]
+        gang = Gang(calls, UNBLOCK[device])
+        try:
+            gang.await_ready()
+            ranks = join(meeting, 0, world, device=device, seed=seed, broken=gang.broken)
+            return train_unit(job, material, listeners, checkpoints, start, ranks)
+        except MtlvError:
+            raise
+        except Exception as error:
+            cause = gang.cause()
+            if cause is None:
+                raise
+            raise cause from error
+        finally:
+            gang.end()  # first: who waits for them is told so by their end
+            LEAVE[device]()
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """So many threads of arithmetic in this process."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Some of the environment's variables; those that are there stay."""
+    own = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in own:
+            os.environ.pop(name, None)
+
+
+class Gang:
+    """The processes of the other ranks; they end with this one, whatever ends it.
+
+    Args:
+        calls: what each is told.
+        unblock: called, from another thread, when a rank has ended before its time and `broken` is set.
+    """
+
+    def __init__(self, calls: list[Call], unblock: Callable[[], None]) -> None:
+        self._said: SimpleQueue[tuple[int, str, tuple[Any, ...]]] = SimpleQueue()
+        self.broken = Event()
+        self._unblock, self._over = unblock, False
+        count = str(calls[0].threads)
+        start = partial(
+            processes.begin, "mtlv.units.rank_process", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count
+        )
+        self._processes = {call.rank: start() for call in calls}
+        self._threads = [Thread(target=self._listen, args=(call,), daemon=True) for call in calls]
+        for thread in self._threads:
+            thread.start()
+
+    def await_ready(self) -> None:
+        """Until all have read what they need.
+
+        Raises:
+            RankLost, MtlvError: one cannot.
+        """
+        for _ in self._processes:
+            while (said := self._hear(LOOK)) is None:
+                pass  # looked at often, so that Ctrl-C is heard
+            if said[1] != READY:
+                raise self._error(*said)
+
+    def cause(self) -> Exception | None:
+        """Why this rank could not go on, where others have failed; waits until they can have said so."""
+        found, end = [], time.monotonic() + TOLD
+        while (left := end - time.monotonic()) > 0:
+            said = self._hear(left)
+            if said is not None and said[1] in WEIGHT:
+                found.append(said)
+                end = min(end, time.monotonic() + 1.0)  # the one that was first may be heard last
+        return self._error(*min(found, key=lambda said: WEIGHT.index(said[1]))) if found else None
+
+    def end(self) -> None:
+        """All of them, whatever they are at."""
+        self._over = True
+        for process in self._processes.values():
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        for process in self._processes.values():
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _hear(self, seconds: float) -> tuple[int, str, tuple[Any, ...]] | None:
+        with suppress(Empty):
+            return self._said.get(timeout=seconds)
+        return None
+
+    def _error(self, rank: int, word: str, content: tuple[Any, ...]) -> Exception:
+        if word == FAILED:
+            error: Exception = content[0]
+            return error
+        how = str(content[0]).strip()
+        lost = RankLost(f"rank {rank} of {len(self._processes) + 1} is gone ({how.splitlines()[-1]})")
+        lost.add_note(how)
+        return lost
+
+    # ---- A thread of each process --------------------------------------------------------------------------
+
+    def _listen(self, call: Call) -> None:
+        """Hand on what a rank says, up to its end."""
+        process, word = self._processes[call.rank], ""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(Exception):  # its end, also in the middle of a word
+            pickle.dump(call, process.stdin)
+            process.stdin.flush()
+            while True:
+                word, content = pickle.load(process.stdout)  # nosec B301 # our own child writes it
+                self._said.put((call.rank, word, content))
+        if word == DONE or self._over:
+            return
+        if word not in (FAILED, FAULT):
+            self._said.put((call.rank, LOST, (how_it_ended(process),)))
+        self.broken.set()
+        self._unblock()

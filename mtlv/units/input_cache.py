@@ -1,0 +1,243 @@
+"""What a suite's members share, read once: corpora, splits, encoders, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS, targets_with
+from mtlv.data.windowed import Cuts
+from mtlv.errors import DataError, MtlvError
+from mtlv.models.causal import need_seeing
+from mtlv.plan import Task, select_tasks
+from mtlv.plan.tagging import SCHEMES
+from mtlv.seeding import content_key
+from mtlv.settings.schema import Data
+from mtlv.store.local import Store, silent
+from mtlv.store.token_cache import KeptTokens
+from mtlv.units.corpora import options_of, read_corpus, read_folds
+from mtlv.units.inputs import Material
+from mtlv.units.model import marked_entities
+
+if TYPE_CHECKING:
+    from mtlv.data.splits import Fold
+    from mtlv.data.tokens import Tokens
+    from mtlv.models.encoder import Encoder
+    from mtlv.models.frozen_cache import Below
+    from mtlv.settings.schema import Settings
+
+T = TypeVar("T")
+
+ROOM = 2**30  # bytes for what frozen layers make of documents: 10,000 of 70 tokens at H = 384
+SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
+
+
+class Workbench:
+    """Caches of one process. Everything it hands out is shared and must not be changed.
+
+    Args:
+        store: where splits and tokens are kept; without one they are made again by each process.
+        warn: hears of files of tokens that are damaged.
+    """
+
+    def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
+        self.store = store
+        self.kept_tokens = None if store is None else KeptTokens(store.tokens, warn)
+        self._kept: dict[tuple, object] = {}
+
+    def once(self, key: tuple, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for each key; what failed is not tried again."""
+        if key not in self._kept:
+            try:
+                self._kept[key] = make()
+            except MtlvError as error:
+                self._kept[key] = error
+        found = self._kept[key]
+        if isinstance(found, MtlvError):
+            raise found
+        return found  # type: ignore[return-value]
+
+    def corpus(self, data: Data) -> Corpus:
+        """The corpus that `data` names."""
+        key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
+        return self.once(key, lambda: read_corpus(data))
+
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """The tasks that are learned."""
+        return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
+
+    def folds(self, data: Data) -> tuple[Fold, ...]:
+        """Its splits: made once, kept in the store, the same for every member of a suite."""
+        return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
+
+    def folds_digest(self, data: Data) -> str:
+        """Of the ids in each part of each fold."""
+        from mtlv.data.splits import folds_digest
+
+        key = ("folds digest", data.model_dump_json())
+        return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
+
+    def _folds(self, data: Data) -> tuple[Fold, ...]:
+        from mtlv.data.splits import DIVIDING, load_folds, save_folds
+
+        corpus = self.corpus(data)
+        wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
+        if self.store is None:
+            return read_folds(data, corpus)
+        documents = [[each.digest, each.groups] for each in (corpus, *corpus.members)]
+        path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, wanted])}.json"
+        self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
+        return load_folds(path, corpus)
+
+    def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:
+        """A pretrained encoder with the tokens that show the corpus's marked entities."""
+        shown = self._tokens_of_mentions(data)
+        found = self._published(name, revision, data)
+        if not shown:
+            return found
+        from mtlv.models.vocabulary import with_tokens
+
+        return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
+
+    def _tokens_of_mentions(self, data: Data) -> tuple[str, ...]:
+        from mtlv.data.relations import INPUTS
+
+        corpus = self.corpus(data)
+        marked = [each.mentions for each in corpus.members or (corpus,) if each.mentions is not None]
+        return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
+
+    def _published(self, name: str, revision: str | None, data: Data) -> Encoder:
+        """A pretrained encoder; the corpus matters for `tiny` only."""
+        from mtlv.models.aliases import TINY
+        from mtlv.models.encoder import load_encoder
+
+        corpus = self.corpus(data) if name == TINY else None
+        texts = () if corpus is None else corpus.all_texts
+        key = ("encoder", name, revision, corpus and corpus.digest)
+        return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
+
+    def tokens(self, encoder: Encoder, data: Data) -> Tokens:
+        """Token ids of the corpus."""
+        corpus = self.corpus(data)
+        how = _how(data)
+        key = ("tokens", encoder.digest, corpus.digest, repr(how))
+        return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.kept_tokens))
+
+    def material(self, settings: Settings) -> Material:
+        """All that a unit of this member reads.
+
+        Raises:
+            EncoderError: heads would read tokens of a causal encoder that see no text.
+        """
+        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        if encoder.causal:
+            related = bool(marked_entities(self.corpus(settings.data)))
+            need_seeing(
+                encoder.name,
+                features=settings.encoder.features,
+                relation_features=settings.heads.relation_features if related else "document",
+                tagged=any(TARGETS[task.kind].by_word for task in self.tasks(settings)),
+            )
+        targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
+        below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
+        corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
+        return Material(corpus, tokens, encoder, targets, below)
+
+    def material_key(self, settings: Settings) -> tuple[str, ...]:
+        """Members with the same key read the same."""
+        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
+        how = repr(_how(settings.data))
+        return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
+
+    def _below(self, encoder: Encoder, settings: Settings) -> Below:
+        """What frozen layers make of documents: the same in every unit and stage, for they never learn."""
+        from mtlv.models.frozen_cache import Below
+
+        key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
+        return self.once(key, lambda: Below(ROOM))
+
+
+def _how(data: Data) -> dict[str, Any]:
+    """The `data` settings that say how texts are read, as `tokens_of` takes them."""
+    keys = ("max_length", "mentions", "window", "window_overlap")
+    own = {one.called: one.max_length for one in data.each}
+    return {key: getattr(data, key) for key in keys} | {"of_source": own}
+
+
+def tokens_of(
+    encoder: Encoder,
+    corpus: Corpus,
+    max_length: int,
+    mentions: str = "original",
+    window: int | None = None,
+    window_overlap: int | None = None,
+    of_source: Mapping[str, int] = MappingProxyType({}),
+    kept: KeptTokens | None = None,
+) -> Tokens:
+    """Token ids of a corpus, of each source by itself where it is joined of several.
+
+    Args:
+        encoder: whose tokenizer knows the tokens that show mentions.
+        corpus: N documents.
+        max_length: in tokens.
+        mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
+        window: words of a window, where all tasks are of words; None cuts nothing.
+        window_overlap: words that neighbours share; None is a third of a window.
+        of_source: the maximum length of each source that has its own, by name.
+        kept: where tokens are on disk; None tokenises here and now.
+    """
+    from mtlv.data.tokens import join_tokens
+    from mtlv.models.encoder import check_length
+    from mtlv.models.encoder_config import tokenizer_key
+
+    if corpus.members:
+        how = (mentions, window, window_overlap)
+        lengths = [of_source.get(member.name, max_length) for member in corpus.members]
+        members = zip(corpus.members, lengths, strict=True)
+        return join_tokens(
+            [tokens_of(encoder, member, length, *how, kept=kept) for member, length in members]
+        )
+    check_length(encoder, max_length)
+    cuts = None if window is None else _cuts(corpus, window, window_overlap)
+    how_read = {
+        "max_length": max_length,
+        "mentions": mentions,
+        "window": None if cuts is None else [window, window_overlap],
+    }
+
+    def make() -> Tokens:
+        return _tokenised(encoder, corpus, max_length, mentions, cuts)
+
+    tokens = make() if kept is None else kept.once(corpus, tokenizer_key(encoder.tokenizer), how_read, make)
+    if not len(tokens):
+        raise DataError(f"corpus `{corpus.name}` has no tokens")
+    return replace(tokens, cuts=cuts)
+
+
+def _tokenised(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: Cuts | None) -> Tokens:
+    from mtlv.data.relations import INPUTS, show_all
+    from mtlv.data.tokens import tokenise
+
+    texts: Sequence[str] = corpus.texts
+    places = None
+    if corpus.mentions is not None:
+        texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
+    return tokenise(
+        (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
+        encoder.tokenizer,
+        max_length=max_length,
+        pad=encoder.tokenizer.pad_token_id,
+        seconds=corpus.seconds,
+        mentions=places,
+    )
+
+
+def _cuts(corpus: Corpus, size: int, overlap: int | None) -> Cuts | None:
+    """Windows of documents that are given as words and asked about words alone."""
+    if corpus.words is None or not all(TARGETS[task.kind].by_word for task in corpus.tasks):
+        return None
+    return Cuts.of(map(len, corpus.words), size=size, overlap=size // 3 if overlap is None else overlap)

@@ -1,0 +1,176 @@
+"""What units of a suite share, and what each model makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.columns import of_objects
+from mtlv.data.joined import begins
+from mtlv.data.source import Corpus
+from mtlv.data.splits import wholes
+from mtlv.data.targets import TARGETS, Targets
+from mtlv.plan import Scores, Task, TaskScores
+from mtlv.training.ranks import ALONE, Ranks
+
+if TYPE_CHECKING:
+    from mtlv.data.batches import Documents
+    from mtlv.data.columns import Column
+    from mtlv.data.tokens import Tokens
+    from mtlv.models.encoder import Encoder
+    from mtlv.models.frozen_cache import Below
+
+Outputs = Mapping[str, NDArray]
+"""Of each task of a model, for the documents of its own source in one part of a split."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """Corpus, tokens and encoder: read once, never changed.
+
+    Args:
+        corpus: N documents, of one source or joined of several.
+        tokens: of the N documents.
+        encoder: as it was published.
+        targets: how each kind's targets become what is learned, and outputs become scores.
+        below: what the encoder's frozen layers make of documents, where there are some.
+    """
+
+    corpus: Corpus
+    tokens: Tokens
+    encoder: Encoder
+    targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
+    below: Below | None = field(default=None, repr=False)
+    _columns: dict[str, Column] = field(default_factory=dict, repr=False)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """By name."""
+        return {task.name: task for task in self.corpus.tasks}
+
+    def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[Documents, ...]:
+        """Documents of these rows with targets of these tasks, for each source that has some of them.
+
+        Where long documents are cut into windows, their positions are those of windows among the tokens.
+        """
+        from mtlv.data.batches import Documents
+
+        found = []
+        for source, start in self._sources(names):
+            here = rows[(rows >= start) & (rows < start + len(source))]
+            columns = {name: self._column(name) for name in source.names if name in names}
+            found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
+        return tuple(found)
+
+    def sources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Names of the sources that have some of these tasks, in the order of `parts`."""
+        return tuple(source.name for source, _ in self._sources(names))
+
+    def _sources(self, names: Sequence[str]) -> list[tuple[Corpus, int]]:
+        """With their first row."""
+        held = self.corpus.members or (self.corpus,)
+        placed = zip(held, begins(held), strict=False)
+        return [(source, start) for source, start in placed if not set(names).isdisjoint(source.names)]
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            task = self.tasks[name]
+            self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
+        return self._columns[name]
+
+    def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """What cannot be learned of some tasks' targets as they are given to a model, a note each."""
+        found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)
+        return tuple(note for note in found if note)
+
+    def outputs(
+        self, model: Any, parts: Sequence[Documents], *, precision: str, ranks: Ranks = ALONE
+    ) -> Outputs:
+        """What a model says of documents, as scores of each task's kind."""
+        from mtlv.training.predict import predict
+
+        found: dict[str, NDArray] = {}
+        for part in parts:
+            for name, values in predict(model, part, precision=precision, ranks=ranks).items():
+                task = self.tasks[name]
+                found[name] = self.targets[task.kind].read(task, self._whole(values, part))
+        return found
+
+    def _whole(self, values: NDArray, part: Documents) -> NDArray:
+        """Of each document, put together from its windows."""
+        documents = self.documents(part.index)
+        if self.tokens.cuts is None or len(documents) == len(values):
+            return values
+        return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
+
+    def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents of rows of tokens, each once, in their order."""
+        return np.array(list(dict.fromkeys(self.tokens.documents(rows).tolist())), np.int64)
+
+    def ids(self, rows: NDArray[np.int64]) -> tuple[str, ...]:
+        """Ids of the documents of rows of tokens."""
+        return tuple(self.corpus.ids[n] for n in self.documents(rows))
+
+    def scores(
+        self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[Documents], outputs: Outputs
+    ) -> Scores:
+        """Outputs as scores of all of `rows`; documents of other sources have no target.
+
+        Args:
+            unit: key of the unit.
+            split: `validation` or `test`.
+            rows: of the split's part.
+            parts: of `rows`, for which there are outputs.
+            outputs: by task.
+        """
+        tasks = {
+            name: self._spread(name, np.isin(rows, self.documents(part.index)), rows, outputs[name])
+            for part in parts
+            for name in part.targets
+        }
+        ids, groups = self._of_rows(self.corpus.ids, rows), self._of_rows(self._wholes, rows)
+        return Scores((unit,), split, ids, tasks, groups)
+
+    def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
+        """Scores of a unit for all of `rows`, whatever other sources the suite had that trained it.
+
+        Raises:
+            KeyError: it has not scored a document of its own sources.
+        """
+        ids = self._of_rows(self.corpus.ids, rows)
+        if found.ids == ids:
+            return found
+        at = {name: place for place, name in enumerate(found.ids)}
+        tasks: dict[str, TaskScores] = {}
+        for part in self.parts(tuple(found.tasks), rows):
+            documents = self.documents(part.index)
+            own = [at[self.corpus.ids[row]] for row in documents]
+            mask = np.isin(rows, documents)
+            for name in part.targets:
+                tasks[name] = self._spread(name, mask, rows, found.tasks[name].outputs[own])
+        return Scores(found.units, found.split, ids, tasks, self._of_rows(self._wholes, rows))
+
+    @cached_property
+    def _wholes(self) -> tuple[str, ...]:
+        return wholes(self.corpus)
+
+    @staticmethod
+    def _of_rows(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
+        return tuple(values[row] for row in rows)
+
+    def _spread(
+        self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray
+    ) -> TaskScores:
+        targets = np.asarray(self.corpus.targets[name])[rows]
+        if mask.all():
+            return TaskScores(own, targets, mask)
+        outputs = self.targets[self.tasks[name].kind].none(len(rows))
+        if own.dtype != object:
+            outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
+        outputs[mask] = own
+        return TaskScores(outputs, targets, mask)

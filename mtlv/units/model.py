@@ -1,0 +1,81 @@
+"""A model from settings: the same for training and for serving."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mtlv.plan import HeadSpec, Task
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.models.frozen_cache import Below
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.models.pooling import Reader
+    from mtlv.settings.schema import Heads
+
+
+def build_model(
+    encoder: Any,
+    heads: Sequence[HeadSpec],
+    *,
+    tasks: Mapping[str, Task],
+    features: str,
+    choices: Heads,
+    marked: Mapping[str, int],
+    seed: int,
+    dropout: float | None = None,
+    frozen_layers: int = 0,
+    below: Below | None = None,
+) -> MultiTaskModel:
+    """A model with new heads.
+
+    Args:
+        encoder: a Transformers base model, which is copied.
+        heads: what each head learns.
+        tasks: the tasks by name.
+        features: the setting `encoder.features`.
+        choices: the settings `heads`.
+        marked: for each relation how many entities are marked at most; see `marked_entities`.
+        seed: of the heads' first weights.
+        dropout: of encoder and heads; None keeps the encoder's own.
+        frozen_layers: lowest layers of the encoder that do not learn.
+        below: where what they come to is shared with other models.
+
+    Raises:
+        EncoderError: it has fewer layers.
+        PlanError: the tasks of a head do not read the same, or a package is missing.
+        KeyError: an unknown word among features or kinds of task.
+    """
+    from mtlv.models.kinds import kinds_with
+    from mtlv.models.multitask import MultiTaskModel
+
+    return MultiTaskModel(
+        copy.deepcopy(encoder),
+        heads,
+        tasks=tasks,
+        features=features,
+        seed=seed,
+        dropout=dropout,
+        kinds=kinds_with(tagging_scheme=choices.tagging_scheme, tagging_layer=choices.tagging_layer),
+        relations=_relations(choices.relation_features, marked),
+        frozen_layers=frozen_layers,
+        below=below,
+    )
+
+
+def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Reader]:
+    from mtlv.models.pooling import RELATION_FEATURES
+
+    make = RELATION_FEATURES.get(features)  # `document`: as every other head
+    return {} if make is None else {task: make(count) for task, count in marked.items()}
+
+
+def marked_entities(corpus: Corpus) -> dict[str, int]:
+    """The most entities that a document has marked, for each task of a corpus, or source of it, with some."""
+    found: dict[str, int] = {}
+    for source in corpus.members or (corpus,):
+        most = max(map(len, source.mentions or ()), default=0)
+        found |= {task.name: most for task in source.tasks if most}
+    return found

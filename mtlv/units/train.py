@@ -1,0 +1,297 @@
+"""Train one unit: the only place where corpus, encoder, loop and scores meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mtlv.errors import NoRoomError, TrainingError, shorten
+from mtlv.formatting import many
+from mtlv.store.checkpoints import Checkpoints
+from mtlv.store.local import UnitRecord
+from mtlv.training.ranks import ALONE, Ranks
+from mtlv.units.checkpointing import Saver
+from mtlv.units.inputs import Material
+from mtlv.units.job import Job
+from mtlv.units.model import build_model, marked_entities
+from mtlv.units.validation import Chosen, Listeners, Watch
+
+if TYPE_CHECKING:
+    import torch
+
+    from mtlv.data.mixing import Mixture
+    from mtlv.plan import Scores, Task
+    from mtlv.training.state import Trained
+
+
+FULL = "out of memory", "ALLOC_FAILED"  # of CUDA, and of its libraries
+
+
+def train_unit(
+    job: Job,
+    material: Material,
+    listeners: Listeners,
+    checkpoints: Checkpoints,
+    start: Mapping[str, torch.Tensor] | None = None,
+    ranks: Ranks = ALONE,
+) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
+    """Train, validate and test one unit; returns its record and the weights that were kept, by epoch.
+
+    Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
+    but the times then equals what comes without an interruption, bit for bit.
+
+    Args:
+        job: the unit.
+        material: that it reads.
+        listeners: who hear of it.
+        checkpoints: of it.
+        start: weights of the unit that it starts from; without them the encoder's own. Of several ranks the
+            first one's count.
+        ranks: who train it together, each in a process that calls this.
+
+    Raises:
+        PlanError: the weights to start from are not of this model.
+        TrainingError: a loss is not finite.
+        NoRoomError: the device's memory is full.
+        TrackingError: a checkpoint cannot be written, or is of another model.
+        DeviceError: the device asked for is not there.
+    """
+    with _need_room(job):
+        device = _device(job, ranks)
+        with _own_draws(job, device):
+            model = _build(job, material, start).to(device)
+            training = _training(job, material)
+            trained, objective = _optimisation(job, model, material, training)
+            saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
+            _train(job, training, objective, saver, material)
+        chosen = saver.watch.chosen()
+        record = _record(saver, chosen, device)
+        return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+
+
+@contextmanager
+def _need_room(job: Job) -> Iterator[None]:
+    """Whatever PyTorch calls it when a device's memory is full: of a tensor, a library's own or a graph's."""
+    import torch
+
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.cuda.OutOfMemoryError) and not any(w in str(error) for w in FULL):
+            raise
+        raise NoRoomError(
+            f"`{job.name}`: it does not fit the device's memory",
+            got=shorten(str(error)),
+            then="end what else uses the device, lower `execution.processes` or `training.batch_size`, or "
+            "take a smaller encoder",
+        ) from error
+
+
+def _device(job: Job, ranks: Ranks) -> torch.device:
+    """This rank's, made ready."""
+    import torch
+
+    from mtlv.training.memory import keep_freed_memory
+    from mtlv.training.optim import device_of
+
+    device = device_of(job.settings.training.device, ranks.rank, ranks.world)
+    if device.type == "cpu":
+        keep_freed_memory()
+    else:
+        torch.cuda.reset_peak_memory_stats(device)
+    return device
+
+
+@contextmanager
+def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
+    """What is drawn comes of the unit's own seed, and changes no draw of others."""
+    import torch
+
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(job.unit.draw_seed("dropout"))
+        yield
+
+
+def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
+    """What the unit came to."""
+    watch, ranks = saver.watch, saver.ranks
+    test = _test(saver.job, watch.model, watch.material, chosen, ranks)  # before the clock is read
+    return UnitRecord(
+        key=saver.job.unit.key,
+        epochs=tuple(watch.records),
+        chosen_epoch=chosen.epoch,
+        chosen_epochs=dict(chosen.epochs),
+        train_seconds=sum(epoch.seconds for epoch in watch.records),
+        total_seconds=saver.seconds,
+        parameters=sum(p.numel() for p in watch.model.parameters() if p.requires_grad),
+        peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
+        device=_device_name(device, ranks.world),
+        validation=watch.scores_of(chosen.epochs),
+        test=test,
+        curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
+    )
+
+
+def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
+    """Scores of the test part, each task's by the weights of its own epoch."""
+    unit, outputs = job.unit, dict[str, Any]()
+    for epoch in dict.fromkeys(chosen.epochs.values()):
+        wanted = {name for name, its in chosen.epochs.items() if its == epoch}
+        heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]  # they answer whole
+        parts = material.parts([name for head in heads for name in head.tasks], job.fold.test)
+        model.load_state_dict(chosen.weights[epoch])
+        found = material.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
+        outputs |= {name: found[name] for name in wanted}
+    parts = material.parts(unit.model.tasks, job.fold.test)
+    return material.scores(unit.key, "test", job.fold.test, parts, outputs)
+
+
+def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """On a processor, each in memory of its own, as a file needs it: T5 has one embedding under two names."""
+    found: dict[str, torch.Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in weights.items():
+        own = tensor.detach().cpu().contiguous()
+        found[name] = own.clone() if own.data_ptr() in seen else own
+        seen.add(own.data_ptr())
+    return found
+
+
+def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
+    import torch
+
+    from mtlv.training.finite import LossError
+    from mtlv.training.loop import train
+
+    settings, order_seed = job.settings.training, job.unit.draw_seed("order")
+    try:
+        train(
+            saver.trained,
+            lambda epoch: training.training(seed=order_seed, epoch=epoch),
+            objective=objective,
+            epochs=settings.epochs,
+            precision=str(job.unit.train["precision"]),
+            accumulation=settings.accumulation * training.per_step,
+            clip_norm=settings.clip_norm,
+            hooks=[saver.watch, saver],
+            progress=saver.go_on(),
+            on_pieces=partial(_tell_pieces, job, saver.watch) if settings.auto_batch else None,
+            ranks=saver.ranks,
+        )
+    except torch.cuda.OutOfMemoryError as error:
+        raise NoRoomError(
+            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
+            then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
+            "`data.max_length`, or set `training.auto_batch: true`",
+        ) from error
+    except LossError as error:
+        ids = material.ids(error.index)
+        where = f"step {error.step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
+        raise TrainingError(
+            f"`{job.name}`: the training loss is not finite in {where}",
+            got=error.loss,
+            then="lower `training.learning_rate`, or set `training.precision: fp32`",
+        ) from error
+    finally:
+        saver.checkpoints.close()
+
+
+def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
+    text = f"{job.name}: a batch does not fit the device's memory and is taken in {pieces} pieces"
+    watch.listeners.observer.note(text)
+
+
+def _training(job: Job, material: Material) -> Mixture:
+    """The batches that a unit learns from."""
+    from mtlv.data.mixing import DRAWS, Mixture
+    from mtlv.models.compiled import MULTIPLE
+
+    settings, own = job.settings.training, job.settings.data.batch_sizes
+    tasks = job.unit.model.tasks
+    sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
+    parts = material.parts(tasks, job.fold.train)
+    if job.unit.train.get("compile"):
+        parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
+    return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature))
+
+
+def _build(job: Job, material: Material, start: Mapping[str, torch.Tensor] | None) -> Any:
+    """The unit's model; its heads are drawn, and what it starts from is taken over."""
+    from mtlv.models.compiled import with_cuda_graphs
+    from mtlv.models.layers import compute_twice
+    from mtlv.models.transfer_weights import take_over
+
+    model = build_model(
+        material.encoder.module,
+        job.unit.model.heads,
+        tasks=material.tasks,
+        features=job.settings.encoder.features,
+        choices=job.settings.heads,
+        marked=marked_entities(material.corpus),
+        seed=job.unit.draw_seed("heads"),
+        dropout=job.settings.encoder.dropout,
+        frozen_layers=job.settings.encoder.frozen_layers,
+        below=material.below,
+    )
+    if job.settings.training.gradient_checkpointing:
+        compute_twice(model.encoder)
+    if job.unit.train.get("compile"):
+        model.use_compiled(with_cuda_graphs)
+    if start is not None:
+        take_over(model, start, job.carry)
+    return model
+
+
+def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -> tuple[Trained, Any]:
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import Trained
+
+    settings = job.settings.training
+    steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
+    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    objective = Objective(
+        job.unit.model.heads,
+        tasks=_weighted(material.tasks, settings.task_weights or {}),
+        combine=settings.head_loss,
+        head_weights=settings.head_weights,
+        together=training.draw.together,
+    )
+    scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
+    trained = Trained(model, optimizer, scheduler)
+    return trained, objective.to(trained.device)
+
+
+def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
+    """Tasks with the weights that are given to them, or to their source."""
+    given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
+    return {
+        name: task if (weight := given[name]) is None else replace(task, weight=weight)
+        for name, task in tasks.items()
+    }
+
+
+def _peak_memory_mb(device: torch.device) -> float:
+    """Of this rank; on a processor of the process up to now, which has no mark to reset."""
+    import torch
+
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def _device_name(device: torch.device, world: int) -> str:
+    import torch
+
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+        return name if world == 1 else f"{world} x {name}"
+    threads = torch.get_num_threads()
+    if world == 1:
+        return f"cpu ({threads} threads)"
+    return f"cpu ({world} ranks of {many(threads, 'thread')})"

@@ -1,0 +1,174 @@
+"""Between epochs: validates, keeps the best weights where asked, and tells the listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.targets import spans_column
+from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.events import Observer
+from mtlv.plan import Scores
+from mtlv.plan.spans import Span
+from mtlv.store.local import EpochRecord
+from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.ranks import ALONE, Ranks
+from mtlv.units.best_epochs import Selection
+from mtlv.units.criteria import value
+from mtlv.units.inputs import Material, Outputs
+from mtlv.units.job import Job
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who hears of a unit in training.
+
+    Args:
+        observer: shows it.
+        on_epoch: gets each epoch as it ends, with the scores of the validation part after it.
+        timestamp_ms: when an epoch, by number, was told first; see `mtlv.store.timestamps`.
+    """
+
+    observer: Observer
+    on_epoch: Callable[[EpochRecord, Scores], None]
+    timestamp_ms: Callable[[int], int]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The epochs whose weights are kept.
+
+    Args:
+        epoch: of the model as a whole; a later stage starts from it.
+        epochs: of each task.
+        weights: by epoch.
+    """
+
+    epoch: int
+    epochs: Mapping[str, int]
+    weights: Mapping[int, Mapping[str, torch.Tensor]]
+
+
+class Watch(Hook):
+    """Hears of each epoch of a unit.
+
+    Args:
+        job: the unit.
+        model: in training.
+        material: that it reads.
+        listeners: who hear of it.
+        ranks: who train it together; each validates a part.
+    """
+
+    def __init__(
+        self, job: Job, model: Any, material: Material, listeners: Listeners, ranks: Ranks = ALONE
+    ) -> None:
+        self.job, self.model, self.material, self.listeners = job, model, material, listeners
+        self.ranks = ranks
+        self.records: list[EpochRecord] = []
+        self.curve: list[Outputs] = []
+        self.selection = _selection(job)
+        self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
+        self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
+        self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
+
+    @property
+    def done(self) -> bool:  # type: ignore[override]
+        """Whether so many epochs as the settings allow brought nothing better on validation."""
+        return self.selection.done
+
+    def on_batch(self, documents: int) -> None:
+        self.listeners.observer.batch(self.job.name, documents)
+
+    def on_epoch(self, losses: EpochLosses) -> None:
+        precision = str(self.job.unit.train["precision"])
+        parts = self._validation
+        self.curve.append(self.material.outputs(self.model, parts, precision=precision, ranks=self.ranks))
+        when = self.listeners.timestamp_ms(losses.epoch)
+        record = EpochRecord(**vars(losses), timestamp_ms=when)
+        self.records.append(record)
+        scores = self.scores(losses.epoch)
+        self._judge(scores)
+        self.listeners.on_epoch(record, scores)
+        self.listeners.observer.epoch(
+            self.job.name,
+            losses.epoch + 1,
+            self.job.settings.training.epochs,
+            losses.loss,
+            {self._shown: value(scores, self._tasks, "average_precision")},
+            losses.documents / losses.seconds,
+        )
+
+    def _judge(self, scores: Scores) -> None:
+        if self.selection.idle:
+            return
+        rule, tasks = self.job.settings.training.select_by, self.material.tasks
+        values = [value(scores, [tasks[name] for name in group], rule) for group in self.selection.groups]
+        self.selection.add(values, self._copy)
+
+    def _copy(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+
+    def take(self) -> dict[str, Any]:
+        """What came of the epochs so far, as tensors and plain values."""
+        return {
+            "records": [asdict(record) for record in self.records],
+            "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
+            "selection": self.selection.take(),
+        }
+
+    def put_back(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `take` gave."""
+        self.records = [EpochRecord(**record) for record in state["records"]]
+        self.curve = [
+            {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
+        ]
+        self.selection.put_back(state["selection"])
+
+    def chosen(self) -> Chosen:
+        """The epochs to keep, with their weights."""
+        if not self.selection.best:
+            last = len(self.records) - 1
+            weights = {last: self.model.state_dict()}  # as they are: nothing trains them any more
+            return Chosen(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
+        return Chosen(self.selection.epoch, self.selection.epochs, self.selection.weights)
+
+    def scores(self, epoch: int) -> Scores:
+        """Of the validation part after `epoch`."""
+        return self._scores(self.curve[epoch])
+
+    def scores_of(self, epochs: Mapping[str, int]) -> Scores:
+        """Of the validation part, each task after its own epoch."""
+        return self._scores({name: self.curve[epoch][name] for name, epoch in epochs.items()})
+
+    def _scores(self, outputs: Outputs) -> Scores:
+        rows = self.job.fold.validation
+        return self.material.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
+
+
+def _selection(job: Job) -> Selection:
+    training, names = job.settings.training, job.unit.model.tasks
+    groups = {"model": (tuple(names),), "task": tuple((name,) for name in names)}[training.select_per]
+    return Selection(groups, training.select == "best", training.patience)
+
+
+def _plain(values: NDArray) -> Any:
+    """As a checkpoint may hold it: a tensor, or lists of spans as lists."""
+    import torch
+
+    if values.dtype != object:
+        return torch.from_numpy(values)
+    return [[list(span) for span in spans] for spans in values]
+
+
+def _array(values: Any) -> NDArray:
+    if not isinstance(values, list):
+        return np.asarray(values.numpy())
+    return spans_column([[Span(*span) for span in spans] for spans in values])

@@ -1,0 +1,56 @@
+"""The contract types on a made-up comparison: its figures are those of its own scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+
+import pytest
+
+from mtlv.evaluation import evaluate
+from mtlv.evaluation.comparison import SHOWN_AT_FIRST, Comparison, TaskInfo, mean_and_sd
+
+
+def test_figures_of_a_made_up_run_are_those_of_its_scores(comparison_of: Callable[..., Comparison]) -> None:
+    comparison = comparison_of()
+    names = [task.name for task in comparison.tasks]
+    for run in comparison.runs:
+        for child in run.children:
+            limits = {name: child.tasks[name]["threshold"] for name in names}
+            found = evaluate(child.test, names, limits)
+            assert child.metrics["test/f1_macro"] == found.plan.f1_macro
+            assert {name: dict(child.tasks[name]) for name in names} == {
+                name: task.as_dict() for name, task in found.tasks.items()
+            }
+
+
+def test_a_made_up_comparison_has_names_that_need_escaping(comparison_of: Callable[..., Comparison]) -> None:
+    names = [task.name for task in comparison_of(tasks=3).tasks]
+    assert "<script>alert(1)</script>" in names
+    assert any("," in name for name in names)
+
+
+def test_the_baseline_is_always_shown(comparison_of: Callable[..., Comparison]) -> None:
+    comparison = comparison_of(runs=SHOWN_AT_FIRST + 3, children=1, tasks=3, baseline="r14")
+    assert len(comparison.shown) == SHOWN_AT_FIRST
+    assert "r14" in comparison.shown
+    assert comparison.run("r14").name == comparison.runs[14].name
+
+
+def test_values_come_from_the_children_that_have_them(comparison_of: Callable[..., Comparison]) -> None:
+    run = comparison_of(runs=1, children=2).runs[0]
+    assert run.values("test/f1_macro") == [child.metrics["test/f1_macro"] for child in run.children]
+    assert run.values("test/unknown") == []
+    assert run.of_task("Opacity", "recall") == [child.tasks["Opacity"]["recall"] for child in run.children]
+    assert run.of_task("unknown") == []
+
+
+def test_frequency_needs_the_number_of_documents() -> None:
+    assert TaskInfo("a", 30, 120).frequency == 0.25
+    assert isnan(TaskInfo("a", 30).frequency)
+
+
+def test_mean_and_sd_by_hand() -> None:
+    assert mean_and_sd([]) == (None, None)
+    assert mean_and_sd([0.5]) == (0.5, None)
+    assert mean_and_sd([1.0, 2.0, 3.0]) == (2.0, pytest.approx(1.0))

@@ -1,0 +1,76 @@
+"""The best partner of each task, and the words that say that none helps."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from made_transfers import a_matrix
+from stilt_tables import BERT, published
+
+from mtlv.evaluation.partners import as_csv, as_markdown, as_text, best_partners
+from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects
+
+
+def of(**gains):
+    """Partners of the one target t, alone at 0.5 over three seeds."""
+    alone = {(0, seed): 0.5 for seed in range(3)}
+    after = {
+        (source, "t"): {(0, seed): 0.5 + gain for seed, gain in enumerate(each)}
+        for source, each in gains.items()
+    }
+    return best_partners(Transfers(("t",), tuple(gains), {"t": alone}, after))[0]
+
+
+def test_the_best_has_the_largest_mean_difference():
+    transfers = a_matrix(11)
+    cells = effects(transfers)
+    for partner in best_partners(transfers):
+        row = [cell for cell in cells if cell.target == partner.target]
+        assert partner.best.mean == max(cell.mean for cell in row)
+        assert partner.tried == partner.judged == len(row)
+
+
+@pytest.mark.parametrize(
+    ("gains", "best", "follows"),
+    [
+        ({"a": (0.10, 0.11, 0.12), "b": (0.0, 0.0, 0.1)}, "a", "helps"),
+        ({"a": (0.0, 0.1, 0.0), "b": (-0.1, 0.0, 0.0)}, "a", "no partner helps"),
+        ({"a": (0.0, 0.4, 0.0), "b": (0.01, 0.011, 0.012)}, "a", "neutral; b helps"),
+        ({"a": (-0.10, -0.11, -0.12)}, "a", "no partner helps"),
+        ({"a": (0.1, 0.1)}, "a", "too few pairs to say"),
+        ({"a": (0.1, 0.1, 0.1), "b": (0.1, 0.1, 0.1)}, "a", "helps"),  # of equal ones the first
+    ],
+)
+def test_what_follows(gains, best, follows):
+    partner = of(**gains)
+    assert (partner.best.source, partner.follows) == (best, follows)
+
+
+def test_a_target_without_sources_is_not_measured():
+    partner = best_partners(Transfers(("t",), ("s",), {}, {}))[0]
+    assert (partner.best, partner.baseline, partner.follows) == (None, None, "not measured")
+    transfers = Transfers(("t",), ("s",), {}, {})
+    assert as_text([partner], transfers)[1] == (("t", "–", "–", "–", "–", "–", "0", "not measured"),)
+    assert as_csv([partner]).splitlines()[1] == "t,,,,,,,,,0,0,not measured"
+
+
+def test_text_has_points_and_csv_fractions():
+    transfers = published(BERT)
+    partners = best_partners(transfers)
+    header, rows = as_text(partners, transfers)
+    assert header[2] == "best intermediate task"
+    assert rows[-1] == ("BioASQ", "61.4", "DDI", "+15.2", "–", "–", "1", "too few pairs to say")
+    records = list(csv.DictReader(io.StringIO(as_csv(partners))))
+    assert float(records[-1]["difference"]) == pytest.approx(0.1523)
+    assert records[-1]["p_holm"] == ""
+
+
+def test_markdown_is_a_table_of_plain_names():
+    transfers = a_matrix(wording=LEARNED_WITH)
+    lines = as_markdown(best_partners(transfers), transfers).splitlines()
+    assert len(lines) == 2 + 6
+    assert lines[0].startswith("| target | baseline | best partner | difference | 95% interval | p (Holm) |")
+    assert lines[1] == "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"
+    assert lines[3].startswith("| bc5cdr\\_disease | ")

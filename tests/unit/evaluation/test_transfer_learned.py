@@ -1,0 +1,67 @@
+"""Transfers and pairs among runs, by what each learned."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
+from mtlv.evaluation.transfer_learned import Learner, mean_score, transfers_among
+
+
+def learner(*stages: tuple[str, ...], score: float = 0.5) -> Learner:
+    return Learner(
+        stages, lambda name: {(0, seed): score + seed / 100 + len(name) / 1000 for seed in (0, 1, 2)}
+    )
+
+
+ALONE = [learner(("a",)), learner(("b",)), learner(("cc",))]
+
+
+def test_two_stages_of_a_name_each_are_a_transfer() -> None:
+    runs = [*ALONE, learner(("a",), ("b",), score=0.6), learner(("cc",), ("b",), score=0.4)]
+    (found,) = transfers_among(runs)
+    assert found.wording is INTERMEDIATE
+    assert (found.targets, set(found.sources)) == (("b",), {"a", "cc"})
+    assert found.baseline["b"][0, 2] == pytest.approx(0.521)
+    assert found.after["a", "b"][0, 0] == pytest.approx(0.601)
+
+
+def test_two_names_together_are_measured_both_ways() -> None:
+    (found,) = transfers_among([*ALONE, learner(("a", "b")), learner(("b", "cc"))])
+    assert found.wording is LEARNED_WITH
+    assert set(found.after) == {("a", "b"), ("b", "a"), ("b", "cc"), ("cc", "b")}
+
+
+def test_both_may_stand_in_one_suite_and_others_are_left_alone() -> None:
+    others = [learner(()), learner((), ()), learner(("a",), ("b",), ("cc",)), learner(("a", "b", "cc"))]
+    assert transfers_among([*ALONE, *others]) == ()
+    both = transfers_among([*ALONE, *others, learner(("a",), ("b",)), learner(("a", "b"))])
+    assert [each.wording for each in both] == [INTERMEDIATE, LEARNED_WITH]
+
+
+def test_the_first_of_two_that_learned_the_same_counts() -> None:
+    runs = [*ALONE, learner(("a",), ("b",), score=0.6), learner(("a",), ("b",), score=0.9)]
+    (found,) = transfers_among(runs)
+    assert found.after["a", "b"][0, 0] == pytest.approx(0.601)
+
+
+def test_a_target_without_its_baseline_has_no_effect_but_a_row() -> None:
+    (found,) = transfers_among([ALONE[0], learner(("a",), ("b",))])
+    assert found.targets == ("b",)
+    assert not found.baseline
+
+
+def test_a_name_is_a_task_or_all_tasks_of_a_data_set() -> None:
+    tasks = [
+        SimpleNamespace(name="heart", source="notes", main_metric="f1"),
+        SimpleNamespace(name="lung", source="notes", main_metric="f1"),
+        SimpleNamespace(name="likeness", source="pairs", main_metric="pearson"),
+    ]
+    figures = {"heart": {"f1": 0.4, "recall": 1.0}, "lung": {"f1": 0.6}, "likeness": {"pearson": -0.1}}
+    assert mean_score("notes", tasks, figures) == pytest.approx(0.5)
+    assert mean_score("heart", tasks, figures) == 0.4
+    assert mean_score("likeness", tasks, figures) == -0.1
+    assert mean_score("notes", tasks, {"heart": {"f1": 0.4}}) is None
+    assert mean_score("other", tasks, figures) is None

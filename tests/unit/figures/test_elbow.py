@@ -1,0 +1,71 @@
+"""The elbow plot: a PNG with the knee, the silhouette and the reason; its numbers as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.image import imread
+
+from mtlv.figures.elbow import draw_elbow, elbow_json
+
+
+@dataclass(frozen=True)
+class Drawn:
+    k: tuple[int, ...]
+    inertia: tuple[float, ...]
+    silhouette: tuple[float | None, ...]
+    recommended: int
+    reason: str = "k = 3: there the inertia is 12, 60% below that of one group (30)."
+
+
+CURVE = Drawn((1, 2, 3, 4), (30.0, 20.0, 12.0, 11.0), (None, 0.2, 0.41, -0.1), 3)
+
+
+@pytest.mark.parametrize("chosen", [3, 2, 9])
+def test_a_picture_for_a_paper(tmp_path, chosen):
+    path = draw_elbow(CURVE, tmp_path / "new" / "elbow.png", title="Elbow", chosen=chosen)
+    height, width = imread(path).shape[:2]
+    assert width == pytest.approx(7.4 * 200, abs=2)
+    assert height == pytest.approx(3.7 * 200, abs=2)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        Drawn((1,), (0.0,), (None,), 1, "k = 1: with one task there is nothing to group."),
+        Drawn((1, 2), (4.0, 0.0), (None, None), 1, "k = 1: with two tasks there is nothing to group."),
+        Drawn((1, 2, 3), (0.0, 0.0, 0.0), (None, 0.0, None), 2),
+        Drawn(tuple(range(1, 61)), tuple(60.0 / k for k in range(1, 61)), (None,) + (0.1,) * 59, 8),
+    ],
+)
+def test_few_and_many_groups_can_be_drawn(tmp_path, curve):
+    assert draw_elbow(curve, tmp_path / "elbow.png", title="Elbow", chosen=1).stat().st_size > 5000
+
+
+def test_the_axes_say_what_they_show(tmp_path, monkeypatch):
+    seen = []
+    for name in ("set_xlabel", "set_ylabel"):
+        monkeypatch.setattr(Axes, name, lambda self, text, **_: seen.append(text))
+    draw_elbow(CURVE, tmp_path / "elbow.png", title="Elbow", chosen=3)
+    assert "Sum of distances to the nearest medoid" in seen
+    assert "Mean silhouette" in seen
+    assert seen.count("Number of groups k") == 2
+
+
+def test_the_same_curve_is_the_same_file(tmp_path):
+    one = draw_elbow(CURVE, tmp_path / "1.png", title="Elbow", chosen=3).read_bytes()
+    assert draw_elbow(CURVE, tmp_path / "2.png", title="Elbow", chosen=3).read_bytes() == one
+
+
+def test_the_numbers_are_json():
+    found = json.loads(json.dumps(elbow_json(CURVE)))
+    assert found == {
+        "k": [1, 2, 3, 4],
+        "inertia": [30.0, 20.0, 12.0, 11.0],
+        "silhouette": [None, 0.2, 0.41, -0.1],
+        "recommended": 3,
+        "reason": CURVE.reason,
+    }

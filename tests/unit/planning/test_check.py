@@ -1,0 +1,205 @@
+"""`check_suite`: the plan in words, every problem of every member with its place, nothing heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mtlv.data import catalog
+from mtlv.data.source import DataOptions
+from mtlv.errors import ConfigError, DataError
+from mtlv.planning import check
+from mtlv.planning.check import check_suite
+from mtlv.settings import load_suite
+
+NINE = [label.name for label in catalog.card("synthetic").labels]
+GIVEN = f"[[{', '.join(NINE[:4])}], [{', '.join(NINE[4:])}]]"
+
+
+def checked(folder, config, *overrides):
+    (folder / "c.yml").write_text(config, encoding="utf-8")
+    return check_suite(load_suite(folder / "c.yml", overrides))
+
+
+def problems(folder, config, *overrides):
+    with pytest.raises(ConfigError) as caught:
+        checked(folder, config, *overrides)
+    return [line.replace(str(folder), "FOLDER") for line in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "grouping", "units"),
+    [
+        ("stl", "", 9),
+        ("mtl", "", 1),
+        ("gmtl", "grouping: {k: 3}", 3),
+        ("gmtl", "grouping: {k_max: 5}", 5),
+        ("gmtl", "grouping: {k_max: 20}", 9),
+        ("gmtl", "grouping: {method: hdbscan}", 9),
+        ("gmhl", "grouping: {k: 3}", 1),
+        ("gmtl", f"grouping: {{method: given, groups: {GIVEN}}}", 2),
+        ("gmhl", f"grouping: {{method: given, groups: {GIVEN}}}", 1),
+    ],
+)
+def test_units_are_models_times_folds_times_seeds(tmp_path, architecture, grouping, units):
+    config = f"data: synthetic\nencoder: tiny\narchitecture: {architecture}\n{grouping}\n"
+    found = checked(tmp_path, config)
+    assert found.units == units
+    assert checked(tmp_path, config, "data.folds=3", "seed=[1, 2]").units == 6 * units
+    assert all(name in "\n".join(found.members[0].lines) for name in NINE)
+
+
+def test_a_suite_adds_its_members_up(tmp_path):
+    found = checked(tmp_path, "data: synthetic\nmatrix:\n  architecture: [stl, mtl]\n  seed: [0, 1]\n")
+    assert [member.units for member in found.members] == [9, 9, 1, 1]
+    assert found.units == 20
+
+
+def test_problems_of_all_members_come_together_each_once(tmp_path):
+    config = (
+        "data: synthetic\nencoder: tiny\ntraining:\n  head_loss: weighted_sum\n"
+        "  head_weights: {Catheterr: 1.0}\n"
+        "runs:\n  - {architecture: gmtl, grouping.k: 12}\n  - {architecture: gmhl, grouping.k: 12}\n"
+        f"  - architecture: gmhl\n    grouping.method: given\n    grouping.groups: [[{NINE[0]}]]\n"
+        "  - {architecture: mtl, encoder: ./none}\n"
+    )
+    found = problems(tmp_path, config)
+    assert [line.split("`")[1] for line in found] == [
+        "grouping.k",
+        "training.head_weights",
+        "grouping.k",
+        "grouping.groups",
+        "encoder.name",
+    ]
+    assert found[0].startswith(
+        "FOLDER/c.yml:7: `grouping.k` is above the number of tasks (got 12); allowed: auto"
+    )
+    assert found[1].startswith("FOLDER/c.yml:5: `training.head_weights` names no task: `Catheterr`")
+    assert found[2].startswith("FOLDER/c.yml:8: `grouping.k`"), "the same fault at another line"
+    assert found[3].startswith("FOLDER/c.yml:11: `grouping.groups`")
+    assert found[4].startswith("FOLDER/c.yml:12: `encoder.name`: there is no folder")
+
+
+def test_k_of_an_architecture_without_groups_is_nobodys_concern(tmp_path):
+    config = "data: synthetic\narchitecture: mtl\ngrouping: {k: 99}\n"
+    assert checked(tmp_path, config).units == 1
+
+
+def test_k_may_equal_the_number_of_kept_labels(tmp_path):
+    config = "data: {name: synthetic, labels: [Catheter, Pacemaker]}\narchitecture: gmtl\ngrouping: {k: 2}\n"
+    assert checked(tmp_path, config).units == 2
+    assert "allowed: auto, or 1 to 2, the tasks of corpus" in problems(tmp_path, config, "grouping.k=3")[0]
+
+
+def test_a_table_is_read_once_and_all_its_faults_are_told(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("text,a,b\nx,1,no\ny,2,0\n", encoding="utf-8")
+    config = (
+        "data: {name: table, path: t.csv, columns: {labels: [a, b, c]}}\n"
+        "matrix:\n  architecture: [stl, mtl]\n  seed: [0, 1]\n"
+    )
+    reads = []
+    tasks = catalog.tasks
+    monkeypatch.setattr(check.catalog, "tasks", lambda *args: reads.append(args) or tasks(*args))
+    found = problems(tmp_path, config)
+    assert len(reads) == 1
+    assert len(found) == 3
+    assert "has no column `c`" in found[0]
+    assert "line 3, column `a` is not 0 or 1" in found[1]
+    assert "line 2, column `b` is not 0 or 1" in found[2]
+
+
+def test_an_absent_corpus_is_a_warning_unless_its_path_was_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("MTLV_DATA", str(tmp_path / "data"))
+    config = "data: openi\narchitecture: mtl\n"
+    assert any("mtlv data fetch openi" in text for text in checked(tmp_path, config).members[0].warnings)
+    (tmp_path / "data" / "openi").mkdir(parents=True)
+    half = tmp_path / "data" / "openi" / "NLMCXR_reports.tgz.part"
+    half.touch()
+    assert any("cannot run yet" in text for text in checked(tmp_path, config).members[0].warnings)
+    half.rename(half.with_suffix(""))
+    assert not any("cannot run yet" in text for text in checked(tmp_path, config).members[0].warnings)
+    found = problems(tmp_path, config, "data.path=gone.csv")
+    assert found[0].startswith("data.path=gone.csv on the command line: nothing is at `data.path`")
+
+
+def test_absence_of_what_needs_no_fetching(tmp_path):
+    assert catalog.absence("synthetic", DataOptions()) == ""
+    with pytest.raises(DataError, match="needs a file"):
+        catalog.absence("table", DataOptions())
+
+
+def test_linear_gmhl_is_said_to_be_reweighted_mtl(tmp_path):
+    config = "data: synthetic\narchitecture: {name: gmhl, head_layers: 1}\ngrouping: {k: 3}\n"
+    assert any("reweighted" in text for text in checked(tmp_path, config).members[0].warnings)
+    warnings = checked(tmp_path, config, "architecture.head_layers=2").members[0].warnings
+    assert not any("reweighted" in text for text in warnings)
+
+
+SOURCES = """
+training: {head_weights: HEADS}
+data:
+  sources:
+    - {name: table, alias: one, path: one.csv, columns: {labels: [a, b]}}
+    - {name: table, alias: two, path: two.csv, columns: {kind: multiclass, target: c}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head_loss", "changes", "refused"),
+    [
+        ("mean", (), True),
+        ("weighted_mean", (), True),
+        ("loss_proportional", ("training.accumulation=4", "training.draw=uniform"), True),
+        ("loss_proportional", ("architecture=gmtl", "grouping.k=2"), True),  # no group has two heads of one
+        ("mean", ("stages=[{name: first, training: {head_loss: sum}}, {name: second}]",), True),
+        ("sum", (), False),
+        ("weighted_sum", (), False),
+        ("mean", ("training.draw=rounds",), False),
+        ("mean", ("architecture=stl",), False),  # one head in all of the model
+        ("mean", ("tasks=[a, b]",), False),
+        ("mean", ("architecture=gmhl", "grouping.k=2"), False),  # may have two heads of the first
+        ("mean", ("architecture=gmhl", "grouping.method=given", "grouping.groups=[[a], [b, c]]"), False),
+        ("mean", ("architecture=gmhl", "grouping.method=given", "grouping.groups=[[a, b], [c]]"), True),
+    ],
+)
+def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, changes, refused):
+    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    weights = "size" if head_loss.startswith("weighted") else "null"
+    given = (f"training.head_loss={head_loss}", *changes)
+    config = SOURCES.replace("HEADS", weights)
+    if not refused:
+        assert checked(tmp_path, config, *given).units
+        return
+    assert problems(tmp_path, config, *given) == [
+        f"training.head_loss={head_loss} on the command line: `training.head_loss` would change nothing: "
+        f"each batch is of one data set, which has one head (got {head_loss}); allowed: sum, weighted_sum, "
+        "or any with `training.draw: rounds`; to have data sets count more or less set "
+        "`training.task_weights`."
+    ]
+
+
+def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):
+    config = "data: synthetic\nencoder: minilm\narchitecture: mtl\n"
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
+    assert any("mtlv[minilm]" in text for text in checked(tmp_path, config).members[0].warnings)
+    assert not any("mtlv[" in text for text in checked(tmp_path, config, "encoder=tiny").members[0].warnings)
+
+
+@pytest.mark.parametrize("uri", ["file:///tmp/x", "./runs", "ftp://host", "sqlite://"])
+def test_tracking_addresses_are_proved_without_opening_them(tmp_path, uri, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = "data: synthetic\narchitecture: mtl\n"
+    assert "`tracking.uri`" in problems(tmp_path, config, f"tracking.uri={uri}")[0]
+    assert checked(tmp_path, config, "tracking.uri=sqlite:///x.db").units == 1
+    assert checked(tmp_path, config, "tracking.uri=http://127.0.0.1:9").units == 1
+    assert not Path("x.db").exists()
+
+
+def test_more_frozen_layers_than_the_encoder_has_are_refused(tmp_path):
+    config = "data: synthetic\nencoder:\n  name: tiny\n  frozen_layers: 3\n"
+    (found,) = problems(tmp_path, config)
+    assert found.startswith("FOLDER/c.yml:4: `encoder.frozen_layers` is more than encoder `tiny` has layers")
+    assert "allowed: 0 to 2" in found
+    assert checked(tmp_path, config, "encoder.frozen_layers=2").units == 1

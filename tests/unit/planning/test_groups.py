@@ -1,0 +1,188 @@
+"""Groups of tasks: a partition by every method, from the training part alone, with their stability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from mtlv.errors import GroupingError
+from mtlv.grouping import METHODS, group, scale
+from mtlv.planning.groups import SEEDS, grouping_spec, task_groups
+from mtlv.planning.task_vectors import View, document_centroid, label_count, label_description, label_name
+from mtlv.settings import load_overrides
+from mtlv.training.embed import embed_texts
+from mtlv.units.input_cache import Workbench
+
+BASE = (
+    "data.name=synthetic",
+    "data.documents=90",
+    "data.max_length=24",
+    "encoder=tiny",
+    "architecture=gmtl",
+)
+
+
+class Bench(Workbench):
+    """A workbench whose corpus can be exchanged while encoder and split stay."""
+
+    replaced = None
+
+    def corpus(self, data):
+        return self.replaced if self.replaced is not None else super().corpus(data)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return Bench()
+
+
+def view(bench, *overrides, special_tokens=True):
+    settings = load_overrides([*BASE, *overrides]).members[0].settings
+    return View(bench, settings, bench.folds(settings.data)[0], special_tokens)
+
+
+def features_for(method):
+    return "label_count" if method in ("kde", "meanshift") else "label_description"
+
+
+def overrides_for(method, names):
+    out = [f"grouping.method={method}", f"grouping.features={features_for(method)}"]
+    if method == "given":
+        out.append(f"grouping.groups=[[{', '.join(names[:2])}], [{', '.join(names[2:])}]]")
+    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+        out.append("grouping.k=3")
+    return out
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_puts_every_task_in_one_group(bench, method):
+    names = bench.corpus(view(bench).settings.data).names
+    found = task_groups(view(bench, *overrides_for(method, names)))
+    assert sorted(task for group in found.groups for task in group) == sorted(names)
+    assert all(found.groups)
+    assert found.reason
+    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+        assert found.grouping.k == 3
+        assert found.elbow is not None
+    else:
+        assert found.elbow is None
+
+
+def test_auto_takes_the_elbows_k(bench):
+    found = task_groups(view(bench, "grouping.k_max=5"))
+    assert found.grouping.k == found.elbow.recommended
+    assert found.elbow.k == (1, 2, 3, 4, 5)
+    assert found.reason == found.elbow.reason
+    other = 2 if found.grouping.k != 2 else 3
+    set_by_hand = task_groups(view(bench, "grouping.k_max=5", f"grouping.k={other}"))
+    assert set_by_hand.grouping.k == other
+    assert set_by_hand.reason == f"k = {other} is set; the elbow recommends {found.grouping.k}"
+
+
+def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(bench):
+    """Scaled to length 1 every count is 1."""
+    found = task_groups(view(bench, "grouping.features=label_count", "grouping.scaling=l2"))
+    assert found.grouping.k == 1
+    tasks = len(found.names)
+    assert tasks > 2
+    assert found.reason == f"k = 1: the vectors of all {tasks} tasks are equal, so nothing tells them apart."
+
+
+def test_stability_is_the_agreement_with_each_change_of_the_recipe(bench):
+    """None of these groupings is the same as another recipe's, so that each change shows."""
+    seen = view(bench, "grouping.k=5", "grouping.algorithm=alternate", "grouping.features=label_name")
+    found, spec = task_groups(seen), grouping_spec(seen.settings)
+    names = seen.corpus.names
+    whole, bare = seen.embed(names), replace(seen, special_tokens=False).embed(names)
+    others = {f"scaling {how}": group(whole, replace(spec, scaling=how), k=5) for how in ("l2", "none")}
+    others["without special tokens"] = group(bare, spec, k=5)
+    for seed in range(1, SEEDS + 1):
+        other = replace(spec, init="random", restarts=1, seed=seed)
+        others[f"seed {seed}"] = group(whole, other, k=5)
+    expected = {
+        name: adjusted_rand_score(found.grouping.labels, other.labels) for name, other in others.items()
+    }
+    assert found.stability == pytest.approx(expected)
+    assert max(expected.values()) < 1
+    assert len(set(expected.values())) > 3
+    counts = task_groups(view(bench, "grouping.k=3", "grouping.features=label_count"))
+    assert not any("special tokens" in name for name in counts.stability)
+    assert task_groups(view(bench, "grouping.k=9")).stability == {}, "every grouping into 9 is the same"
+
+
+def test_names_of_labels_are_embedded_and_no_codes(bench):
+    """A corpus whose folders are C01, C02, ... must not be grouped by the likeness of these codes."""
+    seen = view(bench, "grouping.features=label_name")
+    names = seen.corpus.names
+    encoder = bench.encoder("tiny", None, seen.settings.data)
+
+    def embedded(texts, special=True):
+        return embed_texts(encoder, texts, special_tokens=special, max_length=seen.settings.data.max_length)
+
+    codes = tuple(f"C{number:02d}" for number in range(1, len(names) + 1))
+    found = label_name(seen)
+    np.testing.assert_allclose(found, embedded(names), atol=1e-5)
+    assert np.abs(found - embedded(codes)).max() > 0.1
+    bare = label_name(replace(seen, special_tokens=False))
+    np.testing.assert_allclose(bare, embedded(names, special=False), atol=1e-5)
+    shown = task_groups(seen)
+    assert shown.vectors == pytest.approx(scale(found, "minmax"), abs=1e-5)
+    told = label_description(seen)
+    np.testing.assert_allclose(told, embedded([task.description for task in seen.corpus.tasks]), atol=1e-5)
+
+
+def tampered(corpus, train):
+    """The corpus with targets and texts of all documents outside `train` in another order."""
+    others = np.setdiff1d(np.arange(len(corpus)), train)
+    order = np.arange(len(corpus))
+    order[others] = np.roll(others, 7)
+    targets = {}
+    for name, column in corpus.targets.items():
+        targets[name] = column.copy()
+        targets[name][others] = 1 - column[others]
+    return replace(corpus, texts=tuple(corpus.texts[i] for i in order), targets=targets)
+
+
+@pytest.mark.parametrize("features", ["document_centroid", "label_count"])
+@pytest.mark.parametrize("method", ["kmedoids", "agglomerative"])
+def test_groups_come_from_training_documents_alone(bench, features, method):
+    seen = view(bench, f"grouping.features={features}", f"grouping.method={method}", "grouping.k=3")
+    wanted = task_groups(seen)
+    other = Bench()
+    other.replaced = tampered(seen.corpus, seen.fold.train)
+    # `tiny` takes its vocabulary from all texts, as a pretrained encoder brings its own: it stays the same.
+    encoder = bench.encoder("tiny", None, seen.settings.data)
+    other.encoder = lambda *args: encoder
+    found = task_groups(replace(seen, bench=other))
+    assert found.groups == wanted.groups
+    assert np.array_equal(found.vectors, wanted.vectors)
+    assert found.stability == wanted.stability
+
+
+def test_document_centroids_are_means_over_training_documents(bench):
+    seen = view(bench)
+    corpus, train = seen.corpus, seen.fold.train
+    vectors = seen.embed(corpus.texts)
+    found = document_centroid(seen)
+    assert found.shape == (len(corpus.names), vectors.shape[1])
+    for row, name in enumerate(corpus.names):
+        bearing = [vectors[i] for i in train if corpus.targets[name][i]]
+        np.testing.assert_allclose(found[row], sum(bearing) / len(bearing), rtol=1e-4, atol=1e-5)
+
+
+def test_label_counts_by_hand(bench):
+    seen = view(bench)
+    wanted = [sum(int(seen.corpus.targets[name][i]) for i in seen.fold.train) for name in seen.corpus.names]
+    assert label_count(seen)[:, 0].tolist() == wanted
+
+
+def test_descriptions_are_needed_where_they_are_clustered(bench):
+    seen = view(bench)
+    bare = Bench()
+    tasks = (replace(seen.corpus.tasks[0], description=""), *seen.corpus.tasks[1:])
+    bare.replaced = replace(seen.corpus, tasks=tasks)
+    with pytest.raises(GroupingError, match=r"got none for Enlarged heart.*data\.descriptions"):
+        task_groups(replace(seen, bench=bare))

@@ -1,0 +1,184 @@
+"""Figures reach the tracker while a plan's models train, and nothing ever stands twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import TrackingError
+from mtlv.events import Observer
+from mtlv.store.timestamps import Ledger
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker, Metric
+from mtlv.tracking.memory import MemoryRun
+
+EPOCHS = 3
+
+
+def child(tracker: MemoryTracker) -> MemoryRun:
+    return next(run for run in tracker.runs.values() if run.spec.kind == "fold")
+
+
+def steps(run: MemoryRun, key: str) -> list[int]:
+    return [point.step for point in run.history(key)]
+
+
+def nothing_twice(tracker: MemoryTracker) -> bool:
+    """Whether each run has one point for each key and step."""
+    return all(
+        max(Counter((point.key, point.step) for point in run.points).values(), default=1) == 1
+        for run in tracker.runs.values()
+    )
+
+
+class Stopper(Observer):
+    """Ctrl-C at the end of an epoch of the unit that is the `unit`-th."""
+
+    def __init__(self, unit: int, epoch: int) -> None:
+        self.at, self.units = (unit, epoch), 0
+
+    def unit_started(self, *_: object) -> None:
+        self.units += 1
+
+    def epoch(self, name: str, epoch: int, *_: object) -> None:
+        if (self.units, epoch) == self.at:
+            raise KeyboardInterrupt
+
+
+def test_an_epoch_of_one_model_tells_everything_of_that_epoch_at_once(
+    table: Callable, suite: Callable
+) -> None:
+    tracker = MemoryTracker()
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t"), f"training.epochs={EPOCHS}"), Stopper(1, 2), tracker)
+    run = child(tracker)
+    for key in (
+        "train/loss",
+        "train/learning_rate",
+        "val/f1_macro",
+        "val/average_precision_macro",
+        "val.tasks.f1/heart",
+        "val.tasks.average_precision/heart",
+    ):
+        assert steps(run, key) == [0, 1], key
+    (head,) = {point.key for point in run.points if point.key.startswith("val.heads.f1_macro/")}
+    assert steps(run, head) == [0, 1]
+
+
+def test_an_epoch_of_one_model_of_several_tells_what_concerns_that_model(
+    table: Callable, suite: Callable
+) -> None:
+    tracker = MemoryTracker()
+    changes = ("architecture=stl", f"training.epochs={EPOCHS}")
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t"), *changes), Stopper(2, 1), tracker)
+    run = child(tracker)
+    assert steps(run, "train.heads.loss/heart") == [0, 1, 2]
+    assert steps(run, "train.heads.loss/lung") == [0], "of each model by itself, not all under one name"
+    assert steps(run, "val.tasks.average_precision/lung") == [0]
+    assert steps(run, "val.heads.average_precision_macro/lung") == [0]
+    assert not steps(run, "val/f1_macro"), "the plan's figures need all of its models"
+    assert not steps(run, "val.tasks.f1/heart"), "so do thresholds"
+
+
+def test_epochs_of_the_last_model_complete_the_plan(table: Callable, suite: Callable) -> None:
+    tracker = MemoryTracker()
+    changes = ("architecture=stl", f"training.epochs={EPOCHS}")
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t"), *changes), Stopper(3, 2), tracker)
+    run = child(tracker)
+    assert steps(run, "val/f1_macro") == steps(run, "train/loss") == [0, 1]
+
+
+@pytest.mark.parametrize("architecture", ["stl", "gmhl"])
+def test_an_interrupted_run_goes_on_and_no_point_stands_twice(
+    table: Callable, suite: Callable, architecture: str
+) -> None:
+    tracker, calm = MemoryTracker(), MemoryTracker()
+    made = suite(table("t"), f"architecture={architecture}", f"training.epochs={EPOCHS}")
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(made, Stopper(1, 2), tracker)
+    run_suite(made, Observer(), tracker)
+    run_suite(made, Observer(), tracker)
+    assert nothing_twice(tracker)
+    run_suite(made, Observer(), calm)
+    for uid, run in calm.runs.items():
+        assert set(run.points) == set(tracker.runs[uid].points)
+        assert run.files["tasks.json"] == tracker.runs[uid].files["tasks.json"]
+
+
+def test_curves_json_holds_every_curve(table: Callable, suite: Callable) -> None:
+    tracker = MemoryTracker()
+    run_suite(suite(table("t"), "architecture=gmhl", f"training.epochs={EPOCHS}"), Observer(), tracker)
+    run = child(tracker)
+    curves = json.loads(run.files["curves.json"])
+    several = {key for key in curves if len(curves[key]) == EPOCHS}
+    assert several == set(curves) == {p.key for p in run.points if len(run.history(p.key)) == EPOCHS}
+    for key, points in curves.items():
+        assert points == [[point.step, point.value] for point in run.history(key)]
+
+
+def test_other_files_that_a_comparison_reads(table: Callable, suite: Callable) -> None:
+    tracker = MemoryTracker()
+    run_suite(suite(table("t"), "architecture=gmtl", "evaluation.threshold=per_task"), Observer(), tracker)
+    run = child(tracker)
+    thresholds = json.loads(run.files["thresholds.json"])
+    assert thresholds["scope"] == "per_task"
+    assert thresholds["values"] == {
+        task: run.last(f"test.tasks.threshold/{task}") for task in ("heart", "lung", "bone")
+    }
+    assert json.loads(run.files["tasks.json"])["documents"] == 12
+    for each in tracker.runs.values():
+        places = json.loads(each.files["grouping/groups.json"])["map"]
+        assert {task: len(place) for task, place in places.items()} == {"heart": 2, "lung": 2, "bone": 2}
+
+
+class Failing(MemoryTracker):
+    """Refuses everything from the second epoch to the model's end."""
+
+    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+        held = {point.step for point in metrics if point.key == "train/loss"}
+        if held == {1}:
+            raise TrackingError("the server is away")
+        super().metrics(run, metrics)
+
+
+def test_a_tracker_that_fails_while_a_model_trains_is_told_the_rest_when_it_is_done(
+    table: Callable, suite: Callable
+) -> None:
+    class Listener(Observer):
+        def __init__(self) -> None:
+            self.warnings: list[str] = []
+
+        def warn(self, text: str) -> None:
+            self.warnings.append(text)
+
+    tracker, listener = Failing(), Listener()
+    run_suite(suite(table("t"), "training.epochs=4"), listener, tracker)
+    assert [text for text in listener.warnings if "server is away" in text] == [
+        "nothing is tracked until this model is done: the server is away."
+    ]
+    assert sorted(steps(child(tracker), "train/loss")) == [0, 1, 2, 3]
+    assert nothing_twice(tracker)
+
+
+def test_the_ledger_keeps_the_first_timestamp(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    first = ledger.timestamp_ms("unit", 0)
+    second = ledger.timestamp_ms("unit", 1)
+    assert second >= first > 1_700_000_000_000
+    again = Ledger(tmp_path / "ledger")
+    assert (again.timestamp_ms("unit", 0), again.timestamp_ms("unit", 1)) == (first, second)
+    assert ledger.timestamp_ms("other", 0) >= second
+    assert (tmp_path / "ledger" / "unit.jsonl").read_text().count("\n") == 2
+
+
+def test_half_a_line_of_the_ledger_is_passed_over(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    (tmp_path / "unit.jsonl").write_text('{"epoch": 0, "timestamp_ms": 5}\n{"epo\n')
+    assert ledger.timestamp_ms("unit", 0) == 5
+    assert ledger.timestamp_ms("unit", 1) > 5

@@ -1,0 +1,75 @@
+"""What `mtlv predict` shows and writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.errors import DataError
+from mtlv.plan import Task
+from mtlv.serving.answers import Answers, check_target, write_answers
+from mtlv.serving.kinds import Told
+from mtlv.serving.model import Prediction
+from mtlv.serving.texts import Texts, given
+
+TASKS = ("heart, large", "lung", "bone")
+
+
+def answers(*rows: tuple[float, float, float], texts: Texts | None = None) -> Answers:
+    texts = texts or given([f"text {n}" for n in range(len(rows))])
+    columns = zip(TASKS, np.array(rows).T, (0.5, 0.25, 0.5), strict=True)
+    told = tuple(Told(Task(name), values, limit) for name, values, limit in columns)
+    return Answers(texts, Prediction(told), "mtl · fold 0")
+
+
+def test_one_text_has_a_row_per_task_with_the_decided_first() -> None:
+    shown = answers((0.45, 0.3, 0.9))
+    assert shown.header == ("task", "probability", "threshold", "decided")
+    assert shown.rows == [
+        ("bone", "0.900", "0.5", "yes"),
+        ("lung", "0.300", "0.25", "yes"),
+        ("heart, large", "0.450", "0.5", "no"),
+    ]
+
+
+def test_several_texts_have_a_row_each() -> None:
+    texts = Texts(("a\n" + "b" * 100, "short"), (2, 7), "line")
+    shown = answers((0.6, 0.3, 0.9), (0.1, 0.1, 0.1), texts=texts)
+    assert shown.header == ("line", "text", "decided")
+    assert shown.rows == [
+        ("2", "a " + "b" * 57 + "…", "bone 0.90, heart, large 0.60, lung 0.30"),
+        ("7", "short", "none"),
+    ]
+
+
+def test_files_hold_every_probability(tmp_path: Path) -> None:
+    texts = Texts(('a, "b"\nc', "肺炎"), (1, 3), "line")
+    told = answers((0.6, 0.3, 1 / 3), (0.1, 0.1, 0.5), texts=texts)
+    write_answers(told, tmp_path / "o.csv")
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == list(texts.texts)
+    assert [row["line"] for row in rows] == ["1", "3"]
+    assert float(rows[0]["bone probability"]) == 1 / 3
+    assert [row["heart, large decided"] for row in rows] == ["1", "0"]
+    write_answers(told, tmp_path / "o.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[1] == {
+        "line": 3,
+        "text": "肺炎",
+        "probabilities": {"heart, large": 0.1, "lung": 0.1, "bone": 0.5},
+        "decided": ["bone"],
+    }
+    assert {path.name for path in tmp_path.iterdir()} == {"o.csv", "o.jsonl"}
+
+
+def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"unknown kind; allowed: a file ending in .csv, .jsonl"):
+        check_target(tmp_path / "o.xlsx")
+    with pytest.raises(DataError, match=r"cannot be written; give a file in a folder that is there"):
+        check_target(tmp_path / "no" / "o.csv")
+    assert check_target(tmp_path / "o.CSV") == tmp_path / "o.CSV"

@@ -1,0 +1,134 @@
+"""What the outputs of each kind of task are to those who asked."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.data.targets import TARGETS, spans_column
+from mtlv.data.words import split_words
+from mtlv.plan import Task
+from mtlv.plan.spans import Span
+from mtlv.serving.answers import Answers, write_answers
+from mtlv.serving.frame import as_columns, column_types
+from mtlv.serving.kinds import ANSWERS, COLUMNS, Told
+from mtlv.serving.model import Prediction
+from mtlv.serving.texts import given
+
+TEXTS = ("Aspirin, not ether.", "Clear.")
+CLASSES = ("none", "blocks", "drives", "feeds", "binds")
+TOLD = {
+    "binary": Told(Task("heart"), np.array([0.7, 0.2]), 0.5),
+    "multiclass": Told(
+        Task("relation", "multiclass", classes=CLASSES),
+        np.array([[0.1, 0.6, 0.2, 0.05, 0.05], [0.4, 0.4, 0.1, 0.05, 0.05]]),
+    ),
+    "regression": Told(Task("likeness", "regression"), np.array([3.14159, -1.0], np.float32)),
+    "tagging": Told(
+        Task("drugs", "tagging", classes=("Drug",)),
+        spans_column([[Span(0, 1, "Drug"), Span(2, 4, "Drug")], []]),
+        words=tuple(map(split_words, TEXTS)),
+    ),
+}
+
+
+def answers(*kinds: str, count: int = 2) -> Answers:
+    told = (TOLD[kind] for kind in kinds)
+    part = tuple(Told(t.task, t.outputs[:count], t.threshold, t.words[:count]) for t in told)
+    return Answers(given(TEXTS[:count]), Prediction(part), "run")
+
+
+def test_every_kind_has_answers() -> None:
+    assert set(ANSWERS) == set(TARGETS) == set(TOLD)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "line"),
+    [
+        ("binary", ("heart", "0.700", "0.5", "yes"), "heart 0.70"),
+        (
+            "multiclass",
+            ("relation", "blocks", "0.600", "drives 0.200, none 0.100, feeds 0.050 and 1 more"),
+            "relation: blocks 0.60",
+        ),
+        ("regression", ("likeness", "3.142"), "likeness: 3.14"),
+        (
+            "tagging",
+            ("drugs", "Drug 'Aspirin' 0-7, Drug 'not ether' 9-18"),
+            "drugs: Aspirin (Drug), not ether (Drug)",
+        ),
+    ],
+)
+def test_tables_of_one_kind(kind: str, cells: tuple[str, ...], line: str) -> None:
+    one, both = answers(kind, count=1), answers(kind)
+    assert one.rows == [cells]
+    assert one.header == ("task", *ANSWERS[kind].header)
+    assert 1 <= one.text_columns <= len(one.header)
+    assert both.header == ("text", "text", ANSWERS[kind].title)
+    assert both.rows[0] == ("1", TEXTS[0], line)
+
+
+def test_tables_of_several_kinds() -> None:
+    assert answers(*TOLD, count=1).header == ("task", "answer", "more")
+    assert answers(*TOLD, count=1).rows == [
+        ("relation", "blocks", "probability 0.600; drives 0.200, none 0.100, feeds 0.050 and 1 more"),
+        ("likeness", "3.142", ""),
+        ("drugs", "Drug 'Aspirin' 0-7, Drug 'not ether' 9-18", ""),
+        ("heart", "yes", "probability 0.700, threshold 0.5"),
+    ]
+    assert answers(*TOLD).header == ("text", "text", "answers")
+    assert answers(*TOLD).rows[1] == ("2", "Clear.", "relation: none 0.40; likeness: -1.00")
+
+
+def test_columns_are_those_that_are_announced() -> None:
+    found = answers(*TOLD).found
+    announced = column_types([told.task for told in found.told])
+    both = as_columns(found, "both")
+    assert list(both) == list(announced)
+    kinds = {"double": "f", "boolean": "b", "string": "O"}
+    assert [values.dtype.kind for values in both.values()] == [kinds[kind] for kind in announced.values()]
+    assert all(
+        len(as_columns(found, wanted)[name]) == 2 for wanted in COLUMNS for name in as_columns(found, wanted)
+    )
+    assert list(as_columns(found, "decisions")) == ["heart", "relation", "likeness", "drugs"]
+    assert as_columns(found, "decisions")["relation"].tolist() == ["blocks", "none"]  # of equals the first
+    shown = [f"relation probability of {name}" for name in CLASSES]
+    assert list(as_columns(found, "probabilities")) == ["heart", *shown]
+
+
+def test_a_class_with_the_name_of_a_column_of_another_task() -> None:
+    tasks = [Task("a", "multiclass", classes=("b probability", "b")), Task("a probability of b")]
+    assert len(column_types(tasks)) == 3 + 2
+
+
+def test_files(tmp_path: Path) -> None:
+    write_answers(answers(*TOLD), tmp_path / "o.jsonl")
+    first, second = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert first["classes"]["relation"]["class"] == "blocks"
+    assert first["classes"]["relation"]["probabilities"]["drives"] == 0.2
+    assert first["values"]["likeness"] == pytest.approx(3.14159)
+    assert first["decided"] == ["heart"]
+    assert second["spans"] == {"drugs": []}
+    drug = {
+        "type": "Drug",
+        "text": "not ether",
+        "start": 9,
+        "end": 18,
+        "words": ["not", "ether"],
+        "first_word": 2,
+    }
+    assert first["spans"]["drugs"][1] == drug
+    write_answers(answers(*TOLD), tmp_path / "o.csv")
+    with (tmp_path / "o.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    assert json.loads(row["drugs spans"])[1] == drug
+    assert (row["relation class"], row["heart decided"]) == ("blocks", "1")
+
+
+def test_a_kind_that_is_not_there_leaves_no_key(tmp_path: Path) -> None:
+    write_answers(answers("regression"), tmp_path / "o.jsonl")
+    assert set(json.loads((tmp_path / "o.jsonl").read_text().splitlines()[0])) == {"text", "values"}

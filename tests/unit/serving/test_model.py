@@ -1,0 +1,525 @@
+"""A trained plan, laid out as files and read back: the same model, whatever its architecture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.errors import DataError, EncoderError, TrackingError
+from mtlv.events import Observer
+from mtlv.plan import Task
+from mtlv.serving.frame import as_columns, column_types
+from mtlv.serving.kinds import Told
+from mtlv.serving.manifest import FORMAT
+from mtlv.serving.model import Prediction, ServedPlan
+from mtlv.settings import Suite, load_suite
+from mtlv.suite.keep_models import NO_WEIGHTS, validation_score
+from mtlv.suite.run import SuiteResult, run_suite
+from mtlv.tracking import MemoryTracker, TrackedModel
+from mtlv.tracking.mlflow_model import place_files
+
+LABELS = {
+    "heart, enlarged": "large cardiac",
+    "lung/肺炎": "hazy airspace",
+    'rib "old" decided': "old fracture",
+}
+ARCHITECTURES = ("stl", "mtl", "gmtl", "gmhl")
+
+
+@dataclass
+class Trained:
+    """A finished suite, what its tracker holds, and the texts by document id."""
+
+    result: SuiteResult
+    tracker: MemoryTracker
+    texts: dict[str, str]
+
+    def model(self, architecture: str, kind: str = "fold") -> TrackedModel:
+        """The first model of a run of this kind."""
+        runs = self.tracker.runs.values()
+        run = next(
+            r for r in runs if r.spec.kind == kind and r.tags["mtlv.architecture"] == architecture and r.model
+        )
+        assert run.model is not None
+        return run.model
+
+    def outcomes(self, architecture: str) -> tuple:
+        members = self.result.members
+        names = [m.resolved.member.settings.architecture.name for m in members]
+        return members[names.index(architecture)].outcomes
+
+
+class Listener(Observer):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def write_table(path: Path) -> dict[str, str]:
+    """60 documents that name their labels; texts by id."""
+    rng, texts = np.random.default_rng(0), {}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", *LABELS])
+        for n in range(60):
+            bears = rng.random(len(LABELS)) < 0.45
+            words = " ".join(words for words, on in zip(LABELS.values(), bears, strict=True) if on)
+            texts[str(n)] = f"report {n} {words} " + "and more " * int(rng.integers(0, 12))
+            writer.writerow([n, texts[str(n)], *bears.astype(int)])
+    return texts
+
+
+def make_suite(folder: Path, *changes: str) -> Suite:
+    config = folder / "config.yml"
+    config.write_text("experiment: unit\n")
+    return load_suite(
+        config,
+        [
+            "data.name=table",
+            f"data.path={folder / 't.csv'}",
+            f"data.columns={{labels: {json.dumps(list(LABELS), ensure_ascii=False)}, id: id}}",
+            f"data.descriptions={json.dumps(LABELS, ensure_ascii=False)}",
+            "data.max_length=16",
+            "encoder=tiny",
+            "grouping.k=2",
+            "evaluation.threshold=per_task",
+            "training.epochs=1",
+            "training.batch_size=8",
+            "training.learning_rate=1e-3",
+            "training.device=cpu",
+            f"store.uri={folder / 'store'}",
+            *changes,
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("served")
+    texts = write_table(folder / "t.csv")
+    tracker = MemoryTracker()
+    suite = make_suite(folder, f"matrix.architecture=[{', '.join(ARCHITECTURES)}]", "data.folds=2")
+    return Trained(run_suite(suite, Observer(), tracker), tracker, texts)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Callable[[TrackedModel], Path]:
+    """Write a model's files; gives the folder that its code is given."""
+
+    def write(model: TrackedModel) -> Path:
+        place_files(model.files, model.texts, tmp_path / "model", (shutil.copyfile,))
+        return tmp_path / "model" / model.content
+
+    return write
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_it_gives_the_scores_of_the_test_part_bit_for_bit(
+    trained: Trained, place: Callable, architecture: str
+) -> None:
+    plan = ServedPlan.load(place(trained.model(architecture)), device="cpu")
+    found = trained.outcomes(architecture)[0]
+    told = plan.predict([trained.texts[i] for i in found.test.ids])
+    assert told.tasks == tuple(LABELS) == plan.tasks
+    for task in LABELS:
+        outputs = found.test.tasks[task].outputs.astype(float)
+        assert np.array_equal(told[task].outputs, outputs)
+        assert told[task].threshold == found.thresholds.values[task]
+        assert np.array_equal(told[task].decided, outputs >= found.thresholds.values[task])
+
+
+def test_one_network_per_model_of_the_plan_and_no_pickle(trained: Trained) -> None:
+    networks = {
+        name: [f for f in trained.model(name).files if f.endswith(".safetensors")] for name in ARCHITECTURES
+    }
+    assert {name: len(files) for name, files in networks.items()} == {
+        "stl": 3,
+        "mtl": 1,
+        "gmtl": 2,
+        "gmhl": 1,
+    }
+    for name in ARCHITECTURES:
+        model = trained.model(name)
+        suffixes = {Path(file).suffix for file in (*model.files, *model.texts)}
+        assert suffixes == {".safetensors", ".json", ".py", ".txt"}
+        code = model.texts[model.code]
+        assert len(code.splitlines()) < 10
+        assert "mtlv.serving.pyfunc" in code
+
+
+def test_requirements_are_pinned_and_name_no_build(trained: Trained) -> None:
+    pins = trained.model("mtl").texts["requirements.txt"].splitlines()
+    assert {"mtlv", "mlflow", "torch", "transformers"} <= {pin.split("==")[0] for pin in pins}
+    assert all("==" in pin and "+" not in pin for pin in pins)
+
+
+def test_a_member_has_the_model_of_its_best_fold_on_validation(trained: Trained) -> None:
+    for architecture in ARCHITECTURES:
+        found = trained.outcomes(architecture)
+        values = [validation_score(each, [Task(label) for label in LABELS]) for each in found]
+        best = found[values.index(max(values))]
+        model = trained.model(architecture, "suite member")
+        keys = {Path(file).stem for file in model.files if file.endswith(".safetensors")}
+        assert keys == {record.key for record in best.records}
+        assert model.settings["fold"] == values.index(max(values))
+        assert f"the best macro F1 on validation, {max(values):.3f}" in model.description
+
+
+def test_a_model_shows_the_test_figures_that_its_run_has(trained: Trained) -> None:
+    for kind in ("fold", "suite member"):
+        model = trained.model("gmtl", kind)
+        if kind == "fold":
+            assert model.metrics_run in trained.tracker.runs
+        assert model.metrics_run is not None
+        assert model.metrics
+        assert set(model.metrics) <= set(trained.tracker.runs[model.metrics_run].points)
+
+
+@pytest.mark.parametrize(
+    ("models", "kinds"), [("all", {"fold", "suite member"}), ("best", {"suite member"}), ("none", set())]
+)
+def test_which_runs_get_a_model_is_a_setting(tmp_path: Path, models: str, kinds: set[str]) -> None:
+    write_table(tmp_path / "t.csv")
+    tracker = MemoryTracker()
+    run_suite(make_suite(tmp_path, f"tracking.models={models}"), Observer(), tracker)
+    assert {run.spec.kind for run in tracker.runs.values() if run.model} == kinds
+
+
+def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.csv")
+    tracker, listener = MemoryTracker(), Listener()
+    both = "matrix.architecture=[mtl, gmhl]"
+    run_suite(make_suite(tmp_path, both, "store.keep_weights=false"), listener, tracker)
+    assert not any(run.model for run in tracker.runs.values())
+    assert listener.notes.count(NO_WEIGHTS) == 1
+
+    again = Listener()
+    run_suite(make_suite(tmp_path, "architecture=mtl"), again, tracker)
+    assert not any(run.model for run in tracker.runs.values())
+    (note,) = [text for text in again.notes if "no model is kept" in text]
+    folder = Path(note.rsplit("delete ", 1)[1])
+    assert folder.is_dir()
+    shutil.rmtree(folder)
+    run_suite(make_suite(tmp_path, "architecture=mtl"), Observer(), tracker)
+    assert sum(run.model is not None for run in tracker.runs.values()) == 2
+
+
+# ---- What can be wrong with a folder or an input ---------------------------------------------------------
+
+
+def _newer(folder: Path) -> None:
+    path = folder / "served.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": FORMAT + 1}))
+
+
+def _lost_network(folder: Path) -> None:
+    next((folder / "networks").iterdir()).unlink()
+
+
+def _cut_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def _flipped_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    content = path.read_bytes()
+    path.unlink()  # the store has the same file
+    path.write_bytes(content[:-7] + bytes([content[-7] ^ 4]) + content[-6:])
+
+
+def _other_tokenizer(folder: Path) -> None:
+    path = folder / "encoder" / "tokenizer.json"
+    path.write_text(path.read_text().replace('"lowercase": true', '"lowercase": false'))
+
+
+def _other_plan(folder: Path) -> None:
+    path = folder / "plan.json"
+    content = json.loads(path.read_text())
+    content[0]["heads"][0]["tasks"].pop()
+    path.write_text(json.dumps(content))
+
+
+def _of(name: str, **changes: object) -> Callable[[Path], None]:
+    """Changes keys of a JSON file."""
+
+    def harm(folder: Path) -> None:
+        path = folder / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return harm
+
+
+def _in_tasks(**changes: object) -> Callable[[Path], None]:
+    """Changes keys of every task."""
+
+    def harm(folder: Path) -> None:
+        path = folder / "served.json"
+        content = json.loads(path.read_text())
+        content["tasks"] = {name: task | changes for name, task in content["tasks"].items()}
+        path.write_text(json.dumps(content))
+
+    return harm
+
+
+def _in(name: str, codec: str) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        path = folder / name
+        path.write_bytes(f"{path.read_text()}é".encode(codec, "replace"))
+
+    return harm
+
+
+def _layers(folder: Path) -> None:
+    path = folder / "plan.json"
+    content = json.loads(path.read_text())
+    content[0]["heads"][0]["layers"] = 10**9
+    path.write_text(json.dumps(content))
+
+
+def _larger(name: str) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        with (folder / name).open("r+b") as file:
+            file.truncate(10**9)  # takes no room on the disk
+
+    return harm
+
+
+def _lying_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    content = path.read_bytes()
+    path.write_bytes((2**60).to_bytes(8, "little") + content[8:])
+
+
+def _huge_tensor(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    head = json.dumps({"w": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}}).encode()
+    path.write_bytes(len(head).to_bytes(8, "little") + head + b"\0" * 16)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        *(
+            (_in(name, codec), rf"{name}.* cannot be read .*get .* again")
+            for name in ("served.json", "plan.json", "encoder/config.json")
+            for codec in ("latin-1", "utf-16")
+        ),
+        (_in("encoder/tokenizer.json", "utf-16"), r"the encoder in .* cannot be read .*get the model again"),
+        (_in("encoder/tokenizer_config.json", "latin-1"), r"the encoder in .* cannot be read"),
+    ],
+)
+def test_files_that_are_no_utf_8_are_named(
+    trained: Trained, place: Callable, harm: Callable, said: str
+) -> None:
+    folder = place(trained.model("mtl"))
+    harm(folder)
+    with pytest.raises((TrackingError, EncoderError), match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (
+            _larger("served.json"),
+            r"served.json cannot be read .got 1,000,000,000 bytes, more than 20,000,000",
+        ),
+        (_larger("plan.json"), r"plan.json cannot be read .got 1,000,000,000 bytes"),
+        (_larger("encoder/tokenizer.json"), r"tokenizer.json` is too large .got 1,000,000,000 bytes"),
+        (_lying_network, r"networks/.*safetensors cannot be read"),
+        (_huge_tensor, r"networks/.*safetensors cannot be read"),
+        (_layers, r"plan.json cannot be read .got a head without 1 to 100 layers"),
+        (_in_tasks(max_length=10**12), r"`max_length` 1000000000000, the encoder reads 512"),
+        (_of("encoder/config.json", hidden_size=10**9), r"too large .got [\d,]+ parameters.; allowed: up to"),
+        (_of("encoder/config.json", num_hidden_layers=10**9), r"`num_hidden_layers` .* is too large"),
+    ],
+)
+def test_what_is_too_large_is_refused_by_what_it_says(
+    trained: Trained, place: Callable, harm: Callable, said: str
+) -> None:
+    folder = place(trained.model("mtl"))
+    harm(folder)
+    with pytest.raises((TrackingError, EncoderError), match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tasks": ["heart"]},
+        {"tasks": {"heart": 1}},
+        {"tasks": {"heart": {"kind": "binary"}}},
+        {"tasks": {"heart": {"kind": "binary", "max_length": "16"}}},
+        {"thresholds": {"heart": "0.5"}},
+        {"thresholds": {"heart": float("nan")}},
+        {"networks": {"m": "../../other.safetensors"}},
+        {"networks": {"m": "/other.safetensors"}},
+        {"features": "own"},
+        {"heads": {"tagging_layer": "own"}},
+        {"heads": {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": ["cls"]}},
+        {"heads": None},
+        {"precision": None},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_description_of_other_values_is_named(trained: Trained, place: Callable, changes: dict) -> None:
+    named(place(trained.model("mtl")), _of("served.json", **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_length": "16"},
+        {"max_length": 0},
+        {"max_length": True},
+        {"kind": "tagging"},
+        {"kind": "tagging", "classes": ["a"]},
+        {"kind": "multiclass"},
+        {"kind": "multiclass", "classes": ["a", "a"]},
+        {"kind": "multiclass", "classes": [1]},
+        {"kind": "own"},
+        {"kind": ["binary"]},
+        {"negative": ["a"]},
+        {"reads": ["texts"]},
+        {"reads": "words"},
+        {"reads": ["words", "mentions"]},
+        {"shown": "own"},
+        {"shown": "dummy", "roles": [""], "mentions": 2},
+        {"mentions": 10**9},
+        {"window": 0},
+        {"window": 5, "window_overlap": 5},
+        {"own": 1},
+    ],
+    ids=str,
+)
+def test_a_task_of_other_values_is_named(trained: Trained, place: Callable, changes: dict) -> None:
+    named(place(trained.model("mtl")), _in_tasks(**changes))
+
+
+def named(folder: Path, harm: Callable[[Path], None]) -> None:
+    harm(folder)
+    with pytest.raises(TrackingError, match=r"(served|plan).json cannot be read .*get the model again"):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (
+            _newer,
+            r"a format that this mtlv does not know \(got 5\); allowed: up to 4; use the version",
+        ),
+        (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
+        (_cut_network, r"networks/.*safetensors cannot be read"),
+        (
+            _flipped_network,
+            r"networks/.*safetensors cannot be read .got its checksum is another.*; get the model again from",
+        ),
+        (_other_tokenizer, r"splits texts in another way here than in training; install the version"),
+        (_other_plan, r"plan.json cannot be read .*the plan leaves tasks out"),
+        (lambda folder: (folder / "served.json").write_text("{"), r"served.json cannot be read"),
+        (lambda folder: (folder / "served.json").unlink(), r"served.json cannot be read .*No such file"),
+        (lambda folder: (folder / "plan.json").write_text("[{}]"), r"plan.json cannot be read .*no plan"),
+    ],
+)
+def test_a_broken_folder_is_named(trained: Trained, place: Callable, harm: Callable, said: str) -> None:
+    folder = place(trained.model("mtl"))
+    harm(folder)
+    with pytest.raises(TrackingError, match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
+    plan = ServedPlan.load(place(trained.model("mtl")), device="cpu")
+    for wrong in (None, 3, float("nan"), "\ud800", ["a"]):
+        with pytest.raises(DataError, match=r"not every input is text: row 1 \(from 0\)"):
+            plan.predict(["fine", wrong])  # type: ignore[list-item]
+    assert [len(told.outputs) for told in plan.predict([]).told] == [0, 0, 0]
+    assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).told] == [2, 2, 2]
+
+
+def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmhl"))
+    texts = list(trained.texts.values())
+    today = ServedPlan.load(folder, device="cpu").predict(texts)
+    path = folder / "served.json"
+    content = json.loads(path.read_text())
+    (length,) = {task["max_length"] for task in content["tasks"].values()}
+    del content["heads"], content["own"]
+    tasks = {name: task["kind"] for name, task in content["tasks"].items()}
+    path.write_text(json.dumps(content | {"format": 1, "tasks": tasks, "max_length": length}))
+    told = ServedPlan.load(folder, device="cpu").predict(texts)
+    assert told.tasks == today.tasks
+    for task in told.tasks:
+        assert np.array_equal(told[task].outputs, today[task].outputs)
+        assert told[task].threshold == today[task].threshold
+    path.write_text(json.dumps(content | {"format": 1, "tasks": list(tasks), "max_length": length}))
+    with pytest.raises(TrackingError, match=r"served.json cannot be read .got a value of the wrong type"):
+        ServedPlan.load(folder, device="cpu")
+
+
+def test_a_model_without_epochs_of_tasks_is_read_as_before(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmtl"))
+    texts = list(trained.texts.values())[:5]
+    today = ServedPlan.load(folder, device="cpu").predict(texts)
+    path = folder / "served.json"
+    content = json.loads(path.read_text())
+    assert content.pop("own") == {}
+    path.write_text(json.dumps(content | {"format": 2}))
+    told = ServedPlan.load(folder, device="cpu").predict(texts)
+    assert all(np.array_equal(told[task].outputs, today[task].outputs) for task in today.tasks)
+
+
+# ---- Columns ---------------------------------------------------------------------------------------------
+
+
+def test_no_name_of_a_task_can_be_the_column_of_another() -> None:
+    tasks = ("A", "A decided", "A probability", "A probability decided")
+    assert len(column_types([Task(name) for name in tasks])) == 2 * len(tasks)
+
+
+def test_columns() -> None:
+    found = Prediction(
+        (Told(Task("a, b"), np.array([0.2, 0.5]), 0.5), Told(Task("c"), np.array([0.9, 0.1]), 0.3))
+    )
+    both = as_columns(found, "both")
+    assert list(both) == list(column_types([told.task for told in found.told]))
+    assert both["a, b probability"].tolist() == [0.2, 0.5]
+    assert both["a, b decided"].tolist() == [False, True]  # at the threshold is decided
+    assert {k: v.tolist() for k, v in as_columns(found, "decisions").items()} == {
+        "a, b": [False, True],
+        "c": [True, False],
+    }
+    assert as_columns(found, "probabilities")["c"].tolist() == [0.9, 0.1]
+    with pytest.raises(DataError, match=r"`columns` \(got x\); allowed: both, probabilities, decisions"):
+        as_columns(found, "x")
+
+
+def test_bf16_is_computed_only_where_the_device_does(
+    trained: Trained, place: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    folder = place(trained.model("mtl"))
+    path = folder / "served.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"precision": "bf16"}))
+    plan, texts = ServedPlan.load(folder, device="cpu"), list(trained.texts.values())[:4]
+    told = []
+    for native in (False, True):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
+        told.append([each.outputs for each in plan.predict(texts).told])
+    assert not np.array_equal(*told)
+    np.testing.assert_allclose(*told, atol=0.05)

@@ -1,0 +1,95 @@
+"""Which run a user means, and what is said where it has no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import TrackingError
+from mtlv.serving.predict import Place, find_run, predict_texts
+from mtlv.serving.texts import given
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
+
+
+def stored(number: str, name: str, kind: str = MEMBER, experiment: str = "1", at: int = 0) -> StoredRun:
+    tags = {"mtlv.kind": kind, "mlflow.runName": name}
+    return StoredRun(number.ljust(32, "0"), experiment, name, "FINISHED", at, "", tags=tags)
+
+
+class Shelf:
+    """A reader of a few runs."""
+
+    def __init__(self, *runs: StoredRun) -> None:
+        self.held = sorted(runs, key=lambda run: -run.started_ms)
+
+    def experiments(self) -> Mapping[str, str]:
+        return {"one": "1", "two": "2"}
+
+    def run(self, run_id: str) -> StoredRun | None:
+        return next((run for run in self.held if run.id == run_id), None)
+
+    def runs(
+        self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
+    ) -> list[StoredRun]:
+        fit = (run for run in self.held if run.experiment in experiments and tags.items() <= run.tags.items())
+        return list(fit)[:most]
+
+
+SHELF = Shelf(
+    stored("aaaaaa1", "mtl", at=1),
+    stored("aaaaaa2", "mtl", at=2),
+    stored("bbbbbb1", "mtl · fold 0", FOLD, at=3),
+    stored("cccccc1", "gmtl", experiment="2", at=4),
+    stored("dddddd1", "it's", at=5),
+    stored("eeeeee1", "comparison of 2 runs", COMPARISON, at=6),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("aaaaaa1".ljust(32, "0"), "aaaaaa1"),
+        ("mtl", "aaaaaa2"),  # the newest of that name
+        ("mtl · fold 0", "bbbbbb1"),
+        ("bbbbbb", "bbbbbb1"),
+        ("aaaaaa1", "aaaaaa1"),
+        ("gmtl", "cccccc1"),
+        ("it's", "dddddd1"),  # MLflow's search has no way to write the quote
+    ],
+)
+def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:
+    assert find_run(SHELF, Place(text)).id.startswith(found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (Place("aaaaaa"), r"`aaaaaa` begins the ids of 2 runs; give more digits"),
+        (Place("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
+        (Place("nothing like it"), r"such as `it's`, or a folder with a model; `mtlv ui` shows the runs"),
+        (Place("it's not"), r"there is no run `it's not`"),
+        (
+            Place("mtl", experiment="tow"),
+            r"no experiment `tow` in the store; .*`one`, `two`; did you mean `two`",
+        ),
+        (Place("gmtl", experiment="one"), r"there is no run `gmtl`"),
+        (Place("cccccc1".ljust(32, "0"), experiment="one"), r"there is no run"),
+    ],
+)
+def test_what_is_not_there_is_said(place: Place, said: str) -> None:
+    with pytest.raises(TrackingError, match=said):
+        find_run(SHELF, place)  # type: ignore[arg-type]
+
+
+def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TrackingError, match=r"holds no model; give one with the file MLmodel"):
+        predict_texts(Place(str(tmp_path)), given(["a"]))
+    with pytest.raises(TrackingError, match=r"the folder nowhere is not there"):
+        predict_texts(Place("./nowhere"), given(["a"]))
+
+
+def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TrackingError, match=r"no runs are here yet"):
+        predict_texts(Place("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))

@@ -1,0 +1,326 @@
+"""One model of five corpora and four kinds of task: kept, read back, and asked as a user asks it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mtlv import cli
+from mtlv.data import catalog
+from mtlv.data.source import Corpus
+from mtlv.data.targets import spans_column
+from mtlv.errors import DataError
+from mtlv.events import Observer
+from mtlv.plan import Task
+from mtlv.plan.spans import Span
+from mtlv.reporting.plan_result import Outcome
+from mtlv.serving.kinds import spans_found
+from mtlv.serving.model import ServedPlan
+from mtlv.serving.texts import Texts
+from mtlv.settings import load_suite
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker, RunSpec, TrackedModel
+from mtlv.tracking.mlflow_model import place_files
+from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+NAMES = {"notes": "gad", "pairs": "hoc", "sts": "biosses", "ner": "bc2gm", "drugs": "ddi2013"}
+TASKS = ("has heart", "has lung", "relation", "similarity", "organs", "drugs")
+
+
+def marked() -> Corpus:
+    """Pairs of marked drugs, 24 of them, some of which overlap."""
+    rng, rows, values = np.random.default_rng(1), [], []
+    for number in range(24):
+        first, second = f"drug{number}", f"agent{number}"
+        values.append(int(rng.integers(2)))
+        text = f"{first} {('and', 'blocks')[values[-1]]} {second} ."
+        at = text.index(second)
+        rows.append((text, (Span(0, len(first), "DRUG"), Span(at, at + len(second), "BRAND"))))
+    task = Task("drugs", "multiclass", "drugs", ("none", "blocks"), ("none",), main_metric="f1_micro")
+    return Corpus(
+        "drugs",
+        (task,),
+        tuple(map(str, range(24))),
+        tuple(text for text, _ in rows),
+        {"drugs": np.array(values, np.int64)},
+        mentions=tuple(spans for _, spans in rows),
+    )
+
+
+@dataclass
+class Kept:
+    """A finished member and its model."""
+
+    model: TrackedModel
+    outcome: Outcome
+    corpora: dict[str, Corpus]
+    plan: ServedPlan
+
+    def rows(self, source: str) -> Texts:
+        """Test documents of a corpus, with all that it has."""
+        corpus = self.corpora[source]
+        wanted = [i.removeprefix(f"{source}/") for i in self.outcome.test.ids if i.startswith(f"{source}/")]
+        part = corpus.take([corpus.ids.index(i) for i in wanted])
+        held = {"text_pair": part.seconds, "words": part.words, "mentions": part.mentions}
+        more = {name: tuple(column) for name, column in held.items() if column is not None}
+        return Texts(part.texts, tuple(range(1, len(part) + 1)), "row", more)
+
+    def scores(self, task: str) -> list:
+        """What the training's own test said of the task's documents."""
+        found = self.outcome.test.tasks[task]
+        return found.outputs[found.mask].tolist()
+
+
+@pytest.fixture(scope="module")
+def train(one_corpus_per_kind: list[Corpus], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Kept]:
+    made = [replace(each, name=NAMES[each.name]) for each in (*one_corpus_per_kind, marked())]
+    of_name = {each.name: each for each in made}
+
+    def run(*changes: str) -> Kept:
+        folder = tmp_path_factory.mktemp("kinds")
+        own = {"biosses": ", max_length: 9"}
+        sources = ", ".join(f"{{name: {name}{own.get(name, '')}}}" for name in of_name)
+        (folder / "c.yml").write_text(f"data: {{max_length: 24, sources: [{sources}]}}\n")
+        given = ["encoder=tiny", "training.batch_size=8", "training.epochs=1", "training.device=cpu"]
+        given += [f"store.uri={folder / 'store'}", "training.learning_rate=3e-3", *changes]
+        tracker = MemoryTracker()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(catalog, "load", lambda name, _: of_name[name])
+            patch.setattr(catalog, "tasks", lambda name, _: of_name[name].tasks)
+            result = run_suite(load_suite(folder / "c.yml", given), Observer(), tracker)
+        (model,) = (run.model for run in tracker.runs.values() if run.model and run.spec.kind == "fold")
+        place_files(model.files, model.texts, folder / "model", (shutil.copyfile,))
+        plan = ServedPlan.load(folder / "model" / model.content, device="cpu")
+        return Kept(model, result.members[0].outcomes[0], of_name, plan)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept(train: Callable[..., Kept]) -> Kept:
+    return train("architecture=mtl")
+
+
+OTHER_CHOICES = (
+    "heads.tagging_scheme=bioul",
+    "heads.tagging_layer=bilstm",
+    "heads.relation_features=mention",
+    "data.window=6",
+    "data.mentions=markers",
+)
+
+
+@pytest.mark.parametrize("changes", [("architecture=mtl",), ("architecture=stl", *OTHER_CHOICES)])
+def test_every_task_gives_its_test_scores_bit_for_bit(
+    train: Callable[..., Kept], kept: Kept, changes: tuple[str, ...]
+) -> None:
+    kept = train(*changes) if len(changes) > 1 else kept
+    assert kept.plan.tasks == TASKS
+    for corpus in kept.corpora.values():
+        told = kept.plan.predict(kept.rows(corpus.name), tasks=corpus.names)
+        assert told.tasks == corpus.names
+        for task in corpus.names:
+            assert told[task].outputs.tolist() == kept.scores(task), task
+
+
+ROW = {
+    "text": "the heart blocks agent7 .",
+    "text_pair": "the lung is clear",
+    "mentions": [[4, 9, "DRUG"], [17, 23, "BRAND"]],
+}
+
+
+def test_one_row_can_be_asked_about_everything(kept: Kept) -> None:
+    told = kept.plan.predict(rows(ROW))
+    assert told.tasks == TASKS
+    for task in TASKS:
+        assert (
+            told[task].outputs.tolist() == kept.plan.predict(rows(ROW), tasks=[task])[task].outputs.tolist()
+        )
+    assert told["relation"].outputs.shape == (1, 3)
+    assert told["similarity"].outputs.shape == (1,)
+
+
+def rows(*cells: dict) -> Texts:
+    more = {name: tuple(row.get(name) for row in cells) for name in ("text_pair", "words", "mentions")}
+    held = {name: column for name, column in more.items() if any(cell is not None for cell in column)}
+    return Texts(tuple(row["text"] for row in cells), tuple(range(1, len(cells) + 1)), "line", held)
+
+
+def test_only_what_is_wanted_is_run(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mtlv.models.multitask import MultiTaskModel
+
+    ran: list[object] = []
+    real = MultiTaskModel.forward
+
+    def forward(self: MultiTaskModel, *args: object, **kwargs: object) -> object:
+        ran.append(kwargs["heads"])
+        return real(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MultiTaskModel, "forward", forward)
+    assert kept.plan.predict(["a text"], tasks=["relation"]).tasks == ("relation",)
+    (heads,) = ran
+    assert len(heads) == 1  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"the model has no task `relatoin`; .*did you mean `relation`\?"):
+        kept.plan.predict(["a text"], tasks=["relatoin"])
+
+
+def test_what_is_shown_in_the_text_is_as_if_it_was_marked(kept: Kept) -> None:
+    marked = rows({"text": "drug1 blocks agent1 .", "mentions": [[0, 5, "DRUG"], [13, 19, "BRAND"]]})
+    shown = kept.plan.predict(["@DRUG$ blocks @BRAND$ ."], tasks=["drugs"])
+    assert (
+        shown["drugs"].outputs.tolist()
+        == kept.plan.predict(marked, tasks=["drugs"])["drugs"].outputs.tolist()
+    )
+
+
+def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> None:
+    text = "the  heart,lung"
+    words = ["the", "heart", ",", "lung"]
+    told = kept.plan.predict([text], tasks=["organs"])["organs"]
+    same = kept.plan.predict(rows({"text": text, "words": words}), tasks=["organs"])["organs"]
+    assert list(told.words[0]) == words
+    assert told.outputs.tolist() == same.outputs.tolist()
+    whole = replace(told, outputs=spans_column([[Span(1, 3, "Organ"), Span(3, 4, "Organ")]]))
+    assert spans_found(whole, 0) == [
+        {"type": "Organ", "text": "heart,", "start": 5, "end": 11, "words": ["heart", ","], "first_word": 1},
+        {"type": "Organ", "text": "lung", "start": 11, "end": 15, "words": ["lung"], "first_word": 3},
+    ]
+    empty = kept.plan.predict(["heart", " ", ""], tasks=["organs"])["organs"]
+    assert empty.outputs.tolist()[1:] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "said"),
+    [
+        (
+            "similarity",
+            {},
+            r"task `similarity` reads `text_pair`, and there is none at line 2; give each text",
+        ),
+        (
+            "similarity",
+            {"text_pair": 3},
+            r"`text_pair` of task `similarity` at line 2 \(got 3\); allowed: a te",
+        ),
+        (
+            "drugs",
+            {},
+            r"`drugs` reads `mentions`, .* line 2; mark them .* or write the text with @BRAND\$, @DRUG",
+        ),
+        ("drugs", {"mentions": [[0, 99, "DRUG"]]}, r"line 2 .*allowed: places in its text of 5 characters"),
+        ("drugs", {"mentions": [[3, 3, "DRUG"]]}, r"line 2 .*allowed: places in its text"),
+        ("drugs", {"mentions": [[0, 1, "GENE"]]}, r"line 2 .*allowed: the roles DRUG, BRAND"),
+        ("drugs", {"mentions": [[0, 1]]}, r"line 2 .*allowed: a role with each: DRUG, BRAND"),
+        ("drugs", {"mentions": [[0, 1, "DRUG"]] * 3}, r"3 entities.*allowed: up to 2, as in training"),
+        ("drugs", {"mentions": "[[0, "}, r"line 2 .*allowed: lists of \[start, end\]"),
+        ("drugs", {"mentions": [{"start": 0.5, "end": 1}]}, r"line 2 .*allowed: lists of"),
+        (
+            "organs",
+            {"words": "two words"},
+            r"`words` of task `organs` at line 2 .*a list of words, or one in JS",
+        ),
+        ("organs", {"words": ["a", ""]}, r"line 2 .*a list of words"),
+        ("organs", {"words": ["other"]}, r"line 2 \(got other\); allowed: the words of the row's text"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        kept.plan.predict(rows(ROW | {"words": None}, {"text": "short", **row}), tasks=[task])
+
+
+def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:
+    content = json.loads(kept.model.texts["served/served.json"])
+    assert content["format"] == 4
+    assert content["sha256"].keys() == {*content["networks"].values()}
+    assert content["tasks"]["drugs"] == {
+        "kind": "multiclass",
+        "source": "drugs",
+        "classes": ["none", "blocks"],
+        "negative": ["none"],
+        "max_length": 24,
+        "reads": ["mentions"],
+        "shown": "dummy",
+        "roles": ["DRUG", "BRAND"],
+        "mentions": 2,
+    }
+    assert content["tasks"]["organs"]["reads"] == ["words"]
+    assert content["tasks"]["similarity"]["reads"] == ["text_pair"]
+    assert content["tasks"]["similarity"]["max_length"] == 9
+    assert set(content["thresholds"]) == {"has heart", "has lung"}
+    assert "the columns `text`, `text_pair`, `words`, `mentions`" in kept.model.description
+
+
+# ---- As a user asks --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shelf(kept: Kept, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The model with a run in MLflow: its store and the run."""
+    uri = f"sqlite:///{tmp_path_factory.mktemp('shelf') / 'mlflow.db'}"
+    tracker = MlflowTracker(uri, "kinds")
+    run = tracker.open_run(RunSpec("uid", "mixed", "suite member"))
+    tracker.model(run, replace(kept.model, metrics_run=None))
+    return uri, run
+
+
+def test_mlflow_gives_the_same(kept: Kept, shelf: tuple[str, str]) -> None:
+    import mlflow
+
+    uri, run = shelf
+    mlflow.set_tracking_uri(uri)
+    model = mlflow.pyfunc.load_model(f"runs:/{run}/model", model_config={"device": "cpu"})
+    frame = model.predict(pd.DataFrame([ROW, ROW], index=["a", "b"]))
+    told = kept.plan.predict(rows(ROW, ROW))
+    assert list(frame) == list(kept.model.outputs) == list(model.metadata.signature.outputs.input_names())
+    assert list(frame.index) == ["a", "b"]
+    assert frame["similarity value"].tolist() == told["similarity"].outputs.tolist()
+    for number, name in enumerate(("none", "one", "both")):
+        column = frame[f"relation probability of {name}"]
+        assert column.tolist() == told["relation"].outputs[:, number].tolist()
+    assert json.loads(frame["organs spans"]["a"]) == spans_found(told["organs"], 0)
+    same = model.predict([ROW, ROW], params={"columns": "decisions"})
+    assert list(same) == list(TASKS)
+    assert same["drugs"].tolist() == frame["drugs class"].tolist()
+    assert list(model.predict("a text", params={"tasks": "relation", "columns": "decisions"})) == ["relation"]
+    two = model.predict(["a text"], params={"tasks": '["relation", "has lung"]', "columns": "decisions"})
+    assert list(two) == ["has lung", "relation"]
+    with pytest.raises(mlflow.MlflowException, match=r"task `similarity` reads `text_pair`"):
+        model.predict(["a text"])
+
+
+def test_the_command_answers_each_kind(
+    shelf: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    uri, run = shelf
+    ask = ["predict", run, "--uri", uri, "--device", "cpu"]
+    marks = json.dumps(ROW["mentions"])
+    assert cli.main([*ask, ROW["text"], "--pair", ROW["text_pair"], "--mentions", marks]) == 0
+    _, header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["task", "answer", "more"]
+    assert {next(name for name in TASKS if line.startswith(name)) for line in lines} == set(TASKS)
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (ROW, ROW)))
+    out = tmp_path / "out.jsonl"
+    assert cli.main([*ask, "--file", str(tmp_path / "in.jsonl"), "--out", str(out)]) == 0
+    (first, _) = map(json.loads, out.read_text().splitlines())
+    assert list(first) == ["line", "text", "probabilities", "decided", "classes", "values", "spans"]
+    assert set(first["classes"]) == {"relation", "drugs"}
+    pd.DataFrame([ROW | {"mentions": marks}]).to_csv(tmp_path / "in.csv", index=False)
+    assert cli.main([*ask, "--file", str(tmp_path / "in.csv"), "--out", str(tmp_path / "o.csv")]) == 0
+    table = pd.read_csv(tmp_path / "o.csv")
+    assert table["drugs class"].tolist() == [first["classes"]["drugs"]["class"]]
+    assert table["similarity value"].tolist() == pytest.approx([first["values"]["similarity"]])
+    capsys.readouterr()
+    assert cli.main([*ask, "one text", "--task", "relation", "--task", "has lung"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert cli.main([*ask, "one text"]) == 2
+    assert "task `similarity` reads `text_pair`, and there is none at text 1" in capsys.readouterr().err
+    assert cli.main([*ask, "one text", "--pair", "a", "--pair", "b"]) == 2
+    assert "`text_pair` (got 2); allowed: one for each text (1)" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Texts to predict: what is read from files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import DataError
+from mtlv.serving.texts import from_file, given
+
+
+def written(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_text_file_has_a_text_a_line_without_blank_ones(tmp_path: Path) -> None:
+    found = from_file(written(tmp_path, "t.txt", "\ufeffone\r\n\n  \ntwo,\x0cwith a page\n"))
+    assert found.texts == ("one", "two,\x0cwith a page")
+    assert found.numbers == (1, 4)
+    assert found.unit == "line"
+
+
+def test_tables_give_one_column(tmp_path: Path) -> None:
+    csv = written(tmp_path, "t.csv", 'id,text,report\n1,a,"x\ny"\n2,b,z\n')
+    assert from_file(csv).texts == ("a", "b")
+    assert from_file(csv).numbers == (2, 4)
+    assert from_file(csv, "report").texts == ("x\ny", "z")
+    rows = written(tmp_path, "t.jsonl", "".join(json.dumps({"text": t}) + "\n" for t in ("肺炎", "b")))
+    assert from_file(rows).texts == ("肺炎", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "said"),
+    [
+        ("t.csv", "text\n", None, r"`t.csv` has no row"),
+        ("t.csv", "body\na\n", None, r"no column `text` \(--column\); allowed: body"),
+        ("t.csv", "Text\na\n", None, r"did you mean `Text`"),
+        ("t.csv", 'text,n\na,1\n"  ",2\n,3\n', None, r"`t.csv`: line 3 is empty; also at line 4"),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"text": 3}\n{"x": 1}\n',
+            None,
+            r"no text in column `text` at line 2; also at",
+        ),
+        ("t.txt", "a\n", "text", r"`t.txt` has no columns \(got --column text\); leave it out"),
+        ("t.txt", "\n \n", None, r"`t.txt` holds no text"),
+        (
+            "t.doc",
+            "a",
+            None,
+            r"a file of an unknown kind; allowed: a file ending in .txt, .csv, .tsv, .jsonl",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, name: str, content: str, column: str | None, said: str
+) -> None:
+    with pytest.raises(DataError, match=said):
+        from_file(written(tmp_path, name, content), column)
+
+
+def test_a_file_that_is_not_there_or_no_utf_8(tmp_path: Path) -> None:
+    for name in ("gone.txt", "gone.csv"):
+        with pytest.raises(DataError, match=r"gone"):
+            from_file(tmp_path / name)
+    (tmp_path / "latin.txt").write_bytes("naïve".encode("latin-1"))
+    with pytest.raises(DataError, match=r"unreadable bytes at line 1"):
+        from_file(tmp_path / "latin.txt")
+
+
+def test_empty_texts_are_refused() -> None:
+    assert given(["a", "b"]).numbers == (1, 2)
+    with pytest.raises(DataError, match=r"the texts given: text 2 is empty; also at text 3"):
+        given(["a", "", " \n"])
+
+
+def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
+    table = written(tmp_path, "t.csv", 'text,text_pair,mentions,n\na b,c,"[[0, 1]]",1\n')
+    assert from_file(table).more == {"text_pair": ("c",), "mentions": ("[[0, 1]]",)}
+    rows = written(tmp_path, "t.jsonl", '{"words": ["a", "b,"]}\n')
+    assert from_file(rows).texts == ("a b,",)
+    assert from_file(rows).more == {"words": (["a", "b,"],)}
+    assert given(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
+    with pytest.raises(DataError, match=r"`text_pair` \(got 2\); allowed: one for each text \(1\)"):
+        given(["a"], text_pair=["b", "c"])
+    with pytest.raises(DataError, match=r"no text in column `words` at line 2"):
+        from_file(written(tmp_path, "w.csv", "words\nno list\n"))

@@ -1,0 +1,81 @@
+"""Every file of a store or a run is read within limits, and one beyond them is answered like a broken one."""
+
+from __future__ import annotations
+
+import ast
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import mtlv
+from mtlv.data.splits import load_folds
+from mtlv.data.token_file import MAGIC, SUM, Damaged, read_tokens
+from mtlv.errors import DataError, EncoderError, TrackingError
+from mtlv.models.layers import known_layers
+from mtlv.models.sizes import need_possible
+from mtlv.store.local import Store
+from mtlv.store.progress import read_states
+from mtlv.store.remote import leases
+from mtlv.store.remote.manifests import Manifest
+from mtlv.store.timestamps import Ledger
+from mtlv.tracking.journal import ABOUT, HEAD, record_of
+from mtlv.tracking.outbox import _destination
+
+DEEP = "[" * 30 + "]" * 30  # Python's own reader takes it; what is deeper ends its recursion
+PACKAGE = Path(mtlv.__file__).parent
+READERS = {"loads", "load", "safe_load", "load_all", "safe_load_all", "full_load", "unsafe_load"}
+MAY = {
+    "foreign.py",  # the limits
+    "models/encoder_config.py",  # what the tokenizer of this process says of itself
+    "tracking/replay.py",  # a text in a record that was read within the limits
+    "store/checkpoints.py",  # by torch's weights-only reader, after its own checks
+}
+
+
+def parsers(path: Path) -> Iterator[str]:
+    """Calls of `json`, `yaml`, NumPy or torch that parse."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READERS:
+            of = node.func.value
+            if isinstance(of, ast.Name) and of.id in ("json", "yaml", "np", "numpy", "torch"):
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_nothing_is_parsed_but_within_the_limits():
+    found = [place for path in sorted(PACKAGE.rglob("*.py")) for place in parsers(path)]
+    assert [place for place in found if place.split(":")[0] not in MAY] == []
+    assert {place.split(":")[0] for place in found} == MAY
+
+
+def fails(with_: type[Exception], call: Callable[[], object]) -> None:
+    with pytest.raises(with_, match=r"more than (20 levels|50,000,000|500,000,000)"):
+        call()
+
+
+@pytest.mark.parametrize("content", [DEEP, "[" * 100_000], ids=["deep", "deeper"])
+def test_files_of_a_store(tmp_path: Path, content: str):
+    for name in ("unit.json", "f.json", ABOUT, "config.json"):
+        (tmp_path / name).write_text(content)
+    fails(ValueError, lambda: Manifest.of(content.encode()))
+    fails(DataError, lambda: load_folds(tmp_path / "f.json", None))
+    fails(TrackingError, lambda: _destination(tmp_path))
+    fails(EncoderError, lambda: need_possible(tmp_path))
+    body = ('{"number": ' + content + "}").encode()
+    fails(ValueError, lambda: record_of(f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"))
+    assert len(f'{{"crc":"{0:08x}",') == HEAD
+    assert leases._read(content.encode()) == {}
+    assert read_states(tmp_path) == []
+    assert known_layers(str(tmp_path)) is None
+    tokens = tmp_path / "tokens"
+    text = content.encode()
+    tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
+    with pytest.raises(Damaged):
+        read_tokens(tokens)
+    (tmp_path / "u.jsonl").write_text(f"{content}\n" + '{"epoch": 0, "timestamp_ms": 5}\n')
+    assert Ledger(tmp_path).timestamp_ms("u", 0) == 5
+    store = Store(tmp_path / "store")
+    (store.units / "u").mkdir()
+    (store.units / "u" / "unit.json").write_text(content)
+    fails(TrackingError, lambda: store.load("u"))

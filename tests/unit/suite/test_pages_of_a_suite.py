@@ -1,0 +1,191 @@
+"""What a suite writes for people who open its runs: words, columns, views, data sets, tables, pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from mtlv.events import Observer
+from mtlv.figures.palette import RUNS
+from mtlv.formatting import plain
+from mtlv.reporting import descriptions
+from mtlv.reporting.descriptions import LONGEST
+from mtlv.reporting.mlflow_views import ready_views
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker, View
+from mtlv.tracking.memory import MemoryRun
+from mtlv.tracking.mlflow_pages import with_links
+
+TASKS = ("heart", "lung", "bone")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A suite that ran, seen from the tracker, and the views that it made."""
+
+    tracker: MemoryTracker
+    views: tuple[View, ...]
+
+    def of_kind(self, kind: str) -> list[MemoryRun]:
+        return [run for run in self.tracker.runs.values() if run.spec.kind == kind]
+
+    def member(self, architecture: str) -> MemoryRun:
+        found = [r for r in self.of_kind("suite member") if r.tags["mtlv.architecture"] == architecture]
+        return found[0]
+
+    def children(self, parent: MemoryRun) -> list[MemoryRun]:
+        return [run for run in self.tracker.runs.values() if run.spec.parent == parent.spec.uid]
+
+
+@pytest.fixture(scope="module")
+def made(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """stl and gmtl with 2 seeds on a table of 60 documents."""
+    write_table, write_suite = writers
+    folder = tmp_path_factory.mktemp("pages")
+    tracker = MemoryTracker()
+    changes = ("matrix.architecture=[stl, gmtl]", "seed=[0, 1]")
+    result = run_suite(write_suite(folder, write_table(folder, "t"), *changes), Observer(), tracker)
+    return Made(tracker, ready_views([member.resolved for member in result.members]))
+
+
+def test_parents_say_what_was_found_first_then_what_was_run(made: Made) -> None:
+    parent = made.member("gmtl")
+    text = parent.description
+    macro = parent.last("test/f1_macro")
+    assert text.startswith(f"**Test F1 macro {macro:.4f} ± {parent.last('test/f1_macro_std'):.4f}, F1 micro ")
+    assert "(mean ± standard deviation over 2 seeds)" in text
+    assert "**Grouped multi-task learning** (one model for each group of tasks) of 3 tasks of `table`" in text
+    assert "2 models with 2 heads in each of 2 seeds; 2 epochs; documents: 36 train, 12 validation" in text
+    assert "**2 groups** by `kmedoids` on `label_description`" in text
+    assert "- [report.html](artifact:report.html): " in text
+    assert f"| {macro:.4f} ± " in text
+    for name in (part.split(")")[0] for part in text.split("](artifact:")[1:]):
+        assert name in parent.files, name
+
+
+def test_children_say_it_shortly(made: Made) -> None:
+    for child in made.children(made.member("stl")):
+        macro = child.last("test/f1_macro")
+        assert child.description.startswith(
+            f"Fold 0, seed {child.params['seed']} of **stl · tiny**: test F1 "
+        )
+        assert f"**{macro:.4f}**" in child.description
+        for name in (part.split(")")[0] for part in child.description.split("](artifact:")[1:]):
+            assert any(file == name or file.startswith(f"{name}/") for file in child.files), name
+
+
+def test_the_comparison_has_the_suites_table_and_tags(made: Made) -> None:
+    (run,) = made.of_kind("comparison")
+    assert "2 members of a suite on the test part" in run.description
+    assert all(plain(parent.spec.name) in run.description for parent in made.of_kind("suite member"))
+    assert run.tags["mtlv.dataset"] == "table"
+    assert run.tags["mtlv.data_digest"] == made.member("stl").tags["mtlv.data_digest"]
+    assert run.tags["mtlv.version"]
+
+
+def test_descriptions_fit(made: Made) -> None:
+    assert all(len(run.description) <= LONGEST for run in made.tracker.runs.values())
+    assert descriptions._cut(["x" * 9000]).endswith(" …")
+    assert len(descriptions._cut(["x" * 9000])) == LONGEST
+
+
+def test_a_long_table_says_what_it_leaves_out() -> None:
+    table = "| run |\n| --- |\n" + "| a run of a long sweep |\n" * 1000
+    text = descriptions._fitting(table)
+    assert len(text) < LONGEST
+    kept = text.count("long sweep")
+    assert text.endswith(f"... and {1000 - kept} more in `comparison.md`")
+
+
+def test_names_from_data_are_no_markup() -> None:
+    text = descriptions._extremes({f"<b>[{n}](artifact:x)": n / 7 for n in range(6)}, "F1")
+    assert "<b>" not in text.replace("\\<", "")
+    assert with_links(text, "1", "r") == text
+
+
+def test_names_params_and_colours_tell_runs_apart(made: Made) -> None:
+    parents = made.of_kind("suite member")
+    assert [run.spec.colour for run in parents] == list(RUNS[:2])
+    for parent in parents:
+        names = sorted(run.spec.name for run in made.children(parent))
+        assert names == [f"fold 0 · seed {seed} · {parent.spec.name}" for seed in (0, 1)]
+    grouped = made.member("gmtl")
+    assert {run.params["k"] for run in (grouped, *made.children(grouped))} == {"2"}
+    assert "k" not in made.member("stl").params
+
+
+def test_parents_have_the_mean_curves_of_their_children(made: Made) -> None:
+    for parent in made.of_kind("suite member"):
+        children = made.children(parent)
+        keys = ["train/loss", "val/f1_macro", "val/f1_micro", "val/average_precision_macro"]
+        keys += [f"val.tasks.f1/{task}" for task in TASKS]
+        keys += [f"val.heads.f1_macro/{head}" for head in json.loads(parent.files["tasks.json"])["heads"]]
+        for key in keys:
+            curves = [{p.step: p.value for p in child.history(key)} for child in children]
+            for point in parent.history(key):
+                assert point.value == pytest.approx(sum(c[point.step] for c in curves) / len(curves))
+            assert sorted(p.step for p in parent.history(key)) == [0, 1], key
+
+
+def test_data_sets_of_parents_and_children(made: Made) -> None:
+    digest = made.member("stl").tags["mtlv.data_digest"]
+    for parent in made.of_kind("suite member"):
+        (whole,) = parent.data.values()
+        assert (whole.name, whole.digest, whole.documents, whole.tasks) == ("table", digest, 60, TASKS)
+        for child in made.children(parent):
+            parts = {part.role: part for part in child.data.values()}
+            assert {role: part.documents for role, part in parts.items()} == {
+                "training": 36,
+                "validation": 12,
+                "test": 12,
+            }
+            assert len({part.name for part in parts.values()}) == 3
+    tests = {part.digest for run in made.of_kind("fold") for part in run.data.values() if part.role == "test"}
+    assert len(tests) == 1, "all saw the same test documents"
+
+
+def test_per_task_tables_hold_the_figures(made: Made) -> None:
+    for run in (*made.of_kind("suite member"), *made.of_kind("fold")):
+        content = json.loads(run.files["report/per_task.json"])
+        rows = {row[0]: dict(zip(content["columns"], row, strict=True)) for row in content["data"]}
+        assert tuple(rows) == TASKS
+        assert content["columns"][1] == "f1", "what MLflow's table compares when it opens"
+        for task in TASKS:
+            assert rows[task]["f1"] == pytest.approx(run.last(f"test.tasks.f1/{task}"), abs=5e-5)
+
+
+def test_pictures_stand_in_the_root_and_in_the_grid(made: Made) -> None:
+    parent = made.member("gmtl")
+    for name in ("elbow", "task_map", "per_task_f1"):
+        assert parent.images[f"pictures/{name}"] == parent.files[f"{name}.png"]
+    assert "pictures/per_task_f1" in made.children(parent)[0].images
+
+
+def test_views_show_what_is_tracked(made: Made) -> None:
+    views = {view.name: view for view in made.tracker.views}
+    assert list(views) == ["Runs", "Compare", "Tasks", "Heads", "Elbow"]
+    links = [f"[{name}]({'view' if view.sections else 'table'}:{view.id})" for name, view in views.items()]
+    assert all(link in made.tracker.description for link in links)
+    parents = made.of_kind("suite member")
+    metrics = {point.key for run in parents for point in run.points}
+    for view in views.values():
+        for chart in (chart for charts in view.sections.values() for chart in charts):
+            if chart.kind == "image":
+                assert all(any(key in run.images for run in parents) for key in chart.keys)
+            for key in chart.keys if chart.kind != "image" else ():
+                name = key.removeprefix("params.")
+                assert name in metrics or any(name in run.params for run in parents), key
+        for column in view.columns:
+            kind, _, key = column.partition(".")
+            runs = parents if view.kind else made.tracker.runs.values()
+            held = {"tags": "tags", "params": "params"}.get(kind)
+            assert key in metrics or any(key in getattr(run, held) for run in runs if held), column
+
+
+def test_every_section_that_mlflow_makes_is_known_to_the_views(made: Made) -> None:
+    keys = {point.key for run in made.tracker.runs.values() for point in run.points}
+    for view in (view for view in made.views if view.sections):
+        assert {key.rsplit("/", 1)[0] for key in keys} <= set(view.closed)

@@ -1,0 +1,248 @@
+"""What makes results worth trusting: seeds, order, the test part, and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from mtlv.errors import TrackingError
+from mtlv.events import Observer
+from mtlv.execution.local import LocalExecutor
+from mtlv.planning.resolve import resolve
+from mtlv.settings import Suite
+from mtlv.store.local import Store
+from mtlv.store.scores_file import read_scores, write_scores
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.units.input_cache import Workbench
+
+ALL = "matrix.architecture=[stl, mtl, gmtl, gmhl]"
+
+
+def weights(root: Path) -> dict[str, dict[str, np.ndarray]]:
+    return {path.parent.name: load_file(path) for path in sorted(root.glob("units/*/model.safetensors"))}
+
+
+def same(ours: dict, theirs: dict) -> bool:
+    return ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[key][name], theirs[key][name]) for key in ours for name in ours[key]
+    )
+
+
+def test_two_runs_with_one_seed_are_equal_bit_for_bit(
+    table: Callable, suite: Callable, tmp_path: Path
+) -> None:
+    path = table("t")
+    for store in ("one", "two"):
+        run_suite(suite(path, ALL, store=store), Observer(), MemoryTracker())
+    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert same(one, two)
+    # A group of one task is the same unit under GMTL as under STL: trained once.
+    assert 3 + 1 + 2 + 1 - 1 <= len(one) <= 3 + 1 + 2 + 1
+
+
+def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tmp_path: Path) -> None:
+    path = table("t")
+    for store, backwards in (("one", False), ("two", True)):
+        made: Suite = suite(path, ALL, store=store)
+        kept = Store(tmp_path / store)
+        bench = Workbench(kept)
+        jobs = [job for member in made.members for job in resolve(bench, member).jobs]
+        executor = LocalExecutor(bench, kept, Observer(), jobs)
+        for job in reversed(jobs) if backwards else jobs:
+            executor.run(job, lambda *_: None)
+    assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
+
+
+def test_another_seed_gives_other_weights(table: Callable, suite: Callable, tmp_path: Path) -> None:
+    path = table("t")
+    run_suite(suite(path, "seed=[0, 1]"), Observer(), MemoryTracker())
+    one, two = weights(tmp_path / "store").values()
+    assert not np.array_equal(
+        one["encoder.embeddings.word_embeddings.weight"], two["encoder.embeddings.word_embeddings.weight"]
+    )
+
+
+def choices(result: object) -> list:
+    """Everything that is chosen: groups, epochs, thresholds, and the validation scores behind them."""
+    out = []
+    for member in result.members:
+        for child, found in zip(member.resolved.children, member.outcomes, strict=True):
+            out.append(None if child.groups is None else child.groups.groups)
+            out.append([record.chosen_epoch for record in found.records])
+            out.append(found.thresholds.values)
+            out.append({name: scores.outputs.tolist() for name, scores in found.validation.tasks.items()})
+            out.append({name: scores.outputs.tolist() for name, scores in found.test.tasks.items()})
+    return out
+
+
+@pytest.mark.parametrize("features", ["label_description", "document_centroid", "label_count"])
+def test_test_labels_change_no_group_no_epoch_and_no_threshold(
+    table: Callable, suite: Callable, features: str
+) -> None:
+    changes = (
+        "matrix.architecture=[mtl, gmtl]",
+        "training.select=best",
+        "evaluation.threshold=per_task",
+        f"grouping.features={features}",
+    )
+    honest = run_suite(suite(table("honest"), *changes), Observer(), MemoryTracker())
+    flipped = run_suite(
+        suite(table("flipped", flip=("test",)), *changes, store="other"), Observer(), MemoryTracker()
+    )
+    assert choices(honest) == choices(flipped)
+    f1 = [result.members[0].outcomes[0].metrics.plan.f1_macro for result in (honest, flipped)]
+    assert f1[0] != f1[1]  # the labels did differ
+
+
+def test_validation_labels_do_choose(table: Callable, suite: Callable) -> None:
+    honest = run_suite(suite(table("honest")), Observer(), MemoryTracker())
+    flipped = run_suite(
+        suite(table("flipped", flip=("validation",)), store="other"), Observer(), MemoryTracker()
+    )
+    thresholds = [result.members[0].outcomes[0].thresholds.values for result in (honest, flipped)]
+    assert thresholds[0] != thresholds[1]
+
+
+class Watcher(Observer):
+    """Counts what was trained and what was taken from the store."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[str, bool]] = []
+
+    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
+        self.ended.append((name, cached))
+
+
+def test_a_second_run_trains_nothing_and_tells_the_tracker_the_same(table: Callable, suite: Callable) -> None:
+    made = suite(table("t"), ALL)
+    first, second, watcher = MemoryTracker(), MemoryTracker(), Watcher()
+    run_suite(made, Observer(), first)
+    run_suite(made, watcher, second)
+    assert len(watcher.ended) == 6  # gmtl's group of one label is that label's stl
+    assert all(cached for _, cached in watcher.ended)
+    assert [set(run.points) for run in first.runs.values()] == [
+        set(run.points) for run in second.runs.values()
+    ]
+
+
+def test_a_setting_that_shapes_weights_makes_a_new_unit_and_others_do_not(
+    table: Callable, suite: Callable
+) -> None:
+    path, bench = table("t"), Workbench()
+
+    def keys(*changes: str) -> list[str]:
+        return [job.unit.key for job in resolve(bench, suite(path, *changes).members[0]).jobs]
+
+    assert keys() == keys("evaluation.threshold=fixed") == keys("store.keep_weights=false")
+    for change in (
+        "training.epochs=3",
+        "training.learning_rate=2e-3",
+        "encoder.features=cls",
+        "data.max_length=9",
+    ):
+        assert keys() != keys(change)
+
+
+def test_best_keeps_the_best_epoch_on_validation(table: Callable, suite: Callable) -> None:
+    changes = (
+        "training.select=best",
+        "training.select_by=loss",
+        "training.epochs=4",
+        "training.learning_rate=3e-2",
+    )
+    result = run_suite(suite(table("t"), *changes), Observer(), MemoryTracker())
+    (record,) = result.members[0].outcomes[0].records
+    targets = np.stack([task.targets for task in record.validation.tasks.values()], axis=1)
+    curve = np.stack([np.stack(list(outputs.values()), axis=1) for outputs in record.curve])
+    p = np.clip(curve.astype(float), 1e-7, 1 - 1e-7)
+    losses = -(targets * np.log(p) + (1 - targets) * np.log(1 - p)).mean((1, 2))
+    assert record.chosen_epoch == int(losses.argmin())
+    kept = np.stack([task.outputs for task in record.validation.tasks.values()], axis=1)
+    assert np.array_equal(kept, curve[record.chosen_epoch])
+
+
+def test_an_interrupted_run_is_marked_killed(table: Callable, suite: Callable) -> None:
+    class Impatient(Observer):
+        def epoch(self, *args: object) -> None:
+            raise KeyboardInterrupt
+
+    tracker = MemoryTracker()
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t")), Impatient(), tracker)
+    assert {run.status for run in tracker.runs.values()} == {"KILLED"}
+
+
+def test_a_failing_run_is_marked_failed(table: Callable, suite: Callable) -> None:
+    class Broken(Observer):
+        def epoch(self, *args: object) -> None:
+            raise ValueError("boom")
+
+    tracker = MemoryTracker()
+    with pytest.raises(ValueError, match="boom"):
+        run_suite(suite(table("t")), Broken(), tracker)
+    assert {run.status for run in tracker.runs.values()} == {"FAILED"}
+
+
+def test_scores_survive_the_disk(table: Callable, suite: Callable, tmp_path: Path) -> None:
+    result = run_suite(suite(table("t")), Observer(), MemoryTracker())
+    scores = result.members[0].outcomes[0].test
+    write_scores(scores, tmp_path / "x.parquet")
+    back = read_scores(tmp_path / "x.parquet")
+    assert (back.units, back.split, back.ids) == (scores.units, scores.split, scores.ids)
+    for name, task in scores.tasks.items():
+        assert np.array_equal(task.outputs, back.tasks[name].outputs)
+        assert np.array_equal(task.targets, back.tasks[name].targets)
+        assert np.array_equal(task.mask, back.tasks[name].mask)
+
+
+def test_an_unwritable_store_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        TrackingError, match=r"`store.uri`: .*file/store cannot be written .*choose another folder"
+    ):
+        Store(tmp_path / "file" / "store")
+
+
+def test_counts_are_grouped_by_every_method_that_takes_them(table: Callable, suite: Callable) -> None:
+    from mtlv.planning.resolve import resolve_groups
+
+    bench = Workbench()
+    for method, k in (
+        ("kmedoids", 2),
+        ("kmeans", 2),
+        ("agglomerative", 2),
+        ("meanshift", "auto"),
+        ("kde", "auto"),
+    ):
+        made = suite(
+            table("t"),
+            "architecture=gmtl",
+            "grouping.features=label_count",
+            f"grouping.method={method}",
+            f"grouping.k={k}",
+        )
+        settings = made.members[0].settings
+        groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
+        assert sorted(name for group in groups.groups for name in group) == ["bone", "heart", "lung"]
+        assert "scaling l2" not in groups.stability
+
+
+def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
+    from mtlv.reporting.metrics import params
+
+    made = suite(table("t"), "tracking.uri=http://user:hunter2@127.0.0.1:9")
+    assert "hunter2" not in str(params(made.members[0].settings))
+
+
+def test_members_with_different_numbers_of_seeds_are_drawn_together(table: Callable, suite: Callable) -> None:
+    members = "runs=[{architecture: stl, seed: [0, 1]}, {architecture: mtl, seed: 0}]"
+    tracker = MemoryTracker()
+    run_suite(suite(table("t"), members, "training.epochs=1"), Observer(), tracker)
+    (run,) = (run for run in tracker.runs.values() if run.spec.kind == "comparison")
+    assert run.status == "FINISHED"
+    assert "comparison.png" in run.files

@@ -1,0 +1,283 @@
+"""`mtlv status` tells what a suite does: from another process, after its end, and after it was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mtlv.events import Observer, Together
+from mtlv.store import progress
+from mtlv.store.progress import FOLDER, KEPT, Progress, SuiteState, UnitState, read_states
+from mtlv.suite.status import status_lines
+
+CONFIG = Path("/somewhere/c.yml")
+
+
+def units(count: int = 4, member: str = "stl · tiny") -> list[UnitState]:
+    return [UnitState(f"k{i}", f"{member} · Task {i}", member) for i in range(count)]
+
+
+def suite(count: int = 4, config: Path = CONFIG) -> SuiteState:
+    return SuiteState("reports", str(config), units=units(count))
+
+
+def say(store: Path, config: Path | None = None) -> list[str]:
+    return status_lines(store, config, lambda _: "a while")
+
+
+@pytest.fixture(autouse=True)
+def _without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(progress, "SHARE", 0.0)
+
+
+def test_a_store_without_suites(tmp_path: Path) -> None:
+    assert say(tmp_path / "nothing") == [
+        f"no suite has run with the store `{tmp_path / 'nothing'}` yet; start one with `mtlv run CONFIG`"
+    ]
+    assert "no suite of `/somewhere/c.yml` has run" in say(tmp_path, CONFIG)[0]
+
+
+def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
+    """A job of a cluster reads a copy of the config."""
+    with Progress(tmp_path, suite()):
+        pass
+    (line,) = say(tmp_path, tmp_path / "copy.yml")
+    assert f"of `{tmp_path / 'copy.yml'}` has run" in line
+    assert f"`mtlv status store.uri={tmp_path}` shows others" in line
+
+
+def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite()) as watcher:
+        names = [unit.name for unit in watcher.state.units]
+        watcher.unit_ended(names[0], True, 10)
+        watcher.unit_started(names[1], 2, 3, 10)
+        watcher.unit_ended(names[1], False, 10)
+        watcher.unit_started(names[2], 3, 8, 10)
+        watcher.epoch(names[2], 2, 8, 0.5, {}, 812.3)
+        lines = say(tmp_path, CONFIG)
+    assert lines[0].startswith(f"reports (/somewhere/c.yml): running here (process {os.getpid()}) for ")
+    assert lines[1] == "4 units: 2 done, 1 running, 1 waiting, 0 failed; 1 of them taken from the store"
+    assert lines[2] == "  done     stl · tiny · Task 0: taken from the store"
+    assert lines[3] == "  done     stl · tiny · Task 1: a while"
+    assert lines[4].startswith("  running  stl · tiny · Task 2: 2 of 8 epochs, 812 documents/s, since ")
+    assert lines[5] == "  waiting  stl · tiny · Task 3"
+
+
+def test_a_finished_suite_is_the_last_one(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite(2)) as watcher:
+        for unit in watcher.state.units:
+            watcher.unit_started(unit.name, 1, 1, 10)
+            watcher.unit_ended(unit.name, False, 10)
+    lines = say(tmp_path)
+    assert lines[0].startswith("reports (/somewhere/c.yml): done after a while, a while ago")
+    assert lines[1] == "2 units: 2 done, 0 running, 0 waiting, 0 failed"
+
+
+def fail(watcher: Progress, error: BaseException) -> None:
+    watcher.unit_started(watcher.state.units[0].name, 1, 5, 10)
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "reason"),
+    [
+        (ValueError("the loss is not finite"), "failed", ": the loss is not finite"),
+        (KeyboardInterrupt(), "stopped", ""),
+    ],
+)
+def test_how_a_suite_ended(tmp_path: Path, error: BaseException, state: str, reason: str) -> None:
+    watcher = Progress(tmp_path, suite(2))
+    with pytest.raises(type(error)), watcher:
+        fail(watcher, error)
+    lines = say(tmp_path)
+    assert f": {state} after " in lines[0]
+    assert lines[0].endswith(f" ago{reason}")
+    assert lines[2].startswith(f"  {state:<9}stl · tiny · Task 0: 0 of 5 epochs, since ")
+    assert lines[3] == "  waiting  stl · tiny · Task 1"
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from mtlv.store.progress import Progress, SuiteState, UnitState
+state = SuiteState("reports", "/somewhere/c.yml", units=[UnitState("k", "unit", "member")])
+with Progress(Path(sys.argv[1]), state) as watcher:
+    watcher.unit_started("unit", 1, 5, 10)
+    time.sleep(1.1)
+    watcher.epoch("unit", 1, 5, 0.5, {}, 100)
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_another_process_that_runs_and_then_is_killed(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert f"running here (process {process.pid})" in say(tmp_path)[0]
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    finally:
+        process.kill()
+    lines = say(tmp_path)
+    assert f"stopped: its process {process.pid} is gone, last heard of " in lines[0]
+    assert lines[1] == "1 unit: 0 done, 0 running, 0 waiting, 0 failed, 1 stopped"
+    assert lines[2].startswith("  stopped  unit: 1 of 5 epochs, 100 documents/s, since ")
+
+
+def change(store: Path, **values: object) -> None:
+    (path,) = (store / FOLDER).glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_a_number_that_another_process_has_now_is_not_the_suite(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite()) as watcher:
+        if watcher.state.born is None:
+            pytest.skip("this system does not say when a process was started")
+        change(tmp_path, born=watcher.state.born - 1)
+        assert "is gone" in say(tmp_path)[0]
+
+
+def test_another_machine(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite()):
+        change(tmp_path, host="node-7", pid=12)
+        assert "on another machine, `node-7` (process 12), last heard of a while ago" in say(tmp_path)[0]
+
+
+def test_two_suites_of_one_store(tmp_path: Path) -> None:
+    other = Path("/somewhere/d.yml")
+    with Progress(tmp_path, suite()), Progress(tmp_path, suite(config=other)):
+        assert len(list((tmp_path / FOLDER).glob("*.json"))) == 2
+        text = "\n".join(say(tmp_path))
+        assert "c.yml" in text
+        assert "d.yml" in text
+        assert "d.yml" not in "\n".join(say(tmp_path, CONFIG))
+
+
+def test_the_same_suite_again_takes_its_file_and_beside_a_running_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        with Progress(tmp_path, suite()):
+            pass
+    assert len(read_states(tmp_path / FOLDER)) == 1
+    with Progress(tmp_path, suite()):
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        with Progress(tmp_path, suite()):
+            assert len(read_states(tmp_path / FOLDER)) == 2
+
+
+def test_old_files_are_forgotten_and_broken_ones_passed_over(tmp_path: Path) -> None:
+    for number in range(KEPT + 5):
+        with Progress(tmp_path, suite(config=Path(f"/somewhere/{number}.yml"))):
+            pass
+    (tmp_path / FOLDER / "broken.json").write_text("{")
+    states = read_states(tmp_path / FOLDER)
+    assert KEPT - 1 <= len(states) <= KEPT
+    assert states[0].config == f"/somewhere/{KEPT + 4}.yml"
+
+
+def test_a_file_that_another_suite_tidies_away_ends_no_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    (folder / "gone.json").symlink_to(folder / "nowhere")  # listed, but not there when it is looked at
+    with Progress(tmp_path, suite()) as watcher:
+        assert watcher.path.is_file()
+
+
+def test_a_large_suite_is_told_by_members(tmp_path: Path) -> None:
+    state = SuiteState("big", str(CONFIG), units=[*units(50, "stl"), *units(50, "mtl")])
+    with Progress(tmp_path, state) as watcher:
+        watcher.unit_started("stl · Task 3", 1, 9, 10)
+        lines = say(tmp_path)
+    assert lines[2] == "  stl: 0 done, 1 running, 49 waiting, 0 failed"
+    assert lines[3] == "  mtl: 0 done, 0 running, 50 waiting, 0 failed"
+    assert lines[4].startswith("  running  stl · Task 3: 0 of 9 epochs, since ")
+    assert len(lines) == 5
+
+
+def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 3600.0)
+    written = []
+    real = os.replace
+    monkeypatch.setattr(os, "replace", lambda *names: (written.append(names), real(*names)))
+    with Progress(tmp_path, suite(300)) as watcher:
+        for unit in watcher.state.units:
+            watcher.unit_ended(unit.name, True, 10)
+            watcher.batch(unit.name, 10)
+        assert len(written) == 1
+    assert len(written) == 2, "the start and the end"
+    assert [path.suffix for path in (tmp_path / FOLDER).iterdir()] == [".json"]
+    assert all(unit.state == "done" for unit in read_states(tmp_path / FOLDER)[0].units)
+
+
+def test_a_folder_that_cannot_be_written_does_not_end_training(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).write_text("")
+    with Progress(tmp_path, suite()) as watcher:
+        watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
+
+
+def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite()) as watcher:
+        names = [unit.name for unit in watcher.state.units]
+        for name, node in zip(names, ("b/2", "a/1", "a/1"), strict=False):
+            watcher.unit_placed(name, node)
+            watcher.unit_started(name, 1, 8, 10)
+        watcher.unit_ended(names[1], False, 10)
+        lines = say(tmp_path)
+    assert lines[1] == "4 units: 1 done, 2 running, 1 waiting, 0 failed"
+    assert lines[2:4] == ["  node a/1: 1 done, 1 running", "  node b/2: 1 running"]
+    assert lines[5] == "  done     stl · tiny · Task 1: a while on a/1"
+    assert lines[6].endswith(" on a/1")
+
+
+def test_together_tells_all_everything() -> None:
+    class Recorder(Observer):
+        def __init__(self) -> None:
+            self.heard: list[tuple] = []
+
+    calls = {
+        "suite_started": (2, 10),
+        "unit_started": ("u", 1, 2, 10),
+        "unit_resumed": ("u", 5),
+        "unit_placed": ("u", "host/1a2b3c"),
+        "batch": ("u", 8),
+        "epoch": ("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),
+        "unit_ended": ("u", False, 10),
+        "unit_failed": ("u",),
+        "note": ("n",),
+        "warn": ("w",),
+    }
+    public = {name for name in vars(Observer) if not name.startswith("_")}
+    assert public == set(calls)
+    for name, arguments in calls.items():
+        heard: list[tuple] = []
+        one, two = Observer(), Observer()
+        for each in (one, two):
+            setattr(each, name, lambda *got, to=heard: to.append(got))
+        getattr(Together(one, two), name)(*arguments)
+        assert heard == [arguments, arguments]
+
+
+def test_a_long_ago_start_has_a_date(tmp_path: Path) -> None:
+    with Progress(tmp_path, suite(1)) as watcher:
+        watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
+        watcher.state.units[0].since = time.time() - 3 * 86400
+        watcher.batch(watcher.state.units[0].name, 1)
+        watcher.epoch(watcher.state.units[0].name, 1, 1, 0.1, {}, 5.0)
+        assert "since 20" in say(tmp_path)[2]

@@ -1,0 +1,150 @@
+"""The process that delivers goes with the one that trains, and its end costs nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import RefusedError, TrackingError
+from mtlv.events import Observer
+from mtlv.settings import Settings, load_overrides
+from mtlv.suite.delivery import deliver
+from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.outbox import dead_journals, journals
+from mtlv.tracking.sender import Pace
+from mtlv.tracking.sync import sync_store
+from mtlv.tracking.tracker import Metric, RunSpec
+from mtlv.tracking.upload_process import Courier
+
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    given = [f"tracking.uri=sqlite:///{tmp_path}/t.db", f"store.uri={tmp_path}/store", "experiment=e"]
+    return load_overrides(given).members[0].settings
+
+
+@pytest.fixture
+def courier(settings: Settings) -> Iterator[Courier]:
+    with Courier(str(settings.tracking.uri), "e", heard.append) as made:
+        heard.clear()
+        assert made.check()
+        yield made
+
+
+heard: list[str] = []
+
+
+class Warned(Observer):
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_all_is_in_the_store_when_it_finishes(courier: Courier, settings: Settings) -> None:
+    with deliver(settings, Observer(), courier) as delivery:
+        run = delivery.tracker.open_run(RunSpec("u", "n"))
+        delivery.tracker.metrics(run, [Metric("loss", 0.5)])
+        delivery.tracker.close(run)
+    assert delivery.came.left == 0
+    assert journals(Path(settings.store.uri) / FOLDER) == []
+    assert heard == []
+
+
+def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(courier: Courier, settings: Settings) -> None:
+    with deliver(settings, Observer(), courier) as delivery:
+        delivery.tracker.open_run(RunSpec("u", "n"))
+        assert os.getpgid(courier._process.pid) != os.getpgid(0)
+        os.kill(courier._process.pid, signal.SIGTERM)
+    assert delivery.came.left == 0
+
+
+def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
+    courier: Courier, settings: Settings
+) -> None:
+    observer = Warned()
+    with deliver(settings, observer, courier) as delivery:
+        courier._process.kill()
+        wait_for(lambda: bool(heard))
+        delivery.tracker.open_run(RunSpec("u", "n"))
+    assert heard == [
+        "the process that delivers to the tracking store has ended. "
+        "What is tracked is kept, for `mtlv sync` to deliver"
+    ]
+    (warning,) = observer.warnings
+    assert warning.startswith("not in the tracking store yet: 1 record, kept in")
+    assert "mtlv sync" in warning
+    lines = sync_store(Path(settings.store.uri), None, print, patience=PATIENCE)
+    assert lines[0].startswith("1 record delivered to")
+
+
+def test_it_ends_with_the_process_that_trains_however_that_ends(settings: Settings, tmp_path: Path) -> None:
+    script = f"""
+import os, sys, time
+from mtlv.tracking.upload_process import Courier
+courier = Courier({settings.tracking.uri!r}, "e", print)
+courier.check()
+print(courier._process.pid, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as trains:
+        assert trains.stdout is not None
+        pid = int(trains.stdout.readline())
+        trains.kill()
+    wait_for(lambda: _state(pid) in ("", "Z"))
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+def test_a_journal_that_is_still_delivered_is_not_delivered_by_another(
+    courier: Courier, settings: Settings
+) -> None:
+    root = Path(settings.store.uri) / FOLDER
+    journal = Journal(root, courier.uri, "e")
+    courier.begin(root, journal.folder, Pace())
+    JournalTracker(journal).open_run(RunSpec("u", "n"))
+    journal.close()  # as by the end of the process that writes it
+    assert dead_journals(root, print) == []
+    courier._process.kill()
+    courier._process.wait()
+    assert len(dead_journals(root, print)) == 1
+
+
+def test_a_store_that_cannot_be_used_is_said_so_before_anything_is_made(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/nowhere/t.db"
+    with Courier(uri, "e", heard.append) as courier, pytest.raises(TrackingError, match="nowhere"):
+        courier.check()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deleted_experiment_is_refused_before_training(courier: Courier, settings: Settings) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(settings.tracking.uri)
+    client.delete_experiment(client.create_experiment("e"))
+    with pytest.raises(RefusedError, match="deleted"), deliver(settings, Observer(), courier):
+        pytest.fail("it trained")
+    assert journals(Path(settings.store.uri) / FOLDER) == []

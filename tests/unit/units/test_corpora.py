@@ -1,0 +1,134 @@
+"""What `mtlv data` shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from mtlv.data import catalog, report
+from mtlv.errors import DataError
+from mtlv.settings.draft import defaults
+from mtlv.settings.schema import Data
+from mtlv.units.corpora import check_corpus, fetch_lines, list_lines, read_corpus, read_folds, show_lines
+
+
+def settings(**changes):
+    """The `data` settings as the config hands them over."""
+    given = {"documents": 300, "max_length": 20}
+    columns = defaults()["data"]["columns"] | changes.pop("columns", {})
+    return Data.model_validate(defaults()["data"] | given | {"columns": columns} | changes)
+
+
+def words(corpus):
+    return lambda texts: [len(text.split()) for text in texts]
+
+
+def test_list_has_a_line_per_corpus(monkeypatch, tmp_path):
+    monkeypatch.setenv("MTLV_DATA", str(tmp_path))
+    for place in ("hoc/text", "openi"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "openi" / "NLMCXR_reports.tgz.part").touch()
+    lines = {line.split()[0]: line for line in list_lines()}
+    assert tuple(lines) == catalog.names()
+    assert "generated" in lines["synthetic"]
+    assert " here " in lines["hoc"]
+    assert "not fetched" in lines["openi"]
+    assert "your file" in lines["table"]
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_show_names_source_licence_and_every_label(name):
+    text = " ".join(" ".join(show_lines(name)).split())
+    card = catalog.card(name)
+    assert card.address in text
+    assert card.licence in text
+    assert all(label.name in text and label.description in text for label in card.labels)
+    assert max(len(line) for line in show_lines(name) if not line.startswith("download ")) <= 140
+
+
+def test_two_tables_have_columns_and_a_name_of_their_own(tmp_path):
+    (tmp_path / "a.csv").write_text("id,a,likeness\n" + "".join(f"{n},text {n},{n % 5}\n" for n in range(60)))
+    (tmp_path / "b.csv").write_text("id,text,topic\n" + "".join(f"{n},word {n},{n % 3}\n" for n in range(60)))
+    data = settings(
+        columns={"id": "id"},
+        sources=[
+            {
+                "name": "table",
+                "alias": "pairs",
+                "path": str(tmp_path / "a.csv"),
+                "columns": {"text": "a", "kind": "regression", "target": "likeness"},
+                "batch_size": 4,
+            },
+            {
+                "name": "table",
+                "alias": "topics",
+                "path": str(tmp_path / "b.csv"),
+                "columns": {"kind": "multiclass", "target": "topic"},
+            },
+        ],
+    )
+    corpus = read_corpus(data)
+    assert corpus.name == data.title == "pairs + topics"
+    assert [(task.name, task.source, task.kind) for task in corpus.tasks] == [
+        ("likeness", "pairs", "regression"),
+        ("topic", "topics", "multiclass"),
+    ]
+    assert corpus.ids[0] == "pairs/0", "the id column is that of `data.columns`"
+    assert data.batch_sizes == {"pairs": 4}
+    assert len(read_folds(data, corpus)) == 1
+
+
+def test_fetch_refuses_what_is_generated():
+    with pytest.raises(DataError, match="nothing needs to be fetched"):
+        fetch_lines("synthetic")
+
+
+def test_check_counts_add_up():
+    found = check_corpus(settings(folds=3), lengths=words)
+    assert found.problem is None
+    text = "\n".join(found.lines)
+    assert "corpus      synthetic (generated: no document is real)" in text
+    assert "documents   300, " in text
+    assert sum(line.startswith("fold ") for line in found.lines) == 3
+    assert "documents are cut at 20" in text
+    row = next(line for line in found.lines if line.startswith("Enlarged heart"))
+    everything, *parts = [int(cell.replace(",", "")) for cell in row.split()[2:]]
+    assert sum(parts) == everything > 50
+
+
+def test_check_without_a_tokenizer_says_so():
+    assert "not counted" in "\n".join(check_corpus(settings()).lines)
+
+
+def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divided(tmp_path):
+    rows = "".join(f"text {i % 20},1,{int(i == 0)}\n" for i in range(24))
+    (tmp_path / "t.csv").write_text("text,common,rare\n" + rows)
+    columns = {"labels": ("common", "rare")}
+    found = check_corpus(settings(name="table", path=str(tmp_path / "t.csv"), columns=columns, folds=3))
+    text = "\n".join(found.lines)
+    assert "duplicates  4 documents" in text
+    assert "fewer documents than folds: rare" in text
+    assert found.problem is not None
+    assert "label has no positive in the training part" in str(found.problem)
+
+
+def test_length_summary():
+    found = report.summarise([1, 2, 3, 4, 100], max_length=3)
+    assert (found.least, found.median, found.p95, found.most, found.cut) == (1, 3, 100, 100, 2)
+
+
+@pytest.mark.real_data
+def test_check_of_openi(real_data):
+    found = check_corpus(settings(name="openi", path=str(real_data / "openi")))
+    text = "\n".join(found.lines)
+    assert "documents   2,766, 969 with none of the labels" in text
+    assert "25 reports without findings and impression dropped" in text
+
+
+def test_a_published_split_may_be_kept_whole(tmp_path):
+    rows = [*((f"text {n}", "train", n % 2) for n in range(9)), ("text 0", "test", 0), ("other", "test", 1)]
+    (tmp_path / "t.csv").write_text("text,part,a\n" + "".join(f"{t},{p},{a}\n" for t, p, a in rows))
+    path, columns = str(tmp_path / "t.csv"), {"part": "part", "labels": ["a"]}
+    for repeats, left in (("leave_out", 8), ("keep", 9)):
+        data = settings(name="table", path=path, columns=columns, repeats=repeats, validation_share=0.3)
+        (fold,) = read_folds(data, read_corpus(data))
+        assert len(fold.train) + len(fold.validation) == left

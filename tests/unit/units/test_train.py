@@ -1,0 +1,437 @@
+"""A unit that is interrupted and goes on, against one that is not."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mtlv.errors import NoRoomError, TrainingError
+from mtlv.events import Observer
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.planning.resolve import resolve
+from mtlv.store.checkpoints import ENDING, Checkpoints
+from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.training.state import Progress
+from mtlv.units import train as module
+from mtlv.units.checkpointing import Saver
+from mtlv.units.input_cache import ROOM, Workbench
+from mtlv.units.inputs import Material
+from mtlv.units.job import Job
+from mtlv.units.train import train_unit
+from mtlv.units.validation import Listeners
+
+EPOCHS = 3
+MATTER = ("training.epochs=3", "encoder.dropout=0.2", "store.checkpoint_steps=1", "training.batch_size=8")
+VARIANTS = [
+    ("architecture=mtl", "training.select=best", "training.select_per=task"),
+    ("architecture=gmhl", "training.select=best", "training.head_loss=loss_proportional"),
+    ("architecture=mtl", "training.accumulation=2", "training.schedule=constant", "training.warmup=0"),
+]
+
+
+Result = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+@dataclass
+class Heard(Observer):
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    documents: int = 0
+
+    def batch(self, name: str, documents: int) -> None:
+        self.documents += documents
+
+    def unit_resumed(self, name: str, documents: int) -> None:
+        self.documents += documents
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@dataclass
+class Unit:
+    """A unit that can be trained again and again."""
+
+    job: Job
+    material: Material
+
+    def train(
+        self, folder: Path, observer: Observer | None = None
+    ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
+        listeners = Listeners(observer or Observer(), lambda *_: None, lambda epoch: epoch)
+        return train_unit(self.job, self.material, listeners, Checkpoints(folder))
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda variant: variant[0])
+def unit(request: pytest.FixtureRequest, suite: Callable, table: Callable) -> Unit:
+    return unit_of(suite(table("t"), *MATTER, *request.param))
+
+
+def unit_of(suite) -> Unit:
+    bench = Workbench()
+    member = resolve(bench, suite.members[0])
+    return Unit(member.children[0].jobs[0], bench.material(member.member.settings))
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends after this step, once its checkpoint is on disk."""
+    real = Saver.on_step
+
+    def on_step(self: Saver, progress: Progress) -> None:
+        real(self, progress)
+        if progress.step == step:
+            self.checkpoints.wait()
+            raise Killed
+
+    monkeypatch.setattr(Saver, "on_step", on_step)
+
+
+def timeless(epochs: tuple[EpochRecord, ...]) -> list[EpochRecord]:
+    return [replace(epoch, seconds=0.0) for epoch in epochs]
+
+
+def assert_same(one: Result, other: Result) -> None:
+    """Bit for bit, times apart."""
+    (record, weights), (expected, expected_weights) = one, other
+    assert timeless(record.epochs) == timeless(expected.epochs)
+    assert record.chosen_epoch == expected.chosen_epoch
+    assert record.chosen_epochs == expected.chosen_epochs
+    for outputs, others in zip(record.curve, expected.curve, strict=True):
+        assert outputs.keys() == others.keys()
+        assert all(np.array_equal(outputs[name], others[name]) for name in others)
+    for part in ("validation", "test"):
+        for name, task in getattr(expected, part).tasks.items():
+            np.testing.assert_array_equal(getattr(record, part).tasks[name].outputs, task.outputs)
+    assert weights.keys() == expected_weights.keys()
+    for epoch, state in weights.items():
+        assert all(torch.equal(state[name], expected_weights[epoch][name]) for name in state)
+
+
+def test_an_interrupted_unit_ends_as_an_undisturbed_one(
+    unit: Unit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = unit.train(tmp_path / "undisturbed")
+    batches = -(-len(unit.job.fold.train) // 8)
+    steps = -(-batches // unit.job.settings.training.accumulation)
+    for step in (steps - 1, steps, EPOCHS * steps):
+        folder, heard = tmp_path / str(step), Heard()
+        with monkeypatch.context() as patch:
+            killed_at(step, patch)
+            with pytest.raises(Killed):
+                unit.train(folder)
+        assert_same(unit.train(folder, heard), undisturbed)
+        assert f"goes on after step {step}," in heard.notes[0]
+        assert heard.documents == EPOCHS * len(unit.job.fold.train), "before and after the resume"
+        assert not heard.warnings
+
+
+LEARNING_RATE = 1e-3  # of `suite`
+
+
+def test_the_schedule_is_as_long_as_all_steps_of_all_epochs(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    """36 documents are five batches, and those three steps of two batches or fewer, in each of two epochs."""
+    changes = ("training.schedule=linear", "training.warmup=0.2", "training.accumulation=2")
+    unit = unit_of(suite(table("t"), "architecture=mtl", *changes))
+    assert len(unit.job.fold.train) == 36
+    record, _ = unit.train(tmp_path)
+    assert [epoch.learning_rate for epoch in record.epochs] == pytest.approx([LEARNING_RATE * 3 / 5, 0])
+
+
+def test_decay_clipping_and_the_learning_rate_are_those_of_the_settings(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    """A gradient clipped to nearly nothing leaves the decay alone, whose factors are known.
+
+    Without a schedule, decay and clipping, rare labels stay untrained; see the defaults' test.
+    """
+    plain = ("architecture=mtl", "training.schedule=constant", "training.warmup=0", "encoder.dropout=0")
+    unit = unit_of(suite(table("t"), *plain, "training.clip_norm=1e-12", "training.weight_decay=0.5"))
+    record, kept = unit.train(tmp_path / "clipped")
+    assert [epoch.learning_rate for epoch in record.epochs] == [LEARNING_RATE] * 2
+    published, weights = unit.material.encoder.module.state_dict(), kept[record.chosen_epoch]
+    left = (1 - LEARNING_RATE * 0.5) ** 10  # steps
+    for name, weight in published.items():
+        if "pooler" not in name and weight.is_floating_point():
+            expected = weight * left if weight.ndim > 1 else weight
+            torch.testing.assert_close(weights[f"encoder.{name}"], expected, rtol=2e-5, atol=2e-6)
+    free = unit_of(suite(table("t"), *plain, "training.clip_norm=null", "training.weight_decay=0"))
+    record, kept = free.train(tmp_path / "free")
+    name = "encoder.layer.1.output.dense.weight"
+    change = (kept[record.chosen_epoch][f"encoder.{name}"] - published[name]).abs()
+    assert LEARNING_RATE < change.mean() < 10 * LEARNING_RATE
+
+
+def handed_over(unit: Unit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str, Any]]:
+    """What the loop is given: the batches of an epoch by its number, and all else by name."""
+    given: list[Any] = []
+
+    def train(*places: Any, **names: Any) -> None:
+        given.extend([places[1], names])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mtlv.training.loop.train", train)
+        with pytest.raises(Killed):
+            unit.train(folder)
+    return given[0], given[1]
+
+
+def test_each_epoch_and_each_seed_has_batches_of_its_own(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training documents in the order of their file, the same in every epoch, were never shuffled."""
+    units = [unit_of(suite(table("t"), "architecture=mtl", f"seed={seed}")) for seed in (0, 1)]
+    orders = [handed_over(unit, tmp_path, monkeypatch)[0] for unit in units]
+    found = [[batch.index.tolist() for batch in order(epoch)] for order in orders for epoch in range(3)]
+    assert [batch.index.tolist() for batch in orders[0](2)] == found[2], "the same whenever it is asked"
+    for epoch in found:
+        assert sorted(row for batch in epoch for row in batch) == units[0].job.fold.train.tolist()
+    assert len({str(epoch) for epoch in found}) == len(found)
+    assert not any(
+        [row for batch in epoch for row in batch] == sorted(units[0].job.fold.train) for epoch in found
+    )
+    assert len({frozenset(map(frozenset, epoch)) for epoch in found}) == len(found), "other documents meet"
+
+
+def test_how_losses_become_one_is_as_the_settings_say(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = torch.tensor([1.0, 10.0, 100.0])  # of the heads of heart, lung and bone
+    for changes, expected, of_lung in (
+        (("head_loss=mean",), 37, 1.0),
+        (("head_loss=weighted_sum", "head_weights={heart: 3.0, bone: 0.5}"), 63, 1.0),
+        (("task_weights={lung: 2.0}",), 111, 2.0),
+    ):
+        given = (f"training.{change}" for change in changes)
+        unit = unit_of(suite(table("t"), "architecture=gmhl", "grouping.k=3", *given))
+        objective = handed_over(unit, tmp_path, monkeypatch)[1]["objective"]
+        order = [head.tasks for head in objective.heads]
+        own = torch.stack([losses[["heart", "lung", "bone"].index(task)] for (task,) in order])
+        assert float((objective.factors(own, {(0, 1, 2): 1.0}) * own).sum()) == pytest.approx(expected)
+        (lung,) = (head.name for head in objective.heads if head.tasks == ("lung",))
+        assert objective.task_weights[lung].tolist() == [of_lung]
+
+
+def test_what_is_drawn_comes_of_the_unit_alone(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    """Without a seed anywhere, heads and dropout would be others in each process."""
+    unit = unit_of(suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1"))
+    found = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        state = torch.get_rng_state()
+        found.append(unit.train(tmp_path / str(before)))
+        assert torch.equal(torch.get_rng_state(), state)
+    assert_same(*found)
+    other = unit_of(
+        suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1", "seed=7")
+    )
+    ours, theirs = (
+        record.validation.tasks["heart"].outputs for record, _ in (found[0], other.train(tmp_path))
+    )
+    assert not np.array_equal(ours, theirs), "the seed matters"
+
+
+def test_its_seconds_have_the_test_too(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested, real = [], module._test
+    monkeypatch.setattr(module, "_test", lambda *given: (tested.append(1), real(*given))[1])
+    monkeypatch.setattr(Saver, "seconds", property(lambda _: float(len(tested))))
+    record, _ = unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path / "checkpoints")
+    assert record.total_seconds == 1
+
+
+def test_a_unit_that_is_interrupted_thrice(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    undisturbed = unit.train(tmp_path / "undisturbed")
+    for step in (2, 3, 9):
+        with monkeypatch.context() as patch:
+            killed_at(step, patch)
+            with pytest.raises(Killed):
+                unit.train(tmp_path / "unit")
+    last = max((tmp_path / "unit").glob(f"*{ENDING}"))
+    last.write_bytes(last.read_bytes()[:-100])
+    heard = Heard()
+    assert_same(unit.train(tmp_path / "unit", heard), undisturbed)
+    assert "cut short" in heard.warnings[0]
+    assert "goes on after step 8," in heard.notes[0]
+
+
+def test_a_loss_that_is_not_finite_names_the_step_and_the_documents(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    real, seen = Progress.count, []
+
+    def count(self: Progress, loss: torch.Tensor, heads: torch.Tensor, index: np.ndarray) -> None:
+        seen.append(index)
+        real(self, loss * (torch.nan if len(seen) == 7 else 1), heads, index)
+
+    monkeypatch.setattr(Progress, "count", count)
+    with pytest.raises(TrainingError) as raised:
+        unit.train(tmp_path)
+    ids = ", ".join(unit.material.corpus.ids[i] for i in seen[6])
+    assert "not finite in step 2 of epoch 2" in str(raised.value)
+    assert ids in str(raised.value)
+    assert [path.name for path in sorted(tmp_path.glob(f"*{ENDING}"))][-1] == f"000000006{ENDING}"
+
+
+def full_above(documents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device's memory holds so many documents."""
+    real = MultiTaskModel.forward
+
+    def forward(self: MultiTaskModel, input_ids: torch.Tensor, *rest: Any, **options: Any) -> object:
+        if self.training and len(input_ids) > documents:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return real(self, input_ids, *rest, **options)
+
+    monkeypatch.setattr(MultiTaskModel, "forward", forward)
+
+
+def test_a_full_device_names_the_settings_to_lower(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    full_above(3, monkeypatch)
+    with pytest.raises(
+        NoRoomError, match=r"a batch of 8 documents does not fit .*`training.batch_size`"
+    ) as it:
+        unit.train(tmp_path)
+    assert type(pickle.loads(pickle.dumps(it.value))) is NoRoomError  # as it comes from another process
+
+
+@pytest.mark.parametrize("where", ["_device", "_build", "_optimisation", "_test"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.cuda.OutOfMemoryError("Tried to allocate 2.00 GiB"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_a_device_that_is_full_anywhere_is_no_room(
+    where: str,
+    error: RuntimeError,
+    suite: Callable,
+    table: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module, where, full)
+    with pytest.raises(NoRoomError, match="it does not fit the device's memory"):
+        unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
+
+
+def test_another_error_of_pytorch_is_what_it_was(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object) -> None:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(module, "_test", wrong)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
+
+
+def test_auto_batch_adds_up_the_gradients_of_pieces(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without dropout what comes is the same but for rounding, and so is the unit's key."""
+    changes = ("architecture=mtl", "encoder.dropout=0", "training.clip_norm=null")
+    whole = unit_of(suite(table("t"), *changes))
+    pieces = unit_of(suite(table("t"), *changes, "training.auto_batch=true"))
+    assert pieces.job.unit.key == whole.job.unit.key
+    record, weights = whole.train(tmp_path / "whole")
+    heard = Heard()
+    with monkeypatch.context() as patch:
+        full_above(3, patch)
+        found, in_pieces = pieces.train(tmp_path / "pieces", heard)
+    assert [note.rpartition(" in ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
+    for one, other in zip(found.epochs, record.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
+    for name, weight in weights.items():
+        torch.testing.assert_close(in_pieces[name], weight, rtol=2e-3, atol=2e-4)
+
+
+def test_layers_computed_twice_change_no_bit(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    twice = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "training.gradient_checkpointing=true"))
+    assert twice.job.unit.key == plain.job.unit.key
+    assert_same(twice.train(tmp_path / "twice"), plain.train(tmp_path / "plain"))
+
+
+def test_a_processor_compiles_nothing(suite: Callable, table: Callable) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    compiled = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "training.compile=true"))
+    assert compiled.job.unit.key == plain.job.unit.key
+
+
+def test_where_kernels_are_launched_units_are_compiled_and_known_as_such(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "architecture=mtl", "encoder.dropout=0", "training.compile=true"
+    plain = unit_of(suite(table("t"), *MATTER, *asked))
+    with monkeypatch.context() as patch:
+        patch.setattr("mtlv.training.optim.resolve_compile", lambda wanted, _: wanted)
+        compiled = unit_of(suite(table("t"), *MATTER, *asked))
+    assert compiled.job.unit.key != plain.job.unit.key
+    shapes = []
+
+    def noted(encoder: Any) -> Callable[..., Any]:
+        def forward(**given: Any) -> Any:
+            shapes.append(given["input_ids"].shape)
+            return encoder(**given)
+
+        return forward
+
+    monkeypatch.setattr("mtlv.models.compiled.with_cuda_graphs", noted)
+    found, weights = compiled.train(tmp_path / "compiled")
+    record, expected = plain.train(tmp_path / "plain")
+    longest = compiled.material.tokens.longest
+    assert shapes
+    assert all(length % 8 == 0 or length == longest for _, length in shapes)
+    assert len({length for _, length in shapes}) > 1
+    for one, other in zip(found.epochs, record.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
+    for name, weight in weights[found.chosen_epoch].items():
+        torch.testing.assert_close(weight, expected[record.chosen_epoch][name], rtol=2e-3, atol=2e-4)
+
+
+def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    frozen = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "encoder.frozen_layers=1"))
+    assert frozen.job.unit.key != plain.job.unit.key
+    record, kept = frozen.train(tmp_path)
+    weights = kept[record.chosen_epoch]
+    for name, weight in frozen.material.encoder.module.state_dict().items():
+        if "pooler" not in name:
+            still = torch.equal(weights[f"encoder.{name}"], weight)
+            assert still == ("embeddings" in name or "layer.0." in name), name
+    assert 0 < record.parameters < sum(weight.numel() for weight in weights.values())
+    assert frozen.material.below is not None
+    assert frozen.material.below.left < ROOM
+    assert_same(frozen.train(tmp_path / "again"), (record, kept))  # now all of it from memory
+    alone = replace(frozen, material=replace(frozen.material, below=None)).train(tmp_path / "alone")[0]
+    for one, other in zip(record.epochs, alone.epochs, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-4)
