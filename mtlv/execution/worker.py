@@ -22,6 +22,7 @@ from mtlv.errors import MtlvError
 from mtlv.events import Observer
 from mtlv.plan import Scores
 from mtlv.processes import GRACE, how_it_ended
+from mtlv.store import open_store
 from mtlv.store.local import EpochRecord, Store
 from mtlv.store.location import Place
 from mtlv.units.job import Job
@@ -217,7 +218,7 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
     def trainer() -> Trainer:  # made at the first order: a store may be out of reach
         from mtlv.units.input_cache import Workbench
 
-        store = place.open()
+        store = open_store(place)
         bench = Workbench(store, lambda text: say("warn", (text,)))
         return Trainer(bench, store, threads, say)
 

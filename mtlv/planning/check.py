@@ -22,7 +22,7 @@ from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
 from mtlv.store.location import place_of
-from mtlv.store.remote.objects import check_scheme
+from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
 from mtlv.units.corpora import options_of
 

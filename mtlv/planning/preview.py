@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.planning.resolve import resolve_all
+from mtlv.store import open_store
 from mtlv.store.local import Store
 from mtlv.store.location import place_of
 from mtlv.units.input_cache import Workbench
@@ -29,7 +30,7 @@ def would_run_lines(suite: Suite) -> list[str]:
     place = place_of(suite.members[0].settings.store)
     if not place.shared and not (place.folder / "units").is_dir():
         return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
-    store = place.open()
+    store = open_store(place)
     resolved = resolve_all(Workbench(store), suite.members)
     jobs = each_once(job for member in resolved for job in member.jobs)
     found = {job.name: _why(store, job.unit.key) for job in jobs}

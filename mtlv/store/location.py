@@ -7,12 +7,9 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mtlv.errors import masked
-
-if TYPE_CHECKING:
-    from mtlv.store.local import Store
 
 ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 CACHE = Path(".cache", "mtlv", "stores")  # in the user's home
@@ -72,21 +69,6 @@ class Place:
         if not self.shared:
             return f"`{self.uri}`"
         return f"`{masked(self.uri)}`, by way of `{self.folder}` on this machine"
-
-    def open(self) -> Store:
-        """The store, proven to be writable.
-
-        Raises:
-            TrackingError: it cannot be reached or written.
-            ConfigError: what its address needs is not installed.
-        """
-        if not self.shared:
-            from mtlv.store.local import Store
-
-            return Store(Path(self.uri))
-        from mtlv.store.remote.store import open_shared
-
-        return open_shared(self)
 
 
 def place_of(section: Section) -> Place:

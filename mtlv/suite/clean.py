@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, masked
 from mtlv.planning.resolve import resolve_all
+from mtlv.store import open_store
 from mtlv.store.garbage import Leftover, leftovers
 from mtlv.store.location import Place
 from mtlv.store.remote.garbage import FarLeftover, far_leftovers
@@ -32,7 +33,7 @@ def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -
     place = store if isinstance(store, Place) else Place(str(store))
     if not place.shared and not (place.folder / "units").is_dir():
         raise TrackingError(f"there is no store in `{place.uri}`", then="name its folder: `--store FOLDER`")
-    kept = place.open()
+    kept = open_store(place)
     bench = Workbench(kept)
     needed = _keys(bench, suites) if suites else None
     found: list[Leftover | FarLeftover] = [*leftovers(kept, needed, bench.kept_tokens if suites else None)]

@@ -19,6 +19,7 @@ from mtlv.reporting.member_result import MemberResult, as_members
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.reporting.suite_run import comparison_spec, write_comparison
 from mtlv.reporting.suite_table import as_text
+from mtlv.store import open_store
 from mtlv.store.location import place_of
 from mtlv.store.progress import Progress, SuiteState, UnitState
 from mtlv.suite.delivery import Delivery, deliver
@@ -88,7 +89,7 @@ def _run(
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
-    store = place_of(suite.members[0].settings.store).open()
+    store = open_store(place_of(suite.members[0].settings.store))
     for note in store.catch_up():
         observer.note(note)
     bench = Workbench(store, observer.warn)

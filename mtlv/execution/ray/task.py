@@ -18,6 +18,7 @@ from mtlv.data.splits import Fold
 from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.execution.worker import LAST, Order, Trainer, answer
 from mtlv.settings.schema import Settings
+from mtlv.store import open_store
 from mtlv.store.local import Store
 from mtlv.store.location import Place
 
@@ -144,7 +145,7 @@ def admitted(terms: Terms) -> Store:
     place, trouble = terms.store, ""
     if place.shared or (place.folder / terms.mark).is_file():
         try:
-            return place.open()
+            return open_store(place)
         except MtlvError as error:
             trouble = str(error)
     raise TrackingError(

@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from mtlv.disk import flush
 from mtlv.errors import DamagedError, TrackingError, masked
-from mtlv.store.remote.objects import Objects, Trouble, open_objects, sealed, unsealed
+from mtlv.store.remote.connect import open_objects
+from mtlv.store.remote.objects import Objects, Trouble, sealed, unsealed
 
 T = TypeVar("T")
 

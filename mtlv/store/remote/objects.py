@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
 
-from mtlv.errors import ConfigError, masked, shorten
+from mtlv.errors import shorten
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 SETTLE = 2.0  # seconds in which others that create the same name have surely written it
 SEAL = b"\nmtlv object 1, SHA-256 "  # ends a small object, with the digest of what stands before it
-PACKAGES: Mapping[str, tuple[str, str]] = {
-    "s3": ("boto3", "pip install 'mtlv[s3]'"),
-    "gs": ("gcsfs", "pip install gcsfs"),
-    "gcs": ("gcsfs", "pip install gcsfs"),
-    "az": ("adlfs", "pip install adlfs"),
-    "abfs": ("adlfs", "pip install adlfs"),
-    "abfss": ("adlfs", "pip install adlfs"),
-}
-"""By scheme, what must be installed besides fsspec, and how."""
 
 
 class Trouble(Exception):
@@ -113,49 +103,9 @@ def create_maybe(objects: Objects, name: str, content: bytes) -> bool:
     return objects.get(name) == content
 
 
-def open_objects(uri: str) -> Objects:
-    """The objects below an address. Nothing is asked of it yet.
-
-    Raises:
-        ConfigError: its scheme is not known, or needs what is not installed.
-        Trouble: it cannot be opened, such as without credentials.
-    """
-    check_scheme(uri)
-    if scheme(uri) == "s3":
-        from mtlv.store.remote.objects_s3 import S3Objects
-
-        return S3Objects(uri)
-    from mtlv.store.remote.objects_fsspec import FsspecObjects
-
-    return FsspecObjects(uri)
-
-
 def scheme(uri: str) -> str:
     """`s3` of `s3://bucket/prefix`."""
     return uri.split("://", 1)[0].lower()
-
-
-def check_scheme(uri: str) -> None:
-    """Raise where an address cannot be used with what is installed; nothing is asked of it.
-
-    Raises:
-        ConfigError: see above.
-    """
-    found = scheme(uri)
-    package, how = PACKAGES.get(found, ("fsspec", "pip install fsspec"))
-    if importlib.util.find_spec(package) is None:
-        raise ConfigError([f"`store.uri`: `{masked(uri)}` needs the package `{package}`; {how}"])
-    if found in PACKAGES:
-        return
-    from fsspec.registry import known_implementations, registry
-
-    if found not in {*known_implementations, *registry}:
-        raise ConfigError(
-            [
-                f"`store.uri`: unknown scheme (got {shorten(found)}); allowed: a folder, s3://BUCKET/PREFIX, "
-                "gs://BUCKET/PREFIX, or another address that fsspec knows"
-            ]
-        )
 
 
 def sealed(content: bytes) -> bytes:

@@ -16,10 +16,12 @@ from mtlv.errors import ConfigError, MtlvError, TrackingError
 from mtlv.events import Observer
 from mtlv.execution.worker import FAILED, GRACE, Order, Worker
 from mtlv.planning.check import check_suite
+from mtlv.store import open_store
 from mtlv.store.location import Place
-from mtlv.store.remote import objects, objects_s3
+from mtlv.store.remote import connect, objects_s3
 from mtlv.store.remote.client import Remote
-from mtlv.store.remote.objects import Trouble, check_scheme, open_objects, sealed, unsealed
+from mtlv.store.remote.connect import check_scheme, open_objects
+from mtlv.store.remote.objects import Trouble, sealed, unsealed
 from mtlv.store.remote.objects_fsspec import trouble as of_fsspec
 from mtlv.store.remote.objects_s3 import trouble as of_s3
 from mtlv.suite.run import run_suite
@@ -60,7 +62,7 @@ def server() -> Iterator[str]:
 
 def refused(uri: str, tmp_path: Path) -> str:
     with pytest.raises(TrackingError) as caught:
-        Place(uri, str(tmp_path / "cache")).open()
+        open_store(Place(uri, str(tmp_path / "cache")))
     return str(caught.value)
 
 
@@ -143,9 +145,9 @@ def test_a_suite_trains_nothing_without_its_store(
 def test_what_is_not_installed_or_not_known_is_a_problem_of_the_config(
     uri: str, missing: str, said: str, suite: Callable, table: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find = objects.importlib.util.find_spec
+    find = connect.importlib.util.find_spec
     monkeypatch.setattr(
-        objects.importlib.util,
+        connect.importlib.util,
         "find_spec",
         lambda name, *more: None if name == missing else find(name, *more),
     )
@@ -192,7 +194,7 @@ def test_answers_in_words(error: Trouble, said: str, then: str, passing: bool) -
 
 def test_no_password_is_said(tmp_path: Path) -> None:
     with pytest.raises(MtlvError) as caught:
-        Place("webdav+http://me:secret@127.0.0.1/x", str(tmp_path)).open()
+        open_store(Place("webdav+http://me:secret@127.0.0.1/x", str(tmp_path)))
     assert "secret" not in str(caught.value)
     assert "secret" not in Place("sftp://me:secret@host/x").words
     assert "secret" not in str(Place("sftp://me:secret@host/x").folder)

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from mtlv.errors import TrackingError
 from mtlv.events import Observer
 from mtlv.planning.preview import would_run_lines
+from mtlv.store import open_store
 from mtlv.store.location import Place, place_of
 from mtlv.store.remote import client
 from mtlv.store.remote.eviction import make_room
@@ -103,7 +104,7 @@ def node(suite: Callable, table: Callable, tmp_path: Path, address: str) -> Call
 
 
 def opened(suite: object) -> SharedStore:
-    found = place_of(suite.members[0].settings.store).open()
+    found = open_store(place_of(suite.members[0].settings.store))
     assert isinstance(found, SharedStore)
     return found
 
