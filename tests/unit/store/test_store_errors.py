@@ -18,7 +18,7 @@ from mtlv.execution.worker import FAILED, GRACE, Order, Worker
 from mtlv.planning.check import check_suite
 from mtlv.store import open_store
 from mtlv.store.location import Place
-from mtlv.store.remote import connect, objects_s3
+from mtlv.store.remote import connect, objects, objects_s3
 from mtlv.store.remote.client import Remote
 from mtlv.store.remote.connect import check_scheme, open_objects
 from mtlv.store.remote.objects import Trouble, sealed, unsealed
