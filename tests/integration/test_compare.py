@@ -55,6 +55,13 @@ def client(folder):
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
+def texts_of(config: Path) -> tuple[str, ...]:
+    from mtlv.settings import load_suite
+    from mtlv.units.input_cache import Workbench
+
+    return Workbench().corpus(load_suite(config).members[0].settings.data).texts
+
+
 def runs_of(client, kind):
     experiment = client.get_experiment_by_name("side by side")
     found = client.search_runs([experiment.experiment_id], max_results=1000)
@@ -137,13 +144,26 @@ def test_texts_of_documents_can_be_left_out(inside):
     page = (inside / "page/compare.html").read_text(encoding="utf-8")
     assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare"]) == 0
     bare = (inside / "bare/compare.html").read_text(encoding="utf-8")
-    from mtlv.settings import load_suite
-    from mtlv.units.input_cache import Workbench
-
-    texts = Workbench().corpus(load_suite(inside / "c.yml").members[0].settings.data).texts
-    words = [text[:60] for text in texts]
+    words = [text[:60] for text in texts_of(inside / "c.yml")]
     assert any(text in page for text in words)
     assert not any(text in bare for text in words)
+
+
+def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
+    """Who may write to a server could name a file here, whose texts the logged page would show there."""
+    monkeypatch.setattr("mtlv.compare.load.compare.is_remote", lambda _: True)
+    texts = [text[:60] for text in texts_of(inside / "c.yml")]
+    named = {
+        "by its runs": (["--experiment", "side by side"], False),
+        "by a config": (["c.yml"], True),
+    }
+    for name, (runs, shown) in named.items():
+        asked = ["compare", *runs, "--uri", "sqlite:///mlflow.db", "--no-log", "--out", "served"]
+        assert main(asked) == 0, name
+        said = capsys.readouterr()
+        page = (inside / "served/compare.html").read_text(encoding="utf-8")
+        assert any(text in page for text in texts) == shown, name
+        assert ("the files that they name are not read" in said.out + said.err) == (not shown), name
 
 
 def test_published_numbers_stand_beside_the_measured(inside):

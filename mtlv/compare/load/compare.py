@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from mtlv.compare import vega
 from mtlv.compare.blocks import Section
 from mtlv.compare.disagree import with_texts
 from mtlv.compare.drawing import DrawingPool, Picture
 from mtlv.compare.load.read_runs import Found, read_runs, sized, with_scores
-from mtlv.compare.load.select_runs import Chosen, Wanted, choose
+from mtlv.compare.load.select_runs import SETTINGS, Chosen, Wanted, choose
 from mtlv.compare.load.texts import Config, Reading, reading
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison, shown_at_first
@@ -23,10 +25,14 @@ from mtlv.formatting import plain
 from mtlv.plan import ascii_slug
 from mtlv.reporting.suite_table import Member, as_text
 from mtlv.seeding import content_key
+from mtlv.settings import dump
+from mtlv.settings.identity import settings_key
 from mtlv.tracking import RunSpec
-from mtlv.tracking.reader import COMPARISON, Reader
+from mtlv.tracking.address import is_remote
+from mtlv.tracking.reader import COMPARISON, Reader, StoredRun
 
 if TYPE_CHECKING:
+    from mtlv.settings import Settings
     from mtlv.tracking import Tracker
 
 FOLDER = "mtlv-compare"
@@ -103,10 +109,13 @@ def compare_store(uri: str | None, ask: Ask) -> Compared:
         from mtlv.tracking.mlflow_reader import MlflowReader
         from mtlv.tracking.mlflow_tracker import MlflowTracker
 
-        return compare(MlflowReader(uri), ask, lambda experiment: MlflowTracker(uri, experiment), pool)
+        made = partial(MlflowTracker, uri)
+        return compare(MlflowReader(uri), ask, made, pool, remote=uri is not None and is_remote(uri))
 
 
-def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compared:
+def compare(
+    reader: Reader, ask: Ask, tracker: Callable[[str], Tracker], pool: DrawingPool, *, remote: bool = False
+) -> Compared:
     """Lay runs side by side. The long parts overlap: figures are drawn and texts read in other processes.
 
     Args:
@@ -114,6 +123,8 @@ def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compar
         ask: what is asked for.
         tracker: makes the tracker of an experiment by its name.
         pool: draws.
+        remote: whether the store is a server, to which others may write: what its runs name is then no reason
+            to read a file of this machine, whose texts would be logged there.
 
     Raises:
         TrackingError: runs cannot be found or read, or the result cannot be written.
@@ -122,7 +133,7 @@ def compare(reader: Reader, ask: Ask, tracker: Any, pool: DrawingPool) -> Compar
     chosen = choose(reader, ask.wanted)
     found = read_runs(reader, chosen.runs)
     with ExitStack() as ending:
-        begun = _begin_texts(reader, ask, chosen, found, ending) if ask.texts else None
+        begun = _begin_texts(reader, ask, chosen, found, ending, remote=remote) if ask.texts else ""
         comparison = _comparison(reader, ask, chosen, found)
         parts, pictures = _begin_parts(comparison, pool)
         texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
@@ -188,25 +199,44 @@ def _single(model: tuple[tuple[str, ...], ...]) -> bool:
     return sum(len(head) for head in model) == 1
 
 
-def _begin_texts(reader: Reader, ask: Ask, chosen: Chosen, found: Found, ending: ExitStack) -> Reading | None:
-    """Begin to read the corpus that the baseline's own `config.yml` names; nothing where it has none."""
+def _begin_texts(
+    reader: Reader, ask: Ask, chosen: Chosen, found: Found, ending: ExitStack, *, remote: bool
+) -> Reading | str:
+    """Begin to read the baseline's corpus, or say why not.
+
+    The run's own `config.yml` names it. Of a server's runs it does so only with `--data`; else the user's own
+    config does.
+    """
     baseline = _baseline(found.runs, ask.baseline)
     stored = next(run for run in chosen.runs if run.id == baseline.run_id)
-    file = reader.files([(stored, "config.yml")])[0]
-    if file is None:
-        return None
+    if remote and ask.data is None:
+        own = _own_config(ask, stored)
+        if own is None:
+            return "the runs are on a server, and the files that they name are not read from this machine."
+        file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
+        file.write_text(dump(own), encoding="utf-8")
+        return ending.enter_context(reading(Config(file, "your config")))
+    found_file = reader.files([(stored, "config.yml")])[0]
+    if found_file is None:
+        return "the run has no `config.yml`."
     name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
-    return ending.enter_context(reading(Config(file, name, ask.data)))
+    return ending.enter_context(reading(Config(found_file, name, ask.data)))
 
 
-def _texts(comparison: Comparison, begun: Reading | None, ask: Ask) -> _Texts:
+def _own_config(ask: Ask, stored: StoredRun) -> Settings | None:
+    """The settings of a run as a config of the user's has them; None where none was named."""
+    members = (member.settings for suite in ask.wanted.suites for member in suite.members)
+    return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
+
+
+def _texts(comparison: Comparison, begun: Reading | str, ask: Ask) -> _Texts:
     """Texts of the baseline's test documents; none if the corpus is not at hand."""
+    if isinstance(begun, str):
+        return _Texts(note=f"documents are shown without their texts: {begun} Name the corpus by `--data`.")
     try:
-        if begun is None:
-            raise DataError("the run has no `config.yml`")
         known = begun.texts()
     except DataError as error:
-        if ask.data is not None and begun is not None:
+        if ask.data is not None:
             raise
         return _Texts(note=f"documents are shown without their texts: {error} Name the corpus by `--data`.")
     baseline = comparison.run(comparison.baseline)
