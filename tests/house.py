@@ -1,4 +1,4 @@
-"""Measure packages: `python tests/house.py [FOLDER ...]` prints a column for each; without one, for `mtlv`."""
+"""Measure packages: `python tests/house.py [FOLDER ...]` prints a column for each; by default of `mtlv`."""
 
 from __future__ import annotations
 
