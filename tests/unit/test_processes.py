@@ -23,7 +23,7 @@ BUSY = {
 }
 CHILD = """
 import os, pickle
-from mtlv import beside
+from mtlv import processes
 {before}
 with processes.asked_and_answers({given}) as (asked, answers):
     answers.write(b"%10d" % os.getpid())
@@ -32,7 +32,7 @@ with processes.asked_and_answers({given}) as (asked, answers):
 """
 PARENT = """
 import sys, threading, time
-from mtlv import beside
+from mtlv import processes
 children = []
 def begin():
     children.append(processes.begin("a_child"))
