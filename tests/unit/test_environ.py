@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from mtlv import environ
 from mtlv.cli import main
 from mtlv.environ import SPINS, let_waiting_threads_sleep, variable
 
@@ -33,16 +34,24 @@ WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("load", "given", "expected"),
     [
-        ({}, (SPINS, None)),
-        ({"GOMP_SPINCOUNT": "7"}, ("7", None)),
-        ({"OMP_WAIT_POLICY": "active"}, (None, "active")),
+        (4.0, {}, (SPINS, None)),
+        (9.0, {}, (SPINS, None)),
+        (3.9, {}, (None, None)),
+        (9.0, {"GOMP_SPINCOUNT": "7"}, ("7", None)),
+        (0.0, {"GOMP_SPINCOUNT": "7"}, ("7", None)),
+        (9.0, {"OMP_WAIT_POLICY": "active"}, (None, "active")),
     ],
 )
-def test_waiting_threads_sleep_unless_the_user_says_otherwise(
-    given: dict[str, str], expected: tuple[str | None, str | None], monkeypatch: pytest.MonkeyPatch
+def test_waiting_threads_sleep_on_a_busy_machine_unless_the_user_says_otherwise(
+    load: float,
+    given: dict[str, str],
+    expected: tuple[str | None, str | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(environ, "cores", lambda: 8)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 20.0))
     for name in WAITING:
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
@@ -54,5 +63,14 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(
 def test_the_command_says_so_before_it_does_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in WAITING:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1000.0, 1000.0, 1000.0))
     assert main(["check", "no-such-config.yml"]) == 2
     assert os.environ["GOMP_SPINCOUNT"] == SPINS
+
+
+def test_where_the_system_knows_no_load_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in WAITING:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delattr(os, "getloadavg")
+    let_waiting_threads_sleep()
+    assert "GOMP_SPINCOUNT" not in os.environ
