@@ -28,7 +28,7 @@ BUSY = 0.5  # of the cores, in the last minute
 
 
 def let_waiting_threads_sleep() -> None:
-    """On a busy machine, have OpenMP's threads sleep soon where they wait, unless the user says how they wait.
+    """On a busy machine have OpenMP's threads sleep soon where they wait, unless the user says how they wait.
 
     GNU OpenMP, which PyTorch uses on Linux, lets threads that wait for each other spin for milliseconds.
     Beside other work they take the core from the thread that they wait for, and training takes twice as long
