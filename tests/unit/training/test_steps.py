@@ -60,6 +60,7 @@ class Heard(Hook):
     def __init__(self, model: MultiTaskModel, optimizer: torch.optim.Optimizer, stop: int = 99) -> None:
         self.model, self.optimizer, self.stop = model, optimizer, stop
         self.steps: list[int] = []
+        self.behind: list[int] = []  # batches of the epoch, after each step
         self.rates = [optimizer.param_groups[0]["lr"]]
         self.training: list[bool] = []
         self.batches: list[int] = []
@@ -71,6 +72,7 @@ class Heard(Hook):
 
     def on_step(self, progress: Progress) -> None:
         self.steps.append(progress.step)
+        self.behind.append(progress.batches)
         self.rates.append(self.optimizer.param_groups[0]["lr"])
 
     def on_epoch(self, losses: EpochLosses) -> None:
@@ -142,6 +144,7 @@ def test_the_last_step_of_an_epoch_takes_what_is_left(fresh: MultiTaskModel, doc
     batches = batches_of(documents, [SIZE] * 3)
     model, heard = run(fresh, batches, accumulation=2)
     assert heard.steps == [1, 2]
+    assert heard.behind == [2, 3]  # where a resumed epoch goes on
     expected = copy.deepcopy(fresh)
     for group in (batches[:2], batches[2:]):
         for parameter, slope in zip(expected.parameters(), gradient(expected, group), strict=True):
