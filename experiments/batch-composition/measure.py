@@ -37,6 +37,7 @@ from mtlv.data.columns import dense
 from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.splits import make_folds
 from mtlv.data.tokens import Tokens, tokenise
+from mtlv.formatting import many
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
@@ -277,7 +278,7 @@ def draw(found: dict[str, dict[int, list[dict[str, float]]]]) -> None:
         for arm, by_seed in found.items():
             for number, epochs in enumerate(by_seed.values()):
                 values = [epoch[metric] for epoch in epochs]
-                label = f"{arm} ({len(by_seed)} seeds)" if not number else None
+                label = f"{arm} ({many(len(by_seed), 'seed')})" if not number else None
                 axis.plot(range(1, EPOCHS + 1), values, color=colours[arm], alpha=0.6, label=label)
         axis.set(title=title, xlabel="Epoch")
         axis.spines[["top", "right"]].set_visible(False)
