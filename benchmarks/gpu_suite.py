@@ -6,7 +6,8 @@
 
 Seconds of suites from the end of planning, each in a process and a store of its own: MTL, STL with processes
 by `auto` (see `mtlv/execution/concurrency.py`) and STL by one process, the latter two plain and as CUDA
-graphs. X
+graphs. With `--sweep`: STL of all tasks, 4 folds and 10 epochs, once. Tracking is in memory: no MLflow is
+needed.
 Without a GPU nothing is measured, but for a quick look at whether it runs.
 """
 

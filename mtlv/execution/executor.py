@@ -1,4 +1,4 @@
-"""Who runs units. The one of here runs them in this process, one after another, beside other processes."""
+"""What every executor of units offers, wherever it runs them."""
 
 from __future__ import annotations
 
