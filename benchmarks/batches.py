@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from throughput import Work, multi_task, open_i, spent
 
 from mtlv.data import catalog
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.sampling import random_batches
 from mtlv.data.source import DataOptions
@@ -36,7 +36,7 @@ from mtlv.plan import Task
 from mtlv.training import loop
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 SIZE, LENGTH, EPOCHS, WINDOW = 16, 128, 4, 50
 Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
@@ -84,13 +84,13 @@ class Case:
         work = self.work
         tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
         model = multi_task(work)
-        documents = Documents(work.tokens, dense(work.corpus.targets), work.index)
+        documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index)
         batches = list(documents._batches(WAYS[way](self.lengths, 0)[:count]))
         optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
         loop.OF_A_PART = PARTS.get(way, SIZE)
         begun = time.perf_counter()
         loop.train(
-            Trained(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
             lambda _: batches,
             objective=Objective(list(model.specs.values()), tasks=tasks, combine="sum", head_weights=None),
             epochs=1,

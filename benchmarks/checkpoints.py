@@ -23,13 +23,13 @@ from mtlv.plan import ARCHITECTURES, Task
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import adamw, schedule
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 REPEATS, ENCODER = sized(6, 1), sized("minilm", "tiny")
 WAITS, WRITTEN, SAVED = "mtlv: training waits", "mtlv: written beside it", "torch.save: training waits"
 
 
-def after_a_step() -> Trained:
+def after_a_step() -> TrainingState:
     """A model of 23 tasks, its optimizer and schedule, one step on."""
     names = [f"task {number}" for number in range(23)]
     heads = ARCHITECTURES["mtl"].build(names, (), 1).models[0].heads
@@ -42,10 +42,10 @@ def after_a_step() -> Trained:
         parameter.grad = torch.randn_like(parameter)
     optimizer.step()
     scheduler.step()
-    return Trained(model, optimizer, scheduler)
+    return TrainingState(model, optimizer, scheduler)
 
 
-def save(trained: Trained, path: Path) -> None:
+def save(trained: TrainingState, path: Path) -> None:
     """The plain way, in the thread that trains."""
     parts = {"model": trained.model, "optimizer": trained.optimizer, "scheduler": trained.scheduler}
     with path.open("wb") as file:
@@ -64,7 +64,7 @@ def main() -> int:
 
         def ours() -> float:
             begun = time.perf_counter()
-            checkpoints.write(len(written), trained.take(Progress()))
+            checkpoints.write(len(written), trained.take(EpochProgress()))
             taken = time.perf_counter()
             checkpoints.wait()
             written.append(time.perf_counter() - taken)

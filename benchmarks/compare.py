@@ -48,8 +48,8 @@ matrix: {{architecture: [stl, mtl, gmhl, gmtl]}}
 class RandomScores:
     """Stands for the executor: every unit's scores are drawn at random, by its key."""
 
-    def __init__(self, bench, *_):
-        self.bench = bench
+    def __init__(self, cache, *_):
+        self.cache = cache
 
     def __enter__(self):
         return self
@@ -65,7 +65,7 @@ class RandomScores:
         from mtlv.store.local import EpochRecord, UnitRecord
 
         rng = np.random.default_rng(int(job.unit.key[:8], 16))
-        corpus = self.bench.corpus(job.settings.data)
+        corpus = self.cache.corpus(job.settings.data)
         parts = {}
         for split in ("validation", "test"):
             index = getattr(job.fold, split)

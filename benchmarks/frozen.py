@@ -28,25 +28,25 @@ def train_all(frozen, shared, documents, folder=None):
     import torch
 
     from mtlv.data import catalog
-    from mtlv.data.batches import Documents
+    from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
     from mtlv.data.source import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
-    from mtlv.models.frozen_cache import Below
+    from mtlv.models.frozen_cache import FrozenCache
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.plan import ARCHITECTURES, Task
     from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
     corpus = catalog.load("synthetic", DataOptions(documents=documents))
     encoder = load_encoder(ENCODER, texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
-    below = Below(2**30) if shared else None
+    below = FrozenCache(2**30) if shared else None
 
     def one(name):
         torch.manual_seed(0)
@@ -57,9 +57,9 @@ def train_all(frozen, shared, documents, folder=None):
             module, heads, tasks=tasks, features="mean", seed=0, frozen_layers=frozen, below=below
         )
         optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
-        part = Documents(tokens, dense({name: corpus.targets[name]}), np.arange(len(corpus)))
+        part = PartDocuments(tokens, dense({name: corpus.targets[name]}), np.arange(len(corpus)))
         train(
-            Trained(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
             lambda epoch: part.training(16, seed=0, epoch=epoch),
             objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
             epochs=EPOCHS,

@@ -31,17 +31,17 @@ from throughput import (
     case,
     classifier,
     held,
+    location_of,
     measured,
     multi_task,
     only,
     outcome,
     over,
-    place_of,
     prepare,
     spent,
 )
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.training.predict import predict
 
 WARM = 16  # documents
@@ -53,7 +53,7 @@ def ours(work: Work) -> float:
     model = multi_task(work)
 
     def run(index: np.ndarray) -> None:
-        predict(model, Documents(work.tokens, {}, index), precision=work.precision)
+        predict(model, PartDocuments(work.tokens, {}, index), precision=work.precision)
 
     return timed(run, work)
 
@@ -124,7 +124,7 @@ def main() -> int:
         return 0
     work = prepare(args)
     seconds = measured(args, work, PEERS)
-    result = outcome("inference", "Prediction", vars(args), place_of(work), seconds)
+    result = outcome("inference", "Prediction", vars(args), location_of(work), seconds)
     result.profile = shares(apart(PROFILE))
     result.claims = claims(result)
     return publish(result)

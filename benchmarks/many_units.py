@@ -36,13 +36,13 @@ training: {{epochs: 1}}
 def one(units: int, workers: int) -> dict:
     """What the driver took."""
     from mtlv.events import Observer, Together
-    from mtlv.execution.async_executor import AheadExecutor
+    from mtlv.execution.async_executor import AsyncExecutor
     from mtlv.execution.worker import ENDED
     from mtlv.planning.resolve import resolve_all
     from mtlv.settings import load_suite
     from mtlv.store.local import Store
-    from mtlv.store.progress import Progress, SuiteState, UnitState
-    from mtlv.units.input_cache import Workbench
+    from mtlv.store.progress import SuiteProgress, SuiteState, UnitState
+    from mtlv.units.input_cache import InputCache
     from mtlv.units.job import each_once
 
     class Kept(Store):
@@ -59,7 +59,7 @@ def one(units: int, workers: int) -> dict:
         def load(self, key: str) -> str:
             return key
 
-    class MadeUp(AheadExecutor):
+    class MadeUp(AsyncExecutor):
         """Workers of a made-up clock; one unit in a hundred is lost and handed on."""
 
         now, lost, most = 0.0, 0, 0
@@ -72,7 +72,7 @@ def one(units: int, workers: int) -> dict:
             pass
 
         def _listen(self) -> None:
-            while len(self._busy) < workers and (job := self._board.next()) is not None:
+            while len(self._busy) < workers and (job := self._scheduler.next()) is not None:
                 heappush(self._busy, (self.now + self._draw.uniform(0.5, 1.5), job.unit.key, job))
             self.most = max(self.most, len(self._busy))
             self.now, key, job = heappop(self._busy)
@@ -95,17 +95,17 @@ def one(units: int, workers: int) -> dict:
         suite = load_suite(config, [f"store.uri={folder}/store"])
         store = Kept(Path(folder) / "store")
         store.done = set()
-        bench = Workbench(store)
-        bench.material(suite.members[0].settings)
+        cache = InputCache(store)
+        cache.inputs(suite.members[0].settings)
         before = peak_mb()
         begun = time.process_time()
-        resolved = resolve_all(bench, suite.members)
+        resolved = resolve_all(cache, suite.members)
         jobs = each_once(job for each in resolved for job in each.jobs)
         found["lay out"] = time.process_time() - begun
         begun = time.process_time()
         state = SuiteState("many", str(config), units=[UnitState(j.unit.key, j.name, "m") for j in jobs])
-        progress = Progress(store.root, state)
-        with progress, MadeUp(bench, store, Together(progress, Observer()), jobs) as executor:
+        progress = SuiteProgress(store.root, state)
+        with progress, MadeUp(cache, store, Together(progress, Observer()), jobs) as executor:
             executor.expect(jobs)
             for job in jobs:
                 executor.run(job, lambda *_: None)

@@ -81,35 +81,35 @@ def one(folder):
         import torch  # noqa: F401
         import transformers  # noqa: F401
 
-        from mtlv.data.batches import Documents
+        from mtlv.data.batches import PartDocuments
         from mtlv.settings import load_suite
         from mtlv.store.local import Store
         from mtlv.training.memory import keep_freed_memory
-        from mtlv.units.input_cache import Workbench
+        from mtlv.units.input_cache import InputCache
 
         keep_freed_memory()
         settings = load_suite(folder / "c.yml").members[0].settings
-        bench = Workbench(Store(folder / "store"))
+        cache = InputCache(Store(folder / "store"))
     with meter.part("read"):
-        corpus = bench.corpus(settings.data)
+        corpus = cache.corpus(settings.data)
     with meter.part("divide"):
-        fold = bench.folds(settings.data)[0]
+        fold = cache.folds(settings.data)[0]
     with meter.part("encoder"):
-        encoder = bench.encoder(settings.encoder.name, None, settings.data)
+        encoder = cache.encoder(settings.encoder.name, None, settings.data)
     with meter.part("tokenise"):
-        tokens = bench.tokens(encoder, settings.data)
-    targets = {task.name: bench.material(settings).targets[task.kind] for task in corpus.tasks}
+        tokens = cache.tokens(encoder, settings.data)
+    targets = {task.name: cache.inputs(settings).targets[task.kind] for task in corpus.tasks}
     columns = {
         task.name: targets[task.name].column(task, corpus.targets[task.name], tokens) for task in corpus.tasks
     }
     with meter.part("training"):
         step = trainer(encoder, corpus)
-        train = Documents(tokens, columns, tokens.rows(fold.train))
+        train = PartDocuments(tokens, columns, tokens.rows(fold.train))
         for number, batch in enumerate(train.training(16, seed=0, epoch=0)):
             if number < STEPS:
                 step(batch)
     with meter.part("validation"):
-        for _ in Documents(tokens, columns, tokens.rows(fold.validation)).inference(64):
+        for _ in PartDocuments(tokens, columns, tokens.rows(fold.validation)).inference(64):
             pass
     print(json.dumps({"documents": len(corpus), "parts": meter.found}))
 
@@ -123,7 +123,7 @@ def trainer(encoder, corpus):
     from mtlv.training.loop import train
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
     tasks = {task.name: task for task in corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
@@ -134,7 +134,7 @@ def trainer(encoder, corpus):
     def step(batch):
         scheduler = schedule(optimizer, "constant", steps=1, warmup=0)
         train(
-            Trained(model, optimizer, scheduler),
+            TrainingState(model, optimizer, scheduler),
             lambda _: iter([batch]),
             objective=objective,
             epochs=1,

@@ -20,7 +20,7 @@ from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
 
 LIMIT, REPEATS, MEMBERS, SEEDS = 2.0, sized(3, 1), sized(500, 10), sized(28, 2)
@@ -52,11 +52,11 @@ def once(text: str) -> tuple[dict[str, float], int]:
         read = time.perf_counter()
         check_suite(suite)
         checked, spent = time.perf_counter(), time.process_time() - spent
-        bench = Workbench(Store(Path(folder) / "store"))
-        bench.folds(suite.members[0].settings.data)
-        bench.material(suite.members[0].settings)
+        cache = InputCache(Store(Path(folder) / "store"))
+        cache.folds(suite.members[0].settings.data)
+        cache.inputs(suite.members[0].settings)
         again, processor = time.perf_counter(), time.process_time()
-        units = each_once(job for member in resolve_all(bench, suite.members) for job in member.jobs)
+        units = each_once(job for member in resolve_all(cache, suite.members) for job in member.jobs)
         laid, spent = time.perf_counter() - again, spent + time.process_time() - processor
     parts = {"read the config": read - begun, "check": checked - read, "lay out": laid}
     return parts | {WHOLE: checked - begun + laid, PROCESSOR: spent}, len(units)

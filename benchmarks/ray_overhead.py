@@ -18,7 +18,7 @@ from pathlib import Path
 from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
 from mtlv.events import Observer
-from mtlv.execution.ray.cluster import Head, Wanted, connected
+from mtlv.execution.ray.cluster import RayHead, Wanted, connected
 from mtlv.execution.ray.executor import RayExecutor
 from mtlv.execution.ray.task import NODE, unpacked
 from mtlv.execution.worker import ENDED
@@ -26,7 +26,7 @@ from mtlv.hardware import cores
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
 
 CONFIG = """\
@@ -52,15 +52,15 @@ def empty(parcel, references):
     yield [(NODE, (name, "here", "here")), (ENDED, (0.0,))]
 
 
-def plain(order, store, threads, material):  # noqa: ARG001
+def plain(order, store, threads, inputs):  # noqa: ARG001
     """A task that does the same without us."""
     return [(ENDED, (0.0,))]
 
 
-def by_executor(bench, store, jobs, slots):
+def by_executor(cache, store, jobs, slots):
     """All units, as a suite asks for them."""
-    head = Head(None, slots)
-    executor = RayExecutor(bench, store, Observer(), jobs, wanted=Wanted(1), threads=1, head=head, task=empty)
+    head = RayHead(None, slots)
+    executor = RayExecutor(cache, store, Observer(), jobs, wanted=Wanted(1), threads=1, head=head, task=empty)
     with executor:
         begun = time.perf_counter()
         executor.expect(jobs)
@@ -69,18 +69,18 @@ def by_executor(bench, store, jobs, slots):
         return time.perf_counter() - begun
 
 
-def by_ray(bench, store, jobs):
+def by_ray(cache, store, jobs):
     """The same as plain tasks, all handed over at once."""
     import ray
 
-    from mtlv.execution.worker import Order
+    from mtlv.execution.worker import TrainRequest
 
     task = ray.remote(plain).options(num_cpus=1, max_retries=0)
-    material = ray.put(bench.material(jobs[0].settings))
+    inputs = ray.put(cache.inputs(jobs[0].settings))
 
     def work():
         asked = [
-            task.remote(Order(job, number, False), store.root, 1, [material])
+            task.remote(TrainRequest(job, number, False), store.root, 1, [inputs])
             for number, job in enumerate(jobs)
         ]
         ray.get(asked)
@@ -97,10 +97,10 @@ def prepared(units: int):
         config.write_text(CONFIG.format(seeds=seeds), encoding="utf-8")
         suite = load_suite(config, [f"store.uri={folder}/store"])
         store = Nothing(Path(folder) / "store")
-        bench = Workbench(store)
-        jobs = each_once(job for each in resolve_all(bench, suite.members) for job in each.jobs)[:units]
-        with connected(Head(None, cores())):
-            yield bench, store, jobs
+        cache = InputCache(store)
+        jobs = each_once(job for each in resolve_all(cache, suite.members) for job in each.jobs)[:units]
+        with connected(RayHead(None, cores())):
+            yield cache, store, jobs
 
 
 def profile() -> str:
@@ -117,10 +117,10 @@ def main() -> int:
     parser.add_argument("--profile", action="store_true", help="alone, as JSON")
     args = parser.parse_args()
     slots = cores()
-    with prepared(args.units) as (bench, store, jobs):
+    with prepared(args.units) as (cache, store, jobs):
         peers = {
-            "mtlv's executor": lambda: by_executor(bench, store, jobs, slots),
-            "plain tasks": lambda: by_ray(bench, store, jobs),
+            "mtlv's executor": lambda: by_executor(cache, store, jobs, slots),
+            "plain tasks": lambda: by_ray(cache, store, jobs),
         }
         found = interleaved(peers, 0 if args.profile else REPEATS, warm=1)
         spent = profiled(peers["mtlv's executor"])

@@ -30,7 +30,7 @@ def first_step():
     import transformers  # noqa: F401
 
     from mtlv.data import catalog
-    from mtlv.data.batches import Documents
+    from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
     from mtlv.data.source import DataOptions
     from mtlv.data.tokens import tokenise
@@ -40,7 +40,7 @@ def first_step():
     from mtlv.training.loop import train
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
     found = {"imports": time.perf_counter() - begun}
     encoder = load_encoder("minilm")
@@ -51,9 +51,9 @@ def first_step():
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
     optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
-    documents = Documents(tokens, dense(corpus.targets), np.arange(16))
+    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(16))
     train(
-        Trained(model, optimizer, schedule(optimizer, "linear", steps=1, warmup=0)),
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=1, warmup=0)),
         lambda epoch: documents.training(16, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
         epochs=1,

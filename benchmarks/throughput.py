@@ -204,7 +204,7 @@ def held(result: Result, text: str, limit: float, value: float) -> Claim:
     return Claim(text, None, value, why="the limit is of `minilm` on Open-I and a processor")
 
 
-def place_of(work: Work) -> dict[str, str]:
+def location_of(work: Work) -> dict[str, str]:
     """Device, precision and corpus in words."""
     return {"device": work.device.type, "precision": work.precision, "corpus": work.corpus.name}
 

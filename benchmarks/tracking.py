@@ -42,10 +42,10 @@ class Clock:
 
     def __init__(self):
         from mtlv.tracking.journal import Journal
-        from mtlv.tracking.upload_process import Courier
+        from mtlv.tracking.upload_process import UploadProcess
 
         self.calls = self.beside = 0.0
-        append, begin, finish = Journal.append, Courier.begin, Courier.finish
+        append, begin, finish = Journal.append, UploadProcess.begin, UploadProcess.finish
 
         def timed_append(journal, *args, **options):
             begun = time.perf_counter()
@@ -54,16 +54,16 @@ class Clock:
             finally:
                 self.calls += time.perf_counter() - begun
 
-        def timed_begin(courier, *args):
-            found = begin(courier, *args)
-            self.beside = -_cpu_seconds(courier._process.pid)
+        def timed_begin(uploads, *args):
+            found = begin(uploads, *args)
+            self.beside = -_cpu_seconds(uploads._process.pid)
             return found
 
-        def timed_finish(courier, *args):
-            self.beside += _cpu_seconds(courier._process.pid)
-            return finish(courier, *args)
+        def timed_finish(uploads, *args):
+            self.beside += _cpu_seconds(uploads._process.pid)
+            return finish(uploads, *args)
 
-        Journal.append, Courier.begin, Courier.finish = timed_append, timed_begin, timed_finish
+        Journal.append, UploadProcess.begin, UploadProcess.finish = timed_append, timed_begin, timed_finish
 
 
 def _cpu_seconds(pid):

@@ -29,12 +29,12 @@ JOURNAL, CLIENT, SINGLE = "journal (mtlv)", "MLflow client, log_batch", "MLflow 
 @contextmanager
 def server(folder):
     """Address of a server of our own."""
-    from mtlv.tracking.mlflow_server import Door, serve
+    from mtlv.tracking.mlflow_server import ServerAddress, serve
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with serve(f"sqlite:///{folder}/server.db", Door(port, "127.0.0.1"), log=folder / "server.log"):
+    with serve(f"sqlite:///{folder}/server.db", ServerAddress(port, "127.0.0.1"), log=folder / "server.log"):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -74,15 +74,15 @@ def measure(uri, folder):
     from mtlv.tracking import RunSpec
     from mtlv.tracking.journal import Journal
     from mtlv.tracking.journal_tracker import JournalTracker
-    from mtlv.tracking.sender import Pace
-    from mtlv.tracking.upload_process import Courier
+    from mtlv.tracking.upload_process import UploadProcess
+    from mtlv.tracking.uploader import UploadInterval
 
     client = MlflowClient(tracking_uri=uri)
     run = client.create_run(client.create_experiment("by hand")).info.run_id
     values = {}
-    with Courier(uri, "tracking", print) as courier:
+    with UploadProcess(uri, "tracking", print) as uploads:
         journal = Journal(folder / "journal", uri, "tracking")
-        courier.begin(folder / "journal", journal.folder, Pace(1.0))
+        uploads.begin(folder / "journal", journal.folder, UploadInterval(1.0))
         tracker = JournalTracker(journal)
         ours = tracker.open_run(RunSpec("bench", "bench"))
         for count in COUNTS:
@@ -91,7 +91,7 @@ def measure(uri, folder):
             )
         many = points(3000, 10**6)
         profile = profiled(lambda: tracker.metrics(ours, many))
-        came = courier.finish(120)
+        came = uploads.finish(120)
         journal.close(delivered=not came.left)
     return values, came.left, profile
 
@@ -99,7 +99,7 @@ def measure(uri, folder):
 def epoch_seconds():
     """Wall seconds of an epoch of MTL with `minilm` on generated reports."""
     from mtlv.data import catalog
-    from mtlv.data.batches import Documents
+    from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
     from mtlv.data.source import DataOptions
     from mtlv.data.tokens import tokenise
@@ -110,7 +110,7 @@ def epoch_seconds():
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
     corpus = catalog.load("synthetic", DataOptions(documents=DOCUMENTS))
@@ -120,8 +120,8 @@ def epoch_seconds():
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
     optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
-    trained = Trained(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.1))
-    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)))
+    trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.1))
+    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)))
     work = partial(
         train,
         trained,

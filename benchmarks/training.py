@@ -38,17 +38,17 @@ from throughput import (
     case,
     classifier,
     held,
+    location_of,
     measured,
     multi_task,
     only,
     outcome,
     over,
-    place_of,
     prepare,
     spent,
 )
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.plan import Task
@@ -56,7 +56,7 @@ from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 RATE = 2e-4
 PROFILED = 96  # documents
@@ -86,12 +86,12 @@ def epochs_of(work: Work, count: int, *, compiled: bool = False) -> list[float]:
         model.use_compiled(with_cuda_graphs)
     heads, tasks = list(model.specs.values()), {task.name: Task(task.name) for task in work.corpus.tasks}
     multiple = MULTIPLE if compiled else 1
-    documents = Documents(work.tokens, dense(work.corpus.targets), work.index, multiple)
+    documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index, multiple)
     optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
     steps = -(-len(documents) // work.batch_size) * count
     ended = Ended()
     train(
-        Trained(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
         lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
         epochs=count,
@@ -254,7 +254,7 @@ def main() -> int:
     work = prepare(args)
     seconds = measured(args, work, PEERS)
     found = apart(PROFILE)
-    result = outcome("training", "MTL training", vars(args), place_of(work), seconds)
+    result = outcome("training", "MTL training", vars(args), location_of(work), seconds)
     result.profile = shares(found.pop("seconds_of_operations"))
     result.details |= found
     result.claims = claims(result, found)

@@ -32,7 +32,7 @@ from sklearn.metrics import average_precision_score, f1_score
 from torch import nn
 
 from mtlv.data import catalog
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.splits import make_folds
@@ -46,7 +46,7 @@ from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 RESULTS = Path(__file__).parent / "results"
 EPOCHS, BATCH, RATE, LENGTH, WARMUP, DECAY, CLIP = 10, 16, 2e-4, 128, 0.1, 0.01, 1.0
@@ -106,7 +106,7 @@ class Scored(Hook):
 
     def on_epoch(self, losses: EpochLosses) -> None:
         work = self.work
-        part = Documents(work.tokens, dense(work.corpus.targets), work.validation)
+        part = PartDocuments(work.tokens, dense(work.corpus.targets), work.validation)
         found = predict(self.model, part, precision=work.precision)
         scores = work.scores(np.stack([found[task.name] for task in work.corpus.tasks], axis=1))
         self.epochs.append({"loss": losses.loss, "seconds": losses.seconds} | scores)
@@ -120,13 +120,13 @@ def ours(work: Work, seed: int, order: Callable[..., Batches] | None) -> list[di
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     module = copy.deepcopy(work.encoder.module)
     model = MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=seed)
-    documents = Documents(work.tokens, dense(work.corpus.targets), work.train)
+    documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.train)
     lengths = work.tokens.lengths[work.train]
     steps = -(-len(documents) // BATCH) * EPOCHS
     optimizer = optim.adamw(model, learning_rate=RATE, weight_decay=DECAY)
     scored = Scored(work, model)
     loop.train(
-        Trained(model, optimizer, optim.schedule(optimizer, "linear", steps=steps, warmup=WARMUP)),
+        TrainingState(model, optimizer, optim.schedule(optimizer, "linear", steps=steps, warmup=WARMUP)),
         lambda epoch: (
             documents.training(BATCH, seed=seed, epoch=epoch)
             if order is None

@@ -18,7 +18,7 @@ from mtlv.data.tokens import Tokens
 from mtlv.models.encoder import Encoder
 from mtlv.seeding import content_key, seed_from
 from mtlv.training.embed import embed_texts
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 
 
 class FixedVectors(nn.Module):
@@ -45,15 +45,15 @@ class FixedVectors(nn.Module):
         return SimpleNamespace(last_hidden_state=self.layers(self.table[input_ids]))
 
 
-def frozen(material: Material, *, max_length: int, folder: Path) -> Material:
+def frozen(inputs: UnitInputs, *, max_length: int, folder: Path) -> UnitInputs:
     """The same corpus with fixed vectors in the encoder's place.
 
     Args:
-        material: the corpus and the real encoder, which makes the vectors (mean over tokens).
+        inputs: the corpus and the real encoder, which makes the vectors (mean over tokens).
         max_length: tokens kept of a document.
         folder: where the vectors are kept for the next time.
     """
-    corpus, encoder = material.corpus, material.encoder
+    corpus, encoder = inputs.corpus, inputs.encoder
     digest = content_key(["fixed vectors", encoder.digest, corpus.digest, max_length])
     path = folder / f"vectors-{digest}.npy"
     if not path.exists():
@@ -64,4 +64,4 @@ def frozen(material: Material, *, max_length: int, folder: Path) -> Material:
     rows = np.arange(len(corpus))
     tokens = Tokens(rows.astype(np.int32), np.arange(len(corpus) + 1), pad=0, truncated=0)
     module = FixedVectors(np.load(path, allow_pickle=False))
-    return Material(corpus, tokens, Encoder(encoder.name, module, encoder.tokenizer, digest))
+    return UnitInputs(corpus, tokens, Encoder(encoder.name, module, encoder.tokenizer, digest))

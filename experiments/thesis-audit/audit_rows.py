@@ -13,10 +13,10 @@ from mtlv.evaluation import evaluate, fit_thresholds, grid_values
 from mtlv.grouping import group
 from mtlv.plan import Scores
 from mtlv.planning.groups import grouping_spec
-from mtlv.planning.resolve import Child, resolve
+from mtlv.planning.resolve import FoldRun, resolve
 from mtlv.settings import Member, Settings, Suite
 from mtlv.training.embed import embed_texts
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 THESIS_GRID = grid_values(0.4, 0.9, 0.1)
 THESIS_RATE = {
@@ -212,7 +212,7 @@ def _together() -> list[Row]:
     ]
 
 
-def child_of(row: Row, seed: int, suite: Suite, bench: Workbench) -> Child:
+def child_of(row: Row, seed: int, suite: Suite, cache: InputCache) -> FoldRun:
     """The units of a row with one seed.
 
     Raises:
@@ -226,17 +226,17 @@ def child_of(row: Row, seed: int, suite: Suite, bench: Workbench) -> Child:
     update: dict[str, Any] = {"training": training, "grouping": settings.grouping.model_copy(update=drawn)}
     settings = settings.model_copy(update=update)
     if row.codes:
-        given = {"method": "given", "groups": code_groups(settings, bench)}
+        given = {"method": "given", "groups": code_groups(settings, cache)}
         grouping = settings.grouping.model_copy(update=given)
         settings = settings.model_copy(update={"grouping": grouping})
-    return resolve(bench, Member(member.name, settings, {})).children[0]
+    return resolve(cache, Member(member.name, settings, {})).children[0]
 
 
-def code_groups(settings: Settings, bench: Workbench) -> tuple[tuple[str, ...], ...]:
+def code_groups(settings: Settings, cache: InputCache) -> tuple[tuple[str, ...], ...]:
     """The thesis's slip on OHSUMED: the strings C01, C02, ... are embedded where the names should be."""
-    corpus = bench.corpus(settings.data)
+    corpus = cache.corpus(settings.data)
     code = {label.name: label.code for label in catalog.card(settings.data.name).labels}
-    encoder = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+    encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
     raw = embed_texts(
         encoder,
         [code[name] for name in corpus.names],

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import dense
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Scores, Task, TaskScores
@@ -29,7 +29,7 @@ from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, schedule
 from mtlv.training.predict import predict
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 
 ORDERS = ("shuffled", "once", "folders")
@@ -68,12 +68,12 @@ class Trained:
     encoder_shift: float
 
 
-def key_of(job: Job, material: Material, defects: Defects) -> str:
+def key_of(job: Job, inputs: UnitInputs, defects: Defects) -> str:
     """Content key of a unit with defects; equal keys mean equal scores on the same kind of machine."""
-    return content_key([job.unit.key, material.encoder.digest, asdict(defects)])
+    return content_key([job.unit.key, inputs.encoder.digest, asdict(defects)])
 
 
-def train_with(job: Job, material: Material, defects: Defects) -> Trained:
+def train_with(job: Job, inputs: UnitInputs, defects: Defects) -> Trained:
     """Train a unit as the package does, but for `defects`; score validation and test by its last weights.
 
     Raises:
@@ -85,13 +85,13 @@ def train_with(job: Job, material: Material, defects: Defects) -> Trained:
     device, precision = resolve_device(settings.device), str(unit.train["precision"])
     if device.type == "cpu":
         keep_freed_memory()
-    targets = dense({task: material.corpus.targets[task] for task in unit.model.tasks})
+    targets = dense({task: inputs.corpus.targets[task] for task in unit.model.tasks})
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(unit.draw_seed("dropout"))
-        model = _build(job, material).to(device)
+        model = _build(job, inputs).to(device)
         if defects.frozen_heads:
             hide_heads(model, seed=unit.draw_seed("heads"))
-        training = Documents(material.tokens, targets, job.fold.train)
+        training = PartDocuments(inputs.tokens, targets, job.fold.train)
         before = _weights(model)
         optimizer = adamw(
             model.encoder if defects.frozen_heads else model,
@@ -102,8 +102,8 @@ def train_with(job: Job, material: Material, defects: Defects) -> Trained:
         steps = updates * settings.epochs
         scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
         train(
-            state.Trained(model, optimizer, scheduler),
-            lambda epoch: batches(training, material, job, order=defects.order, epoch=epoch),
+            state.TrainingState(model, optimizer, scheduler),
+            lambda epoch: batches(training, inputs, job, order=defects.order, epoch=epoch),
             objective=_objective(job).to(device),
             epochs=settings.epochs,
             precision=precision,
@@ -112,8 +112,8 @@ def train_with(job: Job, material: Material, defects: Defects) -> Trained:
         )
     scores = {}
     for split, rows in (("validation", job.fold.validation), ("test", job.fold.test)):
-        outputs = predict(model, Documents(material.tokens, targets, rows), precision=precision)
-        scores[split] = _scores(job, material, split, rows, outputs)
+        outputs = predict(model, PartDocuments(inputs.tokens, targets, rows), precision=precision)
+        scores[split] = _scores(job, inputs, split, rows, outputs)
     heads, encoder = (
         float(np.mean(np.abs(now - then))) for now, then in zip(_weights(model), before, strict=True)
     )
@@ -131,17 +131,19 @@ def hide_heads(model: MultiTaskModel, *, seed: int) -> None:
     model.heads.requires_grad_(False)  # or the unused gradients would take part in clipping
 
 
-def batches(training: Documents, material: Material, job: Job, *, order: str, epoch: int) -> Iterator[Batch]:
+def batches(
+    training: PartDocuments, inputs: UnitInputs, job: Job, *, order: str, epoch: int
+) -> Iterator[Batch]:
     """An epoch's batches of B documents in one of `ORDERS`."""
     size, seed = job.settings.training.batch_size, job.unit.draw_seed("order")
     if order == "folders":
-        return _by_folder(training, material, size)
+        return _by_folder(training, inputs, size)
     return training.training(size, seed=seed, epoch=0 if order == "once" else epoch)
 
 
-def _by_folder(training: Documents, material: Material, size: int) -> Iterator[Batch]:
+def _by_folder(training: PartDocuments, inputs: UnitInputs, size: int) -> Iterator[Batch]:
     # The corpus's tasks are in the order of their codes, so a document's first task is its first folder.
-    first = material.corpus.matrix()[training.index].argmax(axis=1)  # [n]
+    first = inputs.corpus.matrix()[training.index].argmax(axis=1)  # [n]
     rows = training.index[np.argsort(first, kind="stable")]
     for start in range(0, len(rows), size):
         index = rows[start : start + size]
@@ -150,11 +152,11 @@ def _by_folder(training: Documents, material: Material, size: int) -> Iterator[B
         yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)
 
 
-def _build(job: Job, material: Material) -> MultiTaskModel:
+def _build(job: Job, inputs: UnitInputs) -> MultiTaskModel:
     return MultiTaskModel(
-        copy.deepcopy(material.encoder.module),
+        copy.deepcopy(inputs.encoder.module),
         job.unit.model.heads,
-        tasks={task.name: task for task in material.corpus.tasks},
+        tasks={task.name: task for task in inputs.corpus.tasks},
         features=job.settings.encoder.features,
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
@@ -178,8 +180,8 @@ def _weights(model: MultiTaskModel) -> tuple[NDArray[np.float32], NDArray[np.flo
     return flat(model.heads), flat(model.encoder)
 
 
-def _scores(job: Job, material: Material, split: str, rows: NDArray, outputs: dict[str, Any]) -> Scores:
-    corpus = material.corpus
+def _scores(job: Job, inputs: UnitInputs, split: str, rows: NDArray, outputs: dict[str, Any]) -> Scores:
+    corpus = inputs.corpus
     tasks = {
         name: TaskScores(values, np.asarray(corpus.targets[name])[rows], np.ones(len(rows), bool))
         for name, values in outputs.items()

@@ -16,10 +16,10 @@ from audit_training import key_of, load, save, train_with
 
 from mtlv.grouping import stability
 from mtlv.plan import gather
-from mtlv.planning.resolve import Child
+from mtlv.planning.resolve import FoldRun
 from mtlv.settings import Suite
-from mtlv.units.input_cache import Workbench
-from mtlv.units.inputs import Material
+from mtlv.units.input_cache import InputCache
+from mtlv.units.inputs import UnitInputs
 
 PACKAGES = ("torch", "transformers", "numpy", "scikit-learn")
 GROUPED = ("gmtl-names", "gmtl-descriptions", "gmtl-random", "gmtl-codes")
@@ -31,7 +31,7 @@ class Work:
 
     row: Row
     seed: int
-    child: Child
+    child: FoldRun
     later: bool
 
     @property
@@ -44,29 +44,29 @@ class Audit:
     """Rows, their units and where those are kept."""
 
     def __init__(self, suite: Suite, units: Path, *, fixed_vectors: bool = False) -> None:
-        self.suite, self.units, self.bench = suite, units, Workbench()
+        self.suite, self.units, self.cache = suite, units, InputCache()
         self.fixed_vectors = fixed_vectors
         units.mkdir(parents=True, exist_ok=True)
         seeds = suite.members[0].settings.seeds
         works = [
-            Work(row, seed, child_of(row, seed, suite, self.bench), seed != seeds[0])
+            Work(row, seed, child_of(row, seed, suite, self.cache), seed != seeds[0])
             for row in rows()
             for seed in seeds
         ]
         self.works = sorted(works, key=lambda work: work.urgency)
 
     @cached_property
-    def material(self) -> Material:
+    def inputs(self) -> UnitInputs:
         """What all units read: rows differ in plans and training, never in data or encoder."""
         settings = self.suite.members[0].settings
-        real = self.bench.material(settings)
+        real = self.cache.inputs(settings)
         if not self.fixed_vectors:
             return real
         return frozen(real, max_length=settings.data.max_length, folder=self.units)
 
     def path(self, work: Work, place: int) -> Path:
         """Where a unit of a row is kept."""
-        return self.units / f"{key_of(work.child.jobs[place], self.material, work.row.defects)}.npz"
+        return self.units / f"{key_of(work.child.jobs[place], self.inputs, work.row.defects)}.npz"
 
     def paths(self, work: Work) -> list[Path]:
         return [self.path(work, place) for place in range(len(work.child.jobs))]
@@ -88,7 +88,7 @@ class Audit:
                 say(f"time is up: {len(todo) - number + 1} units are left for another time")
                 return
             job = work.child.jobs[place]
-            trained = train_with(job, self.material, work.row.defects)
+            trained = train_with(job, self.inputs, work.row.defects)
             save(self.path(work, place), trained)
             where = f"{work.row.id}, seed {work.seed}, model {place + 1} of {len(work.child.jobs)}"
             say(f"[{number}/{len(todo)}] {where}: {trained.seconds:.0f} s")
@@ -104,7 +104,7 @@ class Audit:
             out.setdefault(work.row.id, {})[work.seed] = figures(
                 gather([part.validation for part in parts]),
                 gather([part.test for part in parts]),
-                names=self.bench.corpus(work.child.jobs[0].settings.data).names,
+                names=self.cache.corpus(work.child.jobs[0].settings.data).names,
                 scoring=work.row.scoring,
                 settings=work.child.jobs[0].settings,
             )
@@ -117,9 +117,9 @@ class Audit:
         parts = [load(path) for path in sorted(self.units.glob("*.npz"))]
         return {
             "documents": {p: len(fold.part(p)) for p in ("train", "validation", "test")},
-            "encoder": {"name": Path(settings.encoder.name).name, "digest": self.material.encoder.digest},
+            "encoder": {"name": Path(settings.encoder.name).name, "digest": self.inputs.encoder.digest},
             "fixed_vectors": self.fixed_vectors,
-            "data_digest": self.bench.corpus(settings.data).digest,
+            "data_digest": self.cache.corpus(settings.data).digest,
             "steps_per_model": -(-len(fold.train) // settings.training.batch_size) * settings.training.epochs,
             "groups": self.groups(),
             "agreement_with_names": self.agreement(),

@@ -29,10 +29,10 @@ def show(args: argparse.Namespace) -> int:
 
 def fetch(args: argparse.Namespace) -> int:
     """Download one from its source."""
-    from mtlv.display.download import Download
+    from mtlv.display.download import DownloadBar
     from mtlv.units.corpora import fetch_lines
 
-    with Download(console(stderr=True), args.name) as download:
+    with DownloadBar(console(stderr=True), args.name) as download:
         lines = fetch_lines(args.name, args.to, progress=download.update)
     say(*lines)
     return OK

@@ -18,7 +18,7 @@ OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too,
 
 def status(args: argparse.Namespace) -> int:
     """How far the running or last suite is."""
-    from mtlv.store.location import place_of
+    from mtlv.store.location import location_of
     from mtlv.suite.status import status_lines
 
     if args.next and args.config is None:
@@ -26,7 +26,9 @@ def status(args: argparse.Namespace) -> int:
     suite = suite_or_defaults(args)
     settings = suite.members[0].settings
     store = (
-        place_of(settings.store) if args.store is None else replace(place_of(settings.store), uri=args.store)
+        location_of(settings.store)
+        if args.store is None
+        else replace(location_of(settings.store), uri=args.store)
     )
     say(*status_lines(store, suite.path if args.config else None, duration))
     if args.next:
@@ -51,7 +53,7 @@ def compare(args: argparse.Namespace) -> int:
         raise ConfigError(
             ["the configs have different `tracking.uri`: name the store of them all by `--uri`"]
         )
-    ask = comparing.Ask(
+    ask = comparing.ComparisonOptions(
         comparing.Wanted(suites, names, args.experiment, args.last),
         baseline=args.baseline,
         expected=args.expected,
@@ -88,9 +90,9 @@ def predict(args: argparse.Namespace) -> int:
     from mtlv.serving.answers import check_target, write_answers
 
     out = None if args.out is None else check_target(args.out)
-    from mtlv.serving.predict import Place, predict_texts
+    from mtlv.serving.predict import ModelQuery, predict_texts
 
-    place = Place(args.run, args.uri, args.experiment)
+    place = ModelQuery(args.run, args.uri, args.experiment)
     answers = predict_texts(place, texts, tasks=args.task, device=args.device)
     if out is not None:
         write_answers(answers, out)
@@ -106,9 +108,9 @@ def ui(args: argparse.Namespace) -> int:
     """Open MLflow's page on the runs."""
     import tempfile
 
-    from mtlv.tracking.mlflow_server import Door, has_server, link, serve
+    from mtlv.tracking.mlflow_server import ServerAddress, has_server, link, serve
 
-    door = Door(args.port, args.host, open_to_all=args.no_auth)
+    door = ServerAddress(args.port, args.host, open_to_all=args.no_auth)
     suite = suite_or_defaults(args)
     uri = suite.members[0].settings.tracking.uri
     url = link(uri, suite.experiment if args.config else None, door)

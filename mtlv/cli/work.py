@@ -34,10 +34,10 @@ def check(args: argparse.Namespace) -> int:
     say(*(f"note: {note}" for note in suite.notes))
     members, units = many(len(found.members), "member"), many(found.units, "unit")
     from mtlv.execution.allocation import share_lines
-    from mtlv.store.location import place_of
+    from mtlv.store.location import location_of
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
-    say(f"results go to {place_of(suite.members[0].settings.store).words}")
+    say(f"results go to {location_of(suite.members[0].settings.store).words}")
     say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
     return OK
 

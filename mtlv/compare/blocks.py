@@ -30,7 +30,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextBlock:
     """A paragraph; `tone` says how it is set."""
 
     text: str
@@ -38,7 +38,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Args:
@@ -62,7 +62,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """A sortable table. Rows with a `run` field go with that run's switch, rows with `task` with the filter.
 
     Rows with both `run` and `other` (pairs) show while both runs are on.
@@ -71,13 +71,13 @@ class Table:
     id: str
     title: str
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Row]
     baseline: Baseline | None = None
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureBlock:
     """An interactive figure.
 
     Args:
@@ -137,7 +137,7 @@ class Disagreement:
     missing: str = ""
 
 
-Block = Text | Table | Figure | Disagreement
+Block = TextBlock | TableBlock | FigureBlock | Disagreement
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Said, Section
-from mtlv.compare.pooled import Documents, OfTask, by_document
-from mtlv.compare.readings import READINGS, how_far
+from mtlv.compare.output_readers import READINGS, how_far
+from mtlv.compare.pooled_scores import PooledScores, PooledTask, by_document
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.mixed import by_source
 from mtlv.evaluation.pairs import comparable, tasks_of
@@ -27,7 +27,7 @@ OTHER_DATA = "Texts are of the baseline's data; documents of runs on other data 
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
     """For all pairs of `runs` with the same data the documents that differ most; nothing without scores."""
     tasks = [task.task for task in comparison.tasks]
-    held: dict[str, tuple[list[Task], Documents]] = {}
+    held: dict[str, tuple[list[Task], PooledScores]] = {}
     for run in runs:
         own = [task for task in tasks if task.name in tasks_of(run)]
         found = by_document(run, own) if own else None
@@ -77,7 +77,7 @@ def _texts(
     return texts, "" if len(texts) == len(own | others) else MISSING
 
 
-def _documents(tasks: Sequence[Task], one: Documents, other: Documents) -> list[DocumentRow]:
+def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) -> list[DocumentRow]:
     """The documents of both that differ most."""
     ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
     pairs = [(one.tasks[task.name], mine, other.tasks[task.name], theirs) for task in tasks]
@@ -116,7 +116,7 @@ def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence
 
 
 def _apart(
-    task: Task, one: OfTask, mine: NDArray[np.int64], other: OfTask, theirs: NDArray[np.int64]
+    task: Task, one: PooledTask, mine: NDArray[np.int64], other: PooledTask, theirs: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Distances [D] of the documents that both runs tested, 0 where no target is; and where one is."""
     known = one.known[mine] & other.known[theirs]
@@ -127,7 +127,7 @@ def _apart(
 
 
 def _said(
-    task: Task, row: int, same: int, pair: tuple[OfTask, NDArray[np.int64], OfTask, NDArray[np.int64]]
+    task: Task, row: int, same: int, pair: tuple[PooledTask, NDArray[np.int64], PooledTask, NDArray[np.int64]]
 ) -> tuple[str, Said, Said, Said]:
     reading, (one, _, other, _) = READINGS[task.kind], pair
     left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[same])

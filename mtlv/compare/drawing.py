@@ -33,7 +33,7 @@ FIRST = {"mark": "bar", "data": {"values": [{"x": "a"}]}, "encoding": {"x": {"fi
 """Drawn by each process before it is asked for anything: the first picture takes a second, whatever it is."""
 
 
-class Picture(NamedTuple):
+class FigureFiles(NamedTuple):
     """A figure as files."""
 
     svg: str
@@ -54,7 +54,7 @@ class DrawingPool:
         self._free = deque(_begin() for _ in range(count))
         self._hands = ThreadPoolExecutor(count)
 
-    def draw(self, specs: Sequence[Mapping[str, Any]]) -> list[Future[Picture]]:
+    def draw(self, specs: Sequence[Mapping[str, Any]]) -> list[Future[FigureFiles]]:
         """Begin to draw Vega-Lite specifications that hold their rows; results in the order of `specs`."""
         longest_first = sorted(range(len(specs)), key=lambda at: -_effort(specs[at]))
         begun = {at: self._hands.submit(self._draw, specs[at]) for at in longest_first}
@@ -74,7 +74,7 @@ class DrawingPool:
     ) -> None:
         self.close()
 
-    def _draw(self, spec: Mapping[str, Any]) -> Picture:
+    def _draw(self, spec: Mapping[str, Any]) -> FigureFiles:
         """By a free process, or here where it could not: whatever is wrong is then raised here.
 
         Raises:
@@ -87,12 +87,12 @@ class DrawingPool:
         return draw(spec) if found is None else found
 
 
-def draw(spec: Mapping[str, Any]) -> Picture:
+def draw(spec: Mapping[str, Any]) -> FigureFiles:
     """Both pictures. The PNG is made from the SVG: Vega, the slow part, runs once."""
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION, allowed_base_urls=[])
-    return Picture(svg, vl_convert.svg_to_png(svg, scale=_scale(svg)))
+    return FigureFiles(svg, vl_convert.svg_to_png(svg, scale=_scale(svg)))
 
 
 def _scale(svg: str) -> float:
@@ -128,7 +128,7 @@ def _end(process: Process, spec: Mapping[str, Any]) -> None:
         )
 
 
-def _ask(process: Process, spec: Mapping[str, Any]) -> Picture | None:
+def _ask(process: Process, spec: Mapping[str, Any]) -> FigureFiles | None:
     """What another process drew; nothing where it failed or ended."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -136,7 +136,7 @@ def _ask(process: Process, spec: Mapping[str, Any]) -> Picture | None:
         with within(PATIENCE, process):
             pickle.dump(spec, process.stdin)
             process.stdin.flush()
-            return Picture(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
+            return FigureFiles(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
     except (OSError, EOFError, pickle.UnpicklingError):
         return None
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.compare import vega
-from mtlv.compare.blocks import Block, Disagreement, DocumentRow, Figure, Section, Table, Text
-from mtlv.compare.drawing import DrawingPool, Picture
+from mtlv.compare.blocks import Block, Disagreement, DocumentRow, FigureBlock, Section, TableBlock, TextBlock
+from mtlv.compare.drawing import DrawingPool, FigureFiles
 from mtlv.compare.page import columns_of, page_html
 from mtlv.compare.rows import visible
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 from mtlv.formatting import csv_text, finite
 
 FORMAT = 1  # of comparison.json; higher when a field changes its meaning
@@ -25,13 +25,15 @@ OF_RUN = (
 )  # fmt: skip
 
 
-def begin_pictures(comparison: Comparison, section: Section, pool: DrawingPool) -> dict[str, Future[Picture]]:
+def begin_pictures(
+    comparison: Comparison, section: Section, pool: DrawingPool
+) -> dict[str, Future[FigureFiles]]:
     """Begin to draw a section's figures as they show when the page opens; empty ones have no picture.
 
     Returns:
         Pictures to come, by their figures' ids.
     """
-    figures = [block for block in section.blocks if isinstance(block, Figure)]
+    figures = [block for block in section.blocks if isinstance(block, FigureBlock)]
     rows = {figure.id: _rows_shown(figure, comparison) for figure in figures}
     drawn = [figure for figure in figures if rows[figure.id]]
     pictures = pool.draw([vega.as_file(figure, rows[figure.id]) for figure in drawn])
@@ -41,7 +43,7 @@ def begin_pictures(comparison: Comparison, section: Section, pool: DrawingPool) 
 def write_files(
     comparison: Comparison,
     sections: Sequence[Section],
-    pictures: Mapping[str, Future[Picture]],
+    pictures: Mapping[str, Future[FigureFiles]],
     folder: Path,
 ) -> list[Path]:
     """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
@@ -114,12 +116,12 @@ def _run(run: ComparedRun) -> dict[str, Any]:
     return data | {"children": [_child(child) for child in run.children]}
 
 
-def _child(child: Child) -> dict[str, Any]:
+def _child(child: ComparedFold) -> dict[str, Any]:
     return {name: getattr(child, name) for name in ("run_id", "fold", "seed", "metrics", "tasks")}
 
 
 def _block(block: Block) -> dict[str, Any]:
-    if isinstance(block, Text):
+    if isinstance(block, TextBlock):
         return {"kind": "text", "text": block.text, "tone": block.tone}
     data: dict[str, Any] = {"kind": type(block).__name__.lower()}
     data |= {"id": block.id, "title": block.title, "caption": block.caption}
@@ -143,20 +145,20 @@ def _strict(value: Any) -> Any:
 
 
 def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
-    if isinstance(block, Table):
+    if isinstance(block, TableBlock):
         yield _write(folder / "tables" / f"{block.id}.csv", [csv_text(block.rows)])
-    if isinstance(block, Figure):
+    if isinstance(block, FigureBlock):
         yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])
 
 
-def _drawn(id: str, picture: Picture, folder: Path) -> Iterator[Path]:
+def _drawn(id: str, picture: FigureFiles, folder: Path) -> Iterator[Path]:
     png = folder / "figures" / f"{id}.png"
     yield _write(png.with_suffix(".svg"), [picture.svg])
     png.write_bytes(picture.png)
     yield png
 
 
-def _rows_shown(figure: Figure, comparison: Comparison) -> list[dict[str, Any]]:
+def _rows_shown(figure: FigureBlock, comparison: Comparison) -> list[dict[str, Any]]:
     tasks = {task.name for task in comparison.tasks}
     rows = visible(figure, comparison.shown, tasks, comparison.baseline)
     return [{name: finite(value) for name, value in row.items()} for row in rows]

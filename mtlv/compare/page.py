@@ -15,7 +15,7 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.compare import vega
-from mtlv.compare.blocks import Block, Disagreement, Figure, Row, Section, Table, Text
+from mtlv.compare.blocks import Block, Disagreement, FigureBlock, Row, Section, TableBlock, TextBlock
 from mtlv.evaluation.comparison import Comparison
 from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
@@ -114,18 +114,18 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 @_block.register
-def _text(block: Text) -> dict[str, Any]:
+def _text(block: TextBlock) -> dict[str, Any]:
     return {"kind": "text", "text": block.text, "tone": block.tone}
 
 
 @_block.register
-def _table(block: Table) -> dict[str, Any]:
+def _table(block: TableBlock) -> dict[str, Any]:
     columns = [asdict(column) for column in block.columns]
     return _headed("table", block) | _rows(block) | {"columns": columns}
 
 
 @_block.register
-def _figure(block: Figure) -> dict[str, Any]:
+def _figure(block: FigureBlock) -> dict[str, Any]:
     return _headed("figure", block) | _rows(block) | {"spec": dict(block.spec), "wide": block.wide}
 
 
@@ -142,11 +142,11 @@ def _disagreement(block: Disagreement) -> dict[str, Any]:
     }
 
 
-def _headed(kind: str, block: Table | Figure | Disagreement) -> dict[str, Any]:
+def _headed(kind: str, block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
     return {"kind": kind, "id": block.id, "title": block.title, "caption": block.caption}
 
 
-def _rows(block: Table | Figure) -> dict[str, Any]:
+def _rows(block: TableBlock | FigureBlock) -> dict[str, Any]:
     return {"packed": packed(block.rows), "baseline": asdict(block.baseline) if block.baseline else None}
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mtlv.compare.blocks import Figure, Row, Table
+from mtlv.compare.blocks import FigureBlock, Row, TableBlock
 
 
 def visible(
-    block: Figure | Table, runs: Collection[str], tasks: Collection[str], baseline: str
+    block: FigureBlock | TableBlock, runs: Collection[str], tasks: Collection[str], baseline: str
 ) -> list[dict[str, object]]:
     """Rows of the runs (keys) and tasks (names) that are switched on, in their order.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.seeding import content_key
 
 
@@ -43,7 +43,7 @@ def _tested(run: ComparedRun, task: TaskInfo) -> frozenset[str] | None:
     return None if None in digests else frozenset(filter(None, digests))
 
 
-def _digest(child: Child, task: TaskInfo) -> str | None:
+def _digest(child: ComparedFold, task: TaskInfo) -> str | None:
     """Of ids and targets; joined corpora put the source before an id."""
     if child.test is None or task.name not in child.test.tasks:
         return None

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mtlv.compare.blocks import Figure, Row
+from mtlv.compare.blocks import FigureBlock, Row
 from mtlv.figures.palette import RUNS
 from mtlv.processes import Process, asked_and_answers, begin
 
@@ -45,7 +45,7 @@ def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
     }
 
 
-def as_file(figure: Figure, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
+def as_file(figure: FigureBlock, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
     """A specification that stands alone: with its rows, its title, the light theme and a width in pixels."""
     spec = _without_pointer(figure.spec) | {"config": theme(LIGHT, FILE_FONT), "padding": 16}
     spec["data"] = {"name": "rows", "values": rows}

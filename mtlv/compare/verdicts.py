@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.compare.tested import Tested
+from mtlv.compare.pairwise_tests import PairwiseTest
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES
 from mtlv.evaluation.significance import ALPHA, fewest_pairs, smallest_p
 from mtlv.formatting import many
@@ -21,7 +21,7 @@ def p_text(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
-def follows(pair: Tested) -> str:
+def follows(pair: PairwiseTest) -> str:
     """What follows for one pair: what the tests show first, then what other test documents would do."""
     return " ".join(part for part in (_of_values(pair), _of_documents(pair)) if part)
 
@@ -34,7 +34,7 @@ def _word(sign: int) -> str:
     return "better" if sign > 0 else "worse"
 
 
-def _of_values(pair: Tested) -> str:
+def _of_values(pair: PairwiseTest) -> str:
     values, verdict = pair.values, pair.verdict
     if values.n == 1:
         return "One fold and seed: no test is possible."
@@ -48,35 +48,35 @@ def _of_values(pair: Tested) -> str:
     return _open(pair)
 
 
-def _times(pair: Tested, sign: int) -> str:
+def _times(pair: PairwiseTest, sign: int) -> str:
     count = pair.values.higher if sign > 0 else pair.values.lower
     return f"on {count} of {many(pair.values.n, pair.over)}"
 
 
-def _corrected(pair: Tested) -> str:
+def _corrected(pair: PairwiseTest) -> str:
     return f", corrected for {_pairs(pair.verdict.tests)}" if pair.verdict.tests > 1 else ""
 
 
-def _which(pair: Tested) -> str:
+def _which(pair: PairwiseTest) -> str:
     """The tests that show what the verdict says."""
     if pair.verdict.wilcoxon is None:
         return ", by the t-test alone"
     return ", by Wilcoxon's test alone" if pair.verdict.t is None else ": both tests agree"
 
 
-def _why_alone(pair: Tested) -> str:
+def _why_alone(pair: PairwiseTest) -> str:
     if pair.verdict.wilcoxon is None:
         return f" {_sentence(_silent(pair))}"
     return f" {_sentence(pair.values.t.reason)}" if pair.verdict.t is None else ""
 
 
-def _silent(pair: Tested) -> str:
+def _silent(pair: PairwiseTest) -> str:
     """Why Wilcoxon's test cannot decide."""
     few = f"{many(pair.values.n, 'pair')} are too few for Wilcoxon's test after the correction"
     return pair.values.wilcoxon.reason or few
 
 
-def _disagreement(pair: Tested) -> str:
+def _disagreement(pair: PairwiseTest) -> str:
     wilcoxon, t, mean = pair.verdict.wilcoxon or 0, pair.verdict.t or 0, pair.values.mean
     if not wilcoxon:
         found = f"Wilcoxon's test shows no difference ({_word(t)} {_times(pair, t)})"
@@ -86,7 +86,7 @@ def _disagreement(pair: Tested) -> str:
     return f"{direction}, while the mean is {signed(mean)} and the t-test {found}"
 
 
-def _open(pair: Tested) -> str:
+def _open(pair: PairwiseTest) -> str:
     """No test shows a difference after the correction."""
     tests = ((pair.values.wilcoxon.p, "Wilcoxon"), (pair.values.t.p, "t-test"))
     p, name = min(((p, name) for p, name in tests if p is not None), default=(1.0, ""))
@@ -100,7 +100,7 @@ def _open(pair: Tested) -> str:
     return "No difference shown, which is not the same as equal."
 
 
-def _of_documents(pair: Tested) -> str:
+def _of_documents(pair: PairwiseTest) -> str:
     if pair.documents is None:
         return ""
     if not pair.documents.main.without_zero:
@@ -109,7 +109,7 @@ def _of_documents(pair: Tested) -> str:
     return f"Other test documents would not turn the sign{others}."
 
 
-def finding(tested: Sequence[Tested]) -> str:
+def finding(tested: Sequence[PairwiseTest]) -> str:
     """What the tests say over all pairs of runs."""
     decidable = [pair for pair in tested if pair.verdict.said]
     wilcoxon = [pair for pair in tested if pair.verdict.wilcoxon_holm is not None]
@@ -125,7 +125,7 @@ def _pairs(count: int) -> str:
     return f"{count} {'pair' if count == 1 else 'pairs'} of runs"
 
 
-def _differ(decidable: Sequence[Tested]) -> str:
+def _differ(decidable: Sequence[PairwiseTest]) -> str:
     found = [pair for pair in decidable if pair.verdict.sign]
     differ = "differs" if len(found) == 1 else "differ"
     text = (
@@ -142,7 +142,7 @@ def _differ(decidable: Sequence[Tested]) -> str:
     return f"{text} The largest: “{most.run.name}” stands {size} {word} “{most.other.name}”."
 
 
-def _too_few(tested: Sequence[Tested]) -> str:
+def _too_few(tested: Sequence[PairwiseTest]) -> str:
     n = max(pair.values.n for pair in tested)
     if n == 1:
         return "Each run has one fold and one seed, so no test over training runs is possible."
@@ -158,7 +158,7 @@ def _too_few(tested: Sequence[Tested]) -> str:
     )
 
 
-def _out_of_reach(decidable: Sequence[Tested]) -> str:
+def _out_of_reach(decidable: Sequence[PairwiseTest]) -> str:
     """Where no pair has as many differences as Wilcoxon's test needs after the correction."""
     needed = fewest_pairs(ALPHA / len(decidable))
     if max(pair.values.n for pair in decidable) >= needed:
@@ -169,7 +169,7 @@ def _out_of_reach(decidable: Sequence[Tested]) -> str:
     )
 
 
-def _documents(tested: Sequence[Tested]) -> str:
+def _documents(tested: Sequence[PairwiseTest]) -> str:
     known = [pair.documents.main for pair in tested if pair.documents is not None]
     if not known:
         return ""
@@ -181,7 +181,7 @@ def _documents(tested: Sequence[Tested]) -> str:
     )
 
 
-def dependence(tested: Sequence[Tested]) -> str:
+def dependence(tested: Sequence[PairwiseTest]) -> str:
     """What the pairs of values are pairs of, and so what a p-value does not cover."""
     children = [child.pair for pair in tested for child in pair.run.children]
     folds, seeds = ({pair[i] for pair in children} for i in (0, 1))
@@ -202,7 +202,7 @@ def dependence(tested: Sequence[Tested]) -> str:
     return " ".join([*texts, *_of_draws(tested)])
 
 
-def _of_draws(tested: Sequence[Tested]) -> list[str]:
+def _of_draws(tested: Sequence[PairwiseTest]) -> list[str]:
     """What intervals over documents cover, and what was drawn for them."""
     known = [pair.documents for pair in tested if pair.documents is not None]
     if not known:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Column
+from mtlv.data.columns import TargetColumn
 from mtlv.data.sampling import longest_first, random_batches
 from mtlv.data.tokens import Tokens
 
@@ -122,7 +122,7 @@ def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.T
 
 
 @dataclass(frozen=True)
-class Documents:
+class PartDocuments:
     """The documents of one part of a split, ready to be cut into batches.
 
     Args:
@@ -133,7 +133,7 @@ class Documents:
     """
 
     tokens: Tokens
-    targets: Mapping[str, Column]
+    targets: Mapping[str, TargetColumn]
     index: NDArray[np.int64]
     multiple: int = 1
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Column(Protocol):
+class TargetColumn(Protocol):
     """Something for each of N documents."""
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
@@ -22,7 +22,7 @@ class Column(Protocol):
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseColumn:
     """A value for each document.
 
     Args:
@@ -37,13 +37,13 @@ class Dense:
         return torch.from_numpy(self.values[index])
 
 
-def dense(targets: Mapping[str, NDArray]) -> dict[str, Dense]:
+def dense(targets: Mapping[str, NDArray]) -> dict[str, DenseColumn]:
     """Targets with a value for each document, as columns by task name."""
-    return {name: Dense(np.asarray(values)) for name, values in targets.items()}
+    return {name: DenseColumn(np.asarray(values)) for name, values in targets.items()}
 
 
 @dataclass(frozen=True)
-class Ragged:
+class RaggedColumn:
     """A whole number for each word of each document.
 
     Args:
@@ -57,7 +57,7 @@ class Ragged:
     fill: int
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]], fill: int) -> Ragged:
+    def of(cls, rows: Sequence[Sequence[int]], fill: int) -> RaggedColumn:
         """From a row of numbers for each document."""
         lengths = [len(row) for row in rows]
         flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))

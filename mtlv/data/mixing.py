@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.errors import DataError
 from mtlv.seeding import seed_from
 
@@ -102,7 +102,7 @@ class Mixture:
         draw: in what order they come.
     """
 
-    parts: tuple[Documents, ...]
+    parts: tuple[PartDocuments, ...]
     sizes: tuple[int, ...]
     draw: Draw
 
@@ -133,7 +133,7 @@ class Mixture:
         return self.draw.order(counts, np.random.default_rng([seed, epoch]))
 
 
-def _again_and_again(part: Documents, size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
+def _again_and_again(part: PartDocuments, size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
     lap = 0
     while True:
         yield from part.training(size, seed=seed_from(seed, lap) if lap else seed, epoch=epoch)

@@ -30,7 +30,7 @@ class LengthSummary:
 
 
 @dataclass(frozen=True)
-class Report:
+class CorpusReport:
     """Figures of a corpus and its folds.
 
     Args:
@@ -70,7 +70,7 @@ def inspect(
     wanted_folds: int = 1,
     lengths: Lengths | None = None,
     max_length: int = 128,
-) -> Report:
+) -> CorpusReport:
     """Count what is worth knowing before training.
 
     Args:
@@ -86,7 +86,7 @@ def inspect(
     sources = corpus.members or (corpus,)
     documents = repeats_of(sources).documents
     marked = [marks for each in sources for marks in each.mentions or [()] * len(each)]
-    return Report(
+    return CorpusReport(
         name=corpus.name,
         generated=corpus.generated,
         documents=len(corpus),
@@ -111,7 +111,7 @@ def summarise(lengths: Sequence[int], max_length: int) -> LengthSummary:
     return LengthSummary(int(values.min()), median, p95, int(values.max()), cut, max_length)
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: CorpusReport) -> list[str]:
     """The report as text, a line each."""
     made_up = " (generated: no document is real)" if report.generated else ""
     out = [
@@ -140,7 +140,7 @@ def _length_line(lengths: LengthSummary | None) -> str:
     )
 
 
-def _table(report: Report) -> list[str]:
+def _table(report: CorpusReport) -> list[str]:
     """Positives per label: all, and in each part of the first fold."""
     parts = list(PARTS) if report.per_part else []
     width = max(len("label"), *(len(name) for name in report.counts))

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Column, Dense, Ragged, of_objects
+from mtlv.data.columns import DenseColumn, RaggedColumn, TargetColumn, of_objects
 from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -46,7 +46,7 @@ class Targets(Protocol):
         """In place of the targets of documents that have none."""
         ...
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         """The targets as batches take them."""
         ...
 
@@ -75,8 +75,8 @@ class _OnePerDocument:
     def none(self, documents: int) -> NDArray:
         return np.zeros(documents, self.dtype)
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:  # noqa: ARG002
-        return Dense(values[tokens.documents(np.arange(len(tokens)))].astype(self.dtype))
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:  # noqa: ARG002
+        return DenseColumn(values[tokens.documents(np.arange(len(tokens)))].astype(self.dtype))
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
         return outputs
@@ -145,7 +145,7 @@ class SpanTargets:
     def none(self, documents: int) -> NDArray:
         return spans_column([()] * documents)
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> Column:
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         """Tag ids of each word; `IGNORED` for words that were cut off.
 
         Raises:
@@ -158,7 +158,7 @@ class SpanTargets:
         given = values if tokens.cuts is None else tokens.cuts.spans(values)
         rows = [tags.encode(spans, n) for spans, n in zip(given, np.diff(places.offsets), strict=True)]
         flat = np.where(places.flat < 0, IGNORED, np.concatenate(rows))
-        return Ragged(flat, places.offsets, IGNORED)
+        return RaggedColumn(flat, places.offsets, IGNORED)
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
         """Spans of tag ids, read as conlleval reads them."""

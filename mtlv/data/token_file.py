@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Ragged
+from mtlv.data.columns import RaggedColumn
 from mtlv.data.tokens import Tokens
 from mtlv.foreign import parse_json
 
@@ -24,7 +24,7 @@ ALIGNED = 64  # bytes
 AT_A_TIME = 2**24  # bytes
 
 
-class Damaged(Exception):
+class DamagedTokens(Exception):
     """A file of tokens that is not what was written; the text says why."""
 
 
@@ -57,7 +57,7 @@ def read_tokens(path: Path) -> Tokens | None:
     """What `write_tokens` wrote, its arrays read-only and on disk; None where it cannot be had.
 
     Raises:
-        Damaged: the file is not what was written.
+        DamagedTokens: the file is not what was written.
     """
     try:
         with path.open("rb") as file:
@@ -66,23 +66,23 @@ def read_tokens(path: Path) -> Tokens | None:
                 return None
             length, crc = (int.from_bytes(file.read(count), "big") for count in (8, SUM))
             if magic != MAGIC or length > path.stat().st_size:
-                raise Damaged("it was cut short, or is of another format")
+                raise DamagedTokens("it was cut short, or is of another format")
             text = file.read(length)
             start = file.tell()
         if zlib.crc32(text) != crc:
-            raise Damaged("the checksum of its header is another")
+            raise DamagedTokens("the checksum of its header is another")
         header = parse_json(text)
         arrays = _mapped(path, header["arrays"], start)
     except OSError:
         return None
     except (ValueError, KeyError, TypeError, OverflowError) as error:  # an array behind the file's end
-        raise Damaged("it was cut short") from error
+        raise DamagedTokens("it was cut short") from error
     if _crc(arrays) != header["crc"]:
-        raise Damaged("its checksum is another: it was changed")
+        raise DamagedTokens("its checksum is another: it was changed")
     return _tokens(header, arrays)
 
 
-def _ragged(tokens: Tokens) -> dict[str, Ragged]:
+def _ragged(tokens: Tokens) -> dict[str, RaggedColumn]:
     given = {"words": tokens.words, "mentions": tokens.mentions}
     return {name: part for name, part in given.items() if part is not None}
 
@@ -98,7 +98,7 @@ def _arrays(tokens: Tokens) -> dict[str, NDArray]:
 
 def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
     ragged = {
-        name: Ragged(arrays[name], arrays[f"{name}_offsets"], int(fill))
+        name: RaggedColumn(arrays[name], arrays[f"{name}_offsets"], int(fill))
         for name, fill in header["fill"].items()
     }
     return Tokens(

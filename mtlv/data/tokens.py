@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import Ragged
-from mtlv.data.windowed import Cuts
+from mtlv.data.columns import RaggedColumn
+from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
@@ -52,9 +52,9 @@ class Tokens:
     pad: int
     truncated: int
     segments: NDArray[np.int8] | None = None
-    words: Ragged | None = None
-    mentions: Ragged | None = None
-    cuts: Cuts | None = None
+    words: RaggedColumn | None = None
+    mentions: RaggedColumn | None = None
+    cuts: WindowLayout | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -200,7 +200,7 @@ def _flat(rows: Sequence[Sequence[int]], kind: type) -> NDArray:
     return np.fromiter(chain.from_iterable(rows), dtype=kind, count=sum(map(len, rows)))
 
 
-def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> Ragged:
+def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> RaggedColumn:
     """Place of each word's first token; `CUT_OFF` too for a word of which the tokenizer leaves nothing."""
     rows = []
     for number, words in enumerate(texts):
@@ -209,10 +209,10 @@ def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> Ragged:
             if word is not None and places[word] < 0:
                 places[word] = place
         rows.append(places)
-    return Ragged.of(rows, fill=NO_WORD)
+    return RaggedColumn.of(rows, fill=NO_WORD)
 
 
-def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> Ragged:
+def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> RaggedColumn:
     """First token of each mention and the one behind its last; `CUT_OFF` twice where it has none.
 
     A token belongs to a mention where they share a character. What is left of a mention that is cut off in
@@ -227,7 +227,7 @@ def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> Ragged:
             (held,) = np.nonzero(first_text & (begins < span.end) & (ends > span.start) & (begins < ends))
             places += [int(held[0]), int(held[-1]) + 1] if len(held) else [CUT_OFF, CUT_OFF]
         found.append(places)
-    return Ragged.of(found, fill=NO_WORD)
+    return RaggedColumn.of(found, fill=NO_WORD)
 
 
 def join_tokens(parts: Sequence[Tokens]) -> Tokens:
@@ -244,11 +244,11 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
     )
 
 
-def _cuts(parts: Sequence[Tokens]) -> Cuts | None:
+def _cuts(parts: Sequence[Tokens]) -> WindowLayout | None:
     if all(part.cuts is None for part in parts):
         return None
-    given = [part.cuts or Cuts.none(len(part)) for part in parts]
-    return Cuts(tuple(windows for cuts in given for windows in cuts.windows))
+    given = [part.cuts or WindowLayout.none(len(part)) for part in parts]
+    return WindowLayout(tuple(windows for cuts in given for windows in cuts.windows))
 
 
 def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -264,11 +264,13 @@ def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
     )
 
 
-def _ragged(parts: Sequence[Ragged | None], documents: Sequence[int]) -> Ragged | None:
+def _ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:
     """Documents of a part that has none have no numbers."""
     if all(part is None for part in parts):
         return None
-    given = [part or Ragged.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)]
-    return Ragged(
+    given = [
+        part or RaggedColumn.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)
+    ]
+    return RaggedColumn(
         np.concatenate([part.flat for part in given]), _offsets([part.offsets for part in given]), NO_WORD
     )

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Cuts:
+class WindowLayout:
     """Windows of N documents, R in all: a row of tokens each, in the documents' order.
 
     Args:

@@ -18,7 +18,7 @@ from rich.text import Text
 from mtlv.formatting import safe
 
 
-class Download:
+class DownloadBar:
     """Progress of a download: a bar on a terminal, else a line per tenth."""
 
     def __init__(self, console: Console, name: str) -> None:
@@ -36,7 +36,7 @@ class Download:
         )
         self._task = self._bar.add_task("", total=None)
 
-    def __enter__(self) -> Download:
+    def __enter__(self) -> DownloadBar:
         if self.console.is_terminal:
             self._bar.start()
         return self

@@ -18,7 +18,7 @@ SHOWN = 8  # units at work, a line each
 
 
 @dataclass
-class Progress:
+class WorkDone:
     """How far a suite is. Work is counted in documents times epochs.
 
     Args:
@@ -71,7 +71,7 @@ class Display:
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console
-        self.progress = Progress()
+        self.progress = WorkDone()
         self._clock = clock
         self._units: dict[str, _Unit] = {}  # at work, by name
         self._since = 0.0  # when something began to be at work
@@ -94,7 +94,7 @@ class Display:
             self._live.stop()
 
     def suite_started(self, units: int, documents: int) -> None:
-        self.progress = Progress(units, documents)
+        self.progress = WorkDone(units, documents)
 
     def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
         self._forget(name)
@@ -228,7 +228,7 @@ class _Picture:
         head = f"unit {unit.index} of {self.display.progress.units}"
         return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts(unit)))
 
-    def _overall(self, progress: Progress) -> Text:
+    def _overall(self, progress: WorkDone) -> Text:
         """Bar, share and time left."""
         share = progress.done / progress.documents if progress.documents else 0.0
         left = self.display._left()

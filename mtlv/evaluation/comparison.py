@@ -56,7 +56,7 @@ class TaskInfo:
 
 
 @dataclass(frozen=True)
-class Groups:
+class ComparedGroups:
     """Which tasks a run grouped, and what the choice was made by.
 
     Args:
@@ -79,7 +79,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Child:
+class ComparedFold:
     """One fold with one seed of a run.
 
     Args:
@@ -143,9 +143,9 @@ class ComparedRun:
     status: str
     data_digest: str
     params: Mapping[str, str]
-    children: tuple[Child, ...]
+    children: tuple[ComparedFold, ...]
     plan: tuple[tuple[tuple[str, ...], ...], ...] = ()
-    groups: Groups | None = None
+    groups: ComparedGroups | None = None
     elsewhere: bool = False
     link: str | None = None
     version: str = ""

@@ -62,7 +62,7 @@ class PlanMetrics:
         return asdict(self)
 
 
-class Figures(Protocol):
+class MetricValues(Protocol):
     """Figures by name, and the one that counts."""
 
     @property
@@ -71,7 +71,7 @@ class Figures(Protocol):
     def as_dict(self) -> dict[str, float]: ...
 
 
-class OfTask(Figures, Protocol):
+class TaskMetricValues(MetricValues, Protocol):
     """Figures of a task, and how many documents they rest on."""
 
     @property
@@ -82,8 +82,8 @@ class OfTask(Figures, Protocol):
 class Metrics:
     """The plan's figures and each task's, by task name."""
 
-    plan: Figures
-    tasks: Mapping[str, OfTask]
+    plan: MetricValues
+    tasks: Mapping[str, TaskMetricValues]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from mtlv.evaluation.metrics import Figures, Metrics, OfTask, evaluate
+from mtlv.evaluation.metrics import Metrics, MetricValues, TaskMetricValues, evaluate
 from mtlv.evaluation.scoring import SCORING, main_figure, task_figures
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
@@ -41,7 +41,7 @@ class MixedMetrics:
     """
 
     sources: Mapping[str, float]
-    yes_no: Figures | None = None
+    yes_no: MetricValues | None = None
 
     @property
     def main(self) -> float:
@@ -80,7 +80,7 @@ def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str,
     yes_no = evaluate(scores, together, thresholds) if together else None
     if yes_no is not None and len(together) == len(tasks):
         return yes_no
-    found: dict[str, OfTask] = {} if yes_no is None else dict(yes_no.tasks)
+    found: dict[str, TaskMetricValues] = {} if yes_no is None else dict(yes_no.tasks)
     found |= {task.name: _other(task, scores) for task in tasks if task.kind in SCORING}
     sources = {
         source: fmean(found[name].main for name in names) for source, names in by_source(tasks).items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 
 PART = " · "  # between the parts of a run's name
 
@@ -25,7 +25,7 @@ def different_tasks(comparison: Comparison) -> bool:
     return len({tasks_of(run) for run in comparison.runs if run.children}) > 1
 
 
-def siblings(run: ComparedRun, other: ComparedRun) -> list[tuple[Child, Child]]:
+def siblings(run: ComparedRun, other: ComparedRun) -> list[tuple[ComparedFold, ComparedFold]]:
     """The children of both with the same fold and seed, in the order of `run`."""
     others = {child.pair: child for child in other.children}
     return [(child, others[child.pair]) for child in run.children if child.pair in others]

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.evaluation.transfer import POINTS, Effect, Transfers, baseline_mean, effects, numbers, points
+from mtlv.evaluation.transfer import (
+    POINTS,
+    TransferEffect,
+    Transfers,
+    baseline_mean,
+    effects,
+    numbers,
+    points,
+)
 from mtlv.formatting import csv_text, plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
@@ -28,7 +36,7 @@ class Partner:
 
     target: str
     baseline: float | None
-    best: Effect | None
+    best: TransferEffect | None
     helping: tuple[str, ...]
     tried: int
     judged: int
@@ -56,7 +64,7 @@ def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
     )
 
 
-def _partner(transfers: Transfers, target: str, cells: Sequence[Effect]) -> Partner:
+def _partner(transfers: Transfers, target: str, cells: Sequence[TransferEffect]) -> Partner:
     ranked = sorted(cells, key=lambda cell: -cell.mean)  # stable: equal ones stay in the order of the columns
     return Partner(
         target,
@@ -112,7 +120,7 @@ def _cells(partner: Partner) -> tuple[str, ...]:
     )
 
 
-def interval_text(cell: Effect) -> str:
+def interval_text(cell: TransferEffect) -> str:
     """`−0.4 to +2.1`, in points; empty where there is none."""
     return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
 

@@ -34,7 +34,7 @@ Verdict = Literal["helps", "harms", "neutral", "unknown"]
 
 
 @dataclass(frozen=True)
-class Wording:
+class TransferText:
     """How a matrix speaks of its columns.
 
     Args:
@@ -56,7 +56,7 @@ class Wording:
     arrow: str
 
 
-INTERMEDIATE = Wording(
+INTERMEDIATE = TransferText(
     "transfer",
     "Transfer",
     "intermediate task",
@@ -65,7 +65,7 @@ INTERMEDIATE = Wording(
     "trained on the intermediate task first, then on the target",
     "from the intermediate task to the target",
 )
-LEARNED_WITH = Wording(
+LEARNED_WITH = TransferText(
     "pairs",
     "Pairs of tasks",
     "learned with",
@@ -100,7 +100,7 @@ class Transfers:
     sources: tuple[str, ...]
     baseline: Mapping[str, Scores]
     after: Mapping[tuple[str, str], Scores]
-    wording: Wording = INTERMEDIATE
+    wording: TransferText = INTERMEDIATE
 
     def __post_init__(self) -> None:
         for what, names in (("`targets`", self.targets), ("`sources`", self.sources)):
@@ -125,7 +125,7 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class Effect:
+class TransferEffect:
     """What a source does to a target; scores, differences and the ends of the interval are fractions.
 
     Args:
@@ -157,7 +157,7 @@ def from_rows(
     *,
     targets: Sequence[str] = (),
     sources: Sequence[str] = (),
-    wording: Wording = INTERMEDIATE,
+    wording: TransferText = INTERMEDIATE,
 ) -> Transfers:
     """Transfers of rows with `target`, `source` (None or empty: the target alone), `fold`, `seed`, `score`.
 
@@ -183,7 +183,7 @@ def from_rows(
     return Transfers(rows_of, columns, baseline, after, wording)
 
 
-def numbers(cell: Effect | None) -> dict[str, Any]:
+def numbers(cell: TransferEffect | None) -> dict[str, Any]:
     """What is known of a cell; all of it None where it was not measured."""
     return {
         "baseline": cell.baseline if cell else None,
@@ -198,7 +198,7 @@ def numbers(cell: Effect | None) -> dict[str, Any]:
     }
 
 
-def effects(transfers: Transfers) -> tuple[Effect, ...]:
+def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
     """The cells that have at least one pair, row by row, each judged by the rule of this file."""
     cells = {
         (source, target): paired
@@ -265,10 +265,10 @@ def _effect(
     alone: NDArray[np.float64],
     p: float | None,
     p_holm: float | None,
-) -> Effect:
+) -> TransferEffect:
     differences = _differences(after, alone)
     interval = t_interval(differences)
-    return Effect(
+    return TransferEffect(
         source=source,
         target=target,
         n=differences.size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.evaluation.significance import ALPHA
-from mtlv.evaluation.transfer import FEWEST, Effect, Transfers
+from mtlv.evaluation.transfer import FEWEST, TransferEffect, Transfers
 from mtlv.formatting import many
 
 RULE = (
@@ -14,7 +14,7 @@ RULE = (
 )
 
 
-def pairs_text(transfers: Transfers, found: Sequence[Effect]) -> str:
+def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
     """`3 seeds in each cell`, `3 to 5 seeds in each cell`; folds where there are several."""
     if not found:
         return "no cell was measured"
@@ -24,7 +24,7 @@ def pairs_text(transfers: Transfers, found: Sequence[Effect]) -> str:
     return f"{low if low == high else f'{low} to {high}'} {what}{'s' * (high > 1)}{averaged} in each cell"
 
 
-def chance(found: Sequence[Effect]) -> str:
+def chance(found: Sequence[TransferEffect]) -> str:
     """How many cells the rule colours, how many chance alone would, and how many outlast Holm."""
     judged = [cell for cell in found if cell.verdict != "unknown"]
     if not judged:

@@ -9,11 +9,11 @@ from mtlv.formatting import many
 from mtlv.hardware import cores
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import Execution
+    from mtlv.settings.schema import ExecutionSettings
 
 
 @dataclass(frozen=True)
-class Share:
+class CpuAllocation:
     """Processes and the threads of each; None leaves the threads to PyTorch."""
 
     processes: int
@@ -27,7 +27,7 @@ class Share:
         return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
 
 
-def share(execution: Execution, most: int) -> Share:
+def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
     """What the settings ask for, with at most so many processes where they leave it open.
 
     A process divides its threads among the ranks of a unit, of which each needs a core.
@@ -35,16 +35,16 @@ def share(execution: Execution, most: int) -> Share:
     most = min(most, cores() // _cores_of_unit(execution, 1))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
     if execution.threads != "auto":
-        return Share(processes, execution.threads)
-    return Share(processes, None if processes == 1 else max(1, cores() // processes))
+        return CpuAllocation(processes, execution.threads)
+    return CpuAllocation(processes, None if processes == 1 else max(1, cores() // processes))
 
 
-def _cores_of_unit(execution: Execution, threads: int) -> int:
+def _cores_of_unit(execution: ExecutionSettings, threads: int) -> int:
     """That a unit keeps busy: of its threads, or of ranks with one thread each."""
     return max(execution.devices_per_unit, threads if execution.threads == "auto" else execution.threads)
 
 
-def share_lines(execution: Execution, units: int) -> list[str]:
+def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
     """What `mtlv check` says of it, before it is known what a model needs.
 
     Args:
@@ -57,7 +57,7 @@ def share_lines(execution: Execution, units: int) -> list[str]:
     return {"local": _here, "ray": _on_cluster}[execution.engine](execution, units)
 
 
-def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
+def _on_cluster(execution: ExecutionSettings, units: int) -> list[str]:  # noqa: ARG001
     from mtlv.execution.ray.cluster import need_ray, wanted_of
 
     need_ray()
@@ -66,7 +66,7 @@ def _on_cluster(execution: Execution, units: int) -> list[str]:  # noqa: ARG001
     return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
 
 
-def _here(execution: Execution, units: int) -> list[str]:
+def _here(execution: ExecutionSettings, units: int) -> list[str]:
     here = cores()
     found = share(execution, min(here, units))
     ranks = execution.devices_per_unit
@@ -74,7 +74,7 @@ def _here(execution: Execution, units: int) -> list[str]:
     return [*together, *_lines(execution, found, here)]
 
 
-def _lines(execution: Execution, found: Share, here: int) -> list[str]:
+def _lines(execution: ExecutionSettings, found: CpuAllocation, here: int) -> list[str]:
     there = many(here, "core")
     all_of_them = f"{found.words} of {there}"
     if execution.processes == "auto" and found.processes > 1:

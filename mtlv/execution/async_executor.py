@@ -11,12 +11,12 @@ from typing import Any, Self
 from mtlv.errors import TrainingError
 from mtlv.events import Observer
 from mtlv.execution.local import others_work
-from mtlv.execution.runner import OnEpoch, Workshop
-from mtlv.execution.scheduler import PAUSE, Board
-from mtlv.execution.worker import BUSY, ENDED, FAILED, FAULT, START_LOST, Order
+from mtlv.execution.runner import OnEpoch, UnitRunner
+from mtlv.execution.scheduler import PAUSE, Scheduler
+from mtlv.execution.worker import BUSY, ENDED, FAILED, FAULT, START_LOST, TrainRequest
 from mtlv.plan import Scores
 from mtlv.store.local import EpochRecord, Store, UnitRecord
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 
 LOST = "lost"  # besides the words of a worker
@@ -41,14 +41,14 @@ class _Seen:
     noted: bool = False
 
 
-class AheadExecutor(ABC):
+class AsyncExecutor(ABC):
     """Units that are not yet asked for are trained ahead.
 
     What is said of units is told to observer and listeners in the thread that asks for units, and of epochs
     when it is their member's turn.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: of finished units, which other processes may share.
         observer: hears of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
@@ -56,13 +56,13 @@ class AheadExecutor(ABC):
 
     tries = 2  # processes that may be lost over one unit
 
-    def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
+    def __init__(self, cache: InputCache, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
         self.store, self.observer = store, observer
         self._starts = starts_of(jobs)
-        self._shop = Workshop(bench, store, observer, self._starts)
+        self._runner = UnitRunner(cache, store, observer, self._starts)
         self._numbers = {job.unit.key: number for number, job in enumerate(jobs, start=1)}
         self._seen = {job.unit.key: _Seen(job) for job in jobs}
-        self._board = Board(jobs, self._shop.there)
+        self._scheduler = Scheduler(jobs, self._runner.there)
         self._lost: Counter[str] = Counter()
         self._wanted = ""
 
@@ -77,10 +77,10 @@ class AheadExecutor(ABC):
     def __exit__(self, *_: object) -> None: ...
 
     def expect(self, jobs: Sequence[Job]) -> None:
-        self._board.expect(jobs)
+        self._scheduler.expect(jobs)
 
     def give_up(self, jobs: Sequence[Job]) -> None:
-        self._board.give_up(jobs)
+        self._scheduler.give_up(jobs)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         """The record of a unit, once it is there.
@@ -92,7 +92,7 @@ class AheadExecutor(ABC):
         key = job.unit.key
         seen = self._seen[key]
         self._wanted = key
-        self._board.want(seen.job)
+        self._scheduler.want(seen.job)
         self._hand_on(seen, on_epoch)
         while True:
             while not self._over(seen):
@@ -100,7 +100,7 @@ class AheadExecutor(ABC):
                 self._hand_on(seen, on_epoch)
             if seen.error is not None:
                 raise seen.error
-            record = self._shop.taken(seen.job)
+            record = self._runner.taken(seen.job)
             if record is not None:
                 self._tell_end(seen, cached=True)
                 return record
@@ -110,21 +110,21 @@ class AheadExecutor(ABC):
     def _train_again(self, job: Job) -> None:
         """A unit that was done is damaged."""
         self._seen[job.unit.key].told = False
-        self._board.undone(job)
+        self._scheduler.undone(job)
 
     def _over(self, seen: _Seen) -> bool:
         """Of a unit that was trained here its words are waited for, not its files."""
         known = seen.error is not None or seen.told
-        return known or (not self._board.holds(seen.job) and self._shop.there(seen.job))
+        return known or (not self._scheduler.holds(seen.job) and self._runner.there(seen.job))
 
     def _hand_on(self, seen: _Seen, on_epoch: OnEpoch) -> None:
         """The epochs of the unit that is asked for, also those from before it was its turn."""
         while seen.epochs:
             on_epoch(*seen.epochs.pop(0))
 
-    def _order(self, job: Job) -> Order:
+    def _order(self, job: Job) -> TrainRequest:
         key = job.unit.key
-        return Order(job, self._numbers[key], key in self._starts)
+        return TrainRequest(job, self._numbers[key], key in self._starts)
 
     # ---- What is said of units, in the thread that asks for them -------------------------------------------
 
@@ -167,9 +167,9 @@ class AheadExecutor(ABC):
     def _settle(self, job: Job, word: str) -> None:
         """After the last word of a unit."""
         if word in (BUSY, START_LOST):
-            self._board.again(job, after=PAUSE)
+            self._scheduler.again(job, after=PAUSE)
         elif word == ENDED:
-            self._board.ended(job)
+            self._scheduler.ended(job)
 
     def _lose(self, job: Job, how: str, *, own: bool = True) -> tuple[str, tuple[Any, ...]]:
         """What is said of a unit whose process is gone; another goes on from its last checkpoint, if it may.
@@ -182,7 +182,7 @@ class AheadExecutor(ABC):
         key = job.unit.key
         self._lost[key] += own
         if self._lost[key] < self.tries:
-            self._board.again(job)
+            self._scheduler.again(job)
             text = f"{job.name}: the process that trained it is gone ({how}); another one goes on with it"
             return "warn", (text,)
         error = TrainingError(

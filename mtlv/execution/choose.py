@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from mtlv.events import Observer
 from mtlv.execution.allocation import share
-from mtlv.execution.concurrency import Crowd, MeasuredCrowd
+from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency
 from mtlv.execution.executor import Executor
 from mtlv.execution.local import LocalExecutor
 from mtlv.execution.process_pool import PoolExecutor
-from mtlv.execution.ray.cluster import Head, check_lasting, wanted_of
+from mtlv.execution.ray.cluster import RayHead, check_lasting, wanted_of
 from mtlv.hardware import cores, free_memory
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
     import torch
 
-    from mtlv.settings.schema import Execution
+    from mtlv.settings.schema import ExecutionSettings
 
 WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
 STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
@@ -31,7 +31,7 @@ SPARE = 0.8  # of the free memory that is planned with
 
 
 def executor_of(
-    bench: Workbench,
+    cache: InputCache,
     store: Store,
     observer: Observer,
     members: Sequence[Sequence[Job]],
@@ -41,7 +41,7 @@ def executor_of(
     """Who trains a suite's units.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: of finished units.
         observer: hears of units.
         members: units of each member, whose `execution` and `tracking` settings are alike.
@@ -58,10 +58,10 @@ def executor_of(
     devices = {resolve_device(job.settings.training.device) for job in jobs}
     if execution.engine == "ray":
         check_lasting(store.place, settings.tracking.uri)
-        return _on_ray(bench, store, observer, jobs, execution, devices)
-    widest = max(width(gang) for gang in (members if one_by_one else [jobs]))
+        return _on_ray(cache, store, observer, jobs, execution, devices)
+    widest = max(width(rank_group) for rank_group in (members if one_by_one else [jobs]))
     most, limit = min(
-        [(widest, "all other units wait for these"), *_limits(bench, jobs, devices)], key=lambda each: each[0]
+        [(widest, "all other units wait for these"), *_limits(cache, jobs, devices)], key=lambda each: each[0]
     )
     chosen = share(execution, most)
     if chosen.processes == 1:
@@ -69,13 +69,13 @@ def executor_of(
             import torch
 
             torch.set_num_threads(chosen.threads)
-        return LocalExecutor(bench, store, observer, jobs)
-    crowd = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
-    observer.note(f"units are trained by {crowd.described(chosen.words)}")
-    return PoolExecutor(bench, store, observer, jobs, crowd=crowd, threads=chosen.threads or 1)
+        return LocalExecutor(cache, store, observer, jobs)
+    concurrency = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
+    observer.note(f"units are trained by {concurrency.described(chosen.words)}")
+    return PoolExecutor(cache, store, observer, jobs, concurrency=concurrency, threads=chosen.threads or 1)
 
 
-def crowd_of(execution: Execution, devices: set[torch.device], most: int, limit: str) -> Crowd:
+def crowd_of(execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str) -> Concurrency:
     """As many processes as are asked for; on a GPU, where it is left open, so many as bring something.
 
     Args:
@@ -86,16 +86,16 @@ def crowd_of(execution: Execution, devices: set[torch.device], most: int, limit:
     """
     on_gpu = [device for device in devices if device.type == "cuda"]
     if execution.processes != "auto" or not on_gpu:
-        return Crowd(most)
-    return MeasuredCrowd(most, limit=limit, free=lambda: min(map(_free_on, on_gpu)))
+        return Concurrency(most)
+    return AdaptiveConcurrency(most, limit=limit, free=lambda: min(map(_free_on, on_gpu)))
 
 
 def _on_ray(
-    bench: Workbench,
+    cache: InputCache,
     store: Store,
     observer: Observer,
     jobs: Sequence[Job],
-    execution: Execution,
+    execution: ExecutionSettings,
     devices: set[torch.device],
 ) -> Executor:
     from mtlv.execution.ray.executor import RayExecutor
@@ -103,8 +103,8 @@ def _on_ray(
     wanted, threads = wanted_of(execution, {device.type for device in devices})
     observer.note(f"units are trained by Ray, each with {wanted.words}")
     cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
-    head = Head(execution.address, cpus)
-    return RayExecutor(bench, store, observer, jobs, wanted=wanted, threads=threads, head=head)
+    head = RayHead(execution.address, cpus)
+    return RayExecutor(cache, store, observer, jobs, wanted=wanted, threads=threads, head=head)
 
 
 def width(jobs: Sequence[Job]) -> int:
@@ -112,11 +112,11 @@ def width(jobs: Sequence[Job]) -> int:
     return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
 
 
-def _limits(bench: Workbench, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
+def _limits(cache: InputCache, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
     """The most processes that bring something, by the cores, the memory and the work there is."""
-    if seconds_of(bench, jobs) < WORTH:
+    if seconds_of(cache, jobs) < WORTH:
         return [(1, "there is too little work for more")]
-    size = _bytes_of(bench, jobs)
+    size = _bytes_of(cache, jobs)
     free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
     limits = [(cores(), CORES)]
     if free is not None:
@@ -137,14 +137,14 @@ def _free_on(device: torch.device) -> int:
         return 0
 
 
-def seconds_of(bench: Workbench, jobs: Sequence[Job]) -> float:
+def seconds_of(cache: InputCache, jobs: Sequence[Job]) -> float:
     """About how long all units take on one core, by their steps and the size of what is multiplied."""
     known: dict[tuple[int, int], float] = {}
     total = 0.0
     for job in jobs:
         own = job.settings
-        module = bench.encoder(own.encoder.name, own.encoder.revision, own.data).module
-        tokens = bench.material(own).tokens
+        module = cache.encoder(own.encoder.name, own.encoder.revision, own.data).module
+        tokens = cache.inputs(own).tokens
         kind = id(module), id(tokens)
         if kind not in known:
             known[kind] = 6 * float(tokens.lengths.mean()) * _layers(module) / SPEED
@@ -152,10 +152,10 @@ def seconds_of(bench: Workbench, jobs: Sequence[Job]) -> float:
     return total
 
 
-def _bytes_of(bench: Workbench, jobs: Sequence[Job]) -> int:
+def _bytes_of(cache: InputCache, jobs: Sequence[Job]) -> int:
     """Of the weights of the largest encoder, their gradients and the optimizer's two moments, with room."""
     modules = [
-        bench.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
+        cache.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
     ]
     distinct = {id(each.module): each.module for each in modules}.values()
     return max(sum(weight.numel() for weight in module.parameters()) for module in distinct) * PARAMETER

@@ -18,7 +18,7 @@ STRANGE = 3  # times that one leaves because nothing can be compared: each costs
 
 
 @dataclass(eq=False)
-class Member:
+class Slot:
     """A process of a crowd.
 
     Args:
@@ -50,7 +50,7 @@ def kind_of(job: Job) -> Hashable:
     return repr((parts, step, training.device, how))
 
 
-class Crowd:
+class Concurrency:
     """So many processes from the beginning to the end.
 
     Args:
@@ -68,25 +68,25 @@ class Crowd:
         """
         return words
 
-    def enter(self) -> Member | None:
+    def enter(self) -> Slot | None:
         """One more process, as soon as it is wanted; None: it will not be."""
-        return Member()
+        return Slot()
 
-    def leaves(self, member: Member) -> bool:  # noqa: ARG002
+    def leaves(self, member: Slot) -> bool:  # noqa: ARG002
         """Whether a process that is between two units is to end."""
         return False
 
-    def left(self, member: Member) -> None:
+    def left(self, member: Slot) -> None:
         """A process has ended, and none takes its place."""
 
-    def rests(self, member: Member) -> None:
+    def rests(self, member: Slot) -> None:
         """A process has nothing to train, or is gone and another takes its place."""
 
-    def hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> str | None:  # noqa: ARG002
+    def hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> str | None:  # noqa: ARG002
         """A word of the process that trains a unit; returns what is worth knowing of it for a person."""
         return None
 
-    def gives_way(self, member: Member) -> bool:  # noqa: ARG002
+    def gives_way(self, member: Slot) -> bool:  # noqa: ARG002
         """Whether a unit that found no room on the device is trained again, beside fewer."""
         return False
 
@@ -94,7 +94,7 @@ class Crowd:
         """Nobody is let in any more."""
 
 
-class MeasuredCrowd(Crowd):
+class AdaptiveConcurrency(Concurrency):
     """One process at first; another joins as long as the last one made all together train more.
 
     A round begins when all that are inside have ended their first epoch, and anew whenever one comes, goes,
@@ -126,7 +126,7 @@ class MeasuredCrowd(Crowd):
         self._limit, self._free, self._kinds = limit, free, kinds
         self._gain, self._seconds = gain, seconds
         self._changed = Condition()
-        self._inside: list[Member] = []
+        self._inside: list[Slot] = []
         self._allowed, self._over = 1, False
         self._round = self._strange = 0
         self._speeds: dict[int, dict[Hashable, float]] = {}  # documents/s of one of n processes, by kind
@@ -136,35 +136,35 @@ class MeasuredCrowd(Crowd):
     def described(self, words: str) -> str:
         return f"one process at first, then by up to {words}, as long as one more makes all together faster"
 
-    def enter(self) -> Member | None:
+    def enter(self) -> Slot | None:
         with self._changed:
             self._changed.wait_for(lambda: self._over or len(self._inside) < self._allowed)
             if self._over:
                 return None
             for each in self._inside:
                 each.alone = False
-            self._inside.append(member := Member())
+            self._inside.append(member := Slot())
             self._begin_round()
             return member
 
-    def leaves(self, member: Member) -> bool:
+    def leaves(self, member: Slot) -> bool:
         with self._changed:
             staying = sum(not each.leaving for each in self._inside)
             member.leaving = member.leaving or staying > self._allowed
             return member.leaving
 
-    def left(self, member: Member) -> None:
+    def left(self, member: Slot) -> None:
         with self._changed:
             self._inside.remove(member)
             self._begin_round()
             self._changed.notify_all()
 
-    def rests(self, member: Member) -> None:
+    def rests(self, member: Slot) -> None:
         with self._changed:
             member.warm = False
             self._begin_round()
 
-    def hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> str | None:
+    def hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> str | None:
         with self._changed:
             if word == "unit_started":
                 _, _, epochs, documents = content
@@ -175,7 +175,7 @@ class MeasuredCrowd(Crowd):
                 return self._judge()
             return None
 
-    def gives_way(self, member: Member) -> bool:
+    def gives_way(self, member: Slot) -> bool:
         with self._changed:
             if member.alone:
                 return False
@@ -194,7 +194,7 @@ class MeasuredCrowd(Crowd):
         for member in self._inside:
             member.seen.clear()
 
-    def _count(self, member: Member, per_second: float) -> None:
+    def _count(self, member: Slot, per_second: float) -> None:
         """An epoch of a process has ended, and its next one begins."""
         if not member.warm:
             member.warm = True
@@ -233,7 +233,7 @@ class MeasuredCrowd(Crowd):
         self._changed.notify_all()
         return None
 
-    def _is_measured(self, member: Member) -> bool:
+    def _is_measured(self, member: Slot) -> bool:
         return bool(member.seen) and sum(seconds for _, seconds in member.seen.values()) >= self._seconds
 
     def _speed(self) -> dict[Hashable, float]:

@@ -8,9 +8,9 @@ from typing import Self
 
 from mtlv.errors import TrainingError
 from mtlv.events import Observer
-from mtlv.execution.runner import OnEpoch, StartLost, Workshop
+from mtlv.execution.runner import OnEpoch, StartDamaged, UnitRunner
 from mtlv.store.local import Store, UnitRecord
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 
 PAUSE = 1.0  # seconds between looks at a unit on which another process works
@@ -20,15 +20,15 @@ class LocalExecutor:
     """Trains in this process. While another works on the wanted unit, it trains later ones.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: of finished units, which other processes may share.
         observer: hears of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
     """
 
-    def __init__(self, bench: Workbench, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
+    def __init__(self, cache: InputCache, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
         self.store, self.observer, self.jobs = store, observer, jobs
-        self._shop = Workshop(bench, store, observer, starts_of(jobs))
+        self._runner = UnitRunner(cache, store, observer, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was told
 
@@ -50,18 +50,18 @@ class LocalExecutor:
             record = self._trained(job, on_epoch)
             if record is not None:
                 return record
-            record = self._shop.taken(job)
+            record = self._runner.taken(job)
             if record is not None:
                 self._tell_end(job, cached=True)
                 return record
             self._told.discard(job.unit.key)  # it was damaged, and is trained again
-            if self._shop.there(job):  # another process looks at it
+            if self._runner.there(job):  # another process looks at it
                 time.sleep(PAUSE)
 
     def _trained(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """The record of a unit that was trained here; None as soon as the store has it."""
         said = False
-        while not self._shop.there(job):
+        while not self._runner.there(job):
             record = self._try(job, on_epoch)
             if record is not None:
                 return record
@@ -81,8 +81,8 @@ class LocalExecutor:
     def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process works on it or has just ended it."""
         try:
-            record = self._shop.train(job, self._places[job.unit.key] + 1, on_epoch)
-        except StartLost:
+            record = self._runner.train(job, self._places[job.unit.key] + 1, on_epoch)
+        except StartDamaged:
             assert job.start is not None
             self.run(job.start, lambda *_: None)
             return self._try(job, on_epoch)
@@ -96,7 +96,7 @@ class LocalExecutor:
     def _help(self, place: int) -> bool:
         """Train the next unit on which nobody works; its epochs are told when it is its turn."""
         return any(
-            self._shop.ready(job) and self._try(job, lambda *_: None) is not None
+            self._runner.ready(job) and self._try(job, lambda *_: None) is not None
             for job in self.jobs[place + 1 :]
         )
 

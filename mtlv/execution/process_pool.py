@@ -11,49 +11,49 @@ from typing import Any, Self
 
 from mtlv.errors import NoRoomError
 from mtlv.events import Observer
-from mtlv.execution.async_executor import AheadExecutor
-from mtlv.execution.concurrency import Crowd, Member
+from mtlv.execution.async_executor import AsyncExecutor
+from mtlv.execution.concurrency import Concurrency, Slot
 from mtlv.execution.scheduler import PAUSE
-from mtlv.execution.worker import FAILED, GRACE, Lost, Worker
+from mtlv.execution.worker import FAILED, GRACE, Worker, WorkerDied
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
 
-class GaveWay(Exception):
+class OutOfDeviceMemory(Exception):
     """A unit found no room on the device beside others, and goes on where fewer train."""
 
 
-class PoolExecutor(AheadExecutor):
+class PoolExecutor(AsyncExecutor):
     """Trains in processes beside this one; a thread for each gives it one unit after the other.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: of finished units, which other processes may share.
         observer: hears of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
-        crowd: how many processes, and from when on.
+        concurrency: how many processes, and from when on.
         threads: of each.
     """
 
     def __init__(
         self,
-        bench: Workbench,
+        cache: InputCache,
         store: Store,
         observer: Observer,
         jobs: Sequence[Job],
         *,
-        crowd: Crowd,
+        concurrency: Concurrency,
         threads: int,
     ) -> None:
-        super().__init__(bench, store, observer, jobs)
+        super().__init__(cache, store, observer, jobs)
         self.threads = threads
-        self._crowd = crowd
+        self._concurrency = concurrency
         self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]] | Exception] = SimpleQueue()
         self._ending = False
         self._workers: list[Worker] = []
-        missing = sum(not self._shop.there(job) for job in jobs)
-        self._givers = [self._giver(number) for number in range(min(crowd.most, missing))]
+        missing = sum(not self._runner.there(job) for job in jobs)
+        self._givers = [self._giver(number) for number in range(min(concurrency.most, missing))]
 
     def __enter__(self) -> Self:
         for thread in self._givers:
@@ -63,8 +63,8 @@ class PoolExecutor(AheadExecutor):
     def __exit__(self, *_: object) -> None:
         """End all processes; what they write is still finished."""
         self._ending = True
-        self._board.close()
-        self._crowd.close()
+        self._scheduler.close()
+        self._concurrency.close()
         for worker in list(self._workers):
             worker.stop()
         for thread in self._givers:
@@ -90,16 +90,16 @@ class PoolExecutor(AheadExecutor):
 
     def _give(self) -> None:
         try:
-            while not self._ending and (member := self._crowd.enter()) is not None:
+            while not self._ending and (member := self._concurrency.enter()) is not None:
                 try:
-                    while not self._ending and not self._crowd.leaves(member):
+                    while not self._ending and not self._concurrency.leaves(member):
                         self._give_to_one(member)
                 finally:
-                    self._crowd.left(member)
+                    self._concurrency.left(member)
         except Exception as error:  # no process can be started, the store is out of reach: who asks must know
             self._said.put(error)
 
-    def _give_to_one(self, member: Member) -> None:
+    def _give_to_one(self, member: Slot) -> None:
         """To one process, until it ends."""
         worker = Worker(self.store.place, self.threads)
         self._workers.append(worker)
@@ -109,40 +109,40 @@ class PoolExecutor(AheadExecutor):
             self._workers.remove(worker)
             worker.end(GRACE)
         if left is not None:  # not before its memory is free
-            self._board.again(left)
+            self._scheduler.again(left)
 
-    def _give_orders(self, worker: Worker, member: Member) -> Job | None:
+    def _give_orders(self, worker: Worker, member: Slot) -> Job | None:
         """Until there are none, it is lost, or is to leave; returns the unit that another must train."""
-        while not self._crowd.leaves(member) and (job := self._take(member)) is not None:
+        while not self._concurrency.leaves(member) and (job := self._take(member)) is not None:
             try:
                 word = worker.train(self._order(job), partial(self._hear, member, job))
-            except GaveWay:
+            except OutOfDeviceMemory:
                 return job
-            except Lost as lost:
-                self._crowd.rests(member)
+            except WorkerDied as lost:
+                self._concurrency.rests(member)
                 if not self._ending:
                     self._say(job, *self._lose(job, str(lost)))
                 return None
             self._settle(job, word)
         return None
 
-    def _take(self, member: Member) -> Job | None:
+    def _take(self, member: Slot) -> Job | None:
         """The next unit; a process that waits for one is not measured."""
-        job = self._board.next()
+        job = self._scheduler.next()
         if job is None:
-            self._crowd.rests(member)
-            job = self._board.take()
-            if job is not None and self._crowd.leaves(member):  # it was decided meanwhile
-                self._board.again(job)
+            self._concurrency.rests(member)
+            job = self._scheduler.take()
+            if job is not None and self._concurrency.leaves(member):  # it was decided meanwhile
+                self._scheduler.again(job)
                 return None
         return job
 
-    def _hear(self, member: Member, job: Job, word: str, content: tuple[Any, ...]) -> None:
-        if word == FAILED and isinstance(content[0], NoRoomError) and self._crowd.gives_way(member):
+    def _hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> None:
+        if word == FAILED and isinstance(content[0], NoRoomError) and self._concurrency.gives_way(member):
             text = "the device has no room for it beside others; it goes on where fewer train at once"
             self._say(job, "warn", (f"{job.name}: {text}",))
-            raise GaveWay
-        note = self._crowd.hear(member, job, word, content)
+            raise OutOfDeviceMemory
+        note = self._concurrency.hear(member, job, word, content)
         self._say(job, word, content)
         if note is not None:
             self._say(job, "note", (note,))

@@ -14,41 +14,41 @@ from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
     import torch
 
     from mtlv.settings.schema import Settings
-    from mtlv.units.inputs import Material
+    from mtlv.units.inputs import UnitInputs
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
-class StartLost(Exception):
+class StartDamaged(Exception):
     """What a unit starts from was damaged, and is to be trained again first."""
 
 
-class Bench(Protocol):
-    """Has what units read; `mtlv.units.input_cache.Workbench` does."""
+class InputProvider(Protocol):
+    """Has what units read; `mtlv.units.input_cache.InputCache` does."""
 
-    def material(self, settings: Settings) -> Material:
+    def inputs(self, settings: Settings) -> UnitInputs:
         """All that a unit of this member reads."""
         ...
 
 
 @dataclass(frozen=True)
-class Workshop:
+class UnitRunner:
     """Takes units from a store and brings them back done.
 
     Args:
-        bench: has what units read.
+        cache: has what units read.
         store: of finished units, which other processes may share.
         observer: hears of units.
         starts: keys of units that others start from, so that their weights are kept.
     """
 
-    bench: Bench
+    cache: InputProvider
     store: Store
     observer: Observer
     starts: Container[str]
@@ -80,7 +80,7 @@ class Workshop:
             on_epoch: hears of each epoch.
 
         Raises:
-            StartLost: what it starts from was damaged.
+            StartDamaged: what it starts from was damaged.
             MtlvError: as `train_unit`, and where the store cannot be written.
         """
         key = job.unit.key
@@ -93,10 +93,12 @@ class Workshop:
                 self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
             start = self._start(job)
             self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
-            listeners = Listeners(self.observer, on_epoch, partial(self.store.ledger.timestamp_ms, key))
-            material = self.bench.material(job.settings)
+            callbacks = UnitCallbacks(
+                self.observer, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
+            )
+            inputs = self.cache.inputs(job.settings)
             checkpoints = partial(self.store.checkpoints, key, self.observer.warn)
-            record, weights = train_on_devices(job, material, listeners, checkpoints, start)
+            record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
             checkpoints().remove()
@@ -109,7 +111,7 @@ class Workshop:
         key = job.start.unit.key
         found = self.store.whole(key, lambda: self._weights(key), partial(self._warn, job.start))
         if found is None:
-            raise StartLost
+            raise StartDamaged
         return found
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:

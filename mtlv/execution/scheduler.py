@@ -13,7 +13,7 @@ from mtlv.units.job import Job
 PAUSE = 1.0  # seconds until a unit of another process is looked at again
 
 
-class Board:
+class Scheduler:
     """Units that are wanted, each taken by one thread at a time, in their order; threads wait here for one.
 
     A unit waits for the one that it starts from, and is not looked at before that is done. To take one of n

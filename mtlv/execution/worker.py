@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import functools
 import os
 import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
@@ -13,7 +14,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,11 +24,11 @@ from mtlv.plan import Scores
 from mtlv.processes import GRACE, how_it_ended
 from mtlv.store import open_store
 from mtlv.store.local import EpochRecord, Store
-from mtlv.store.location import Place
+from mtlv.store.location import StoreLocation
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
-    from mtlv.execution.runner import Bench
+    from mtlv.execution.runner import InputProvider
 
 TOLD = 0.2  # seconds between two words about batches, at least
 EPOCH, ENDED, BUSY, FAILED, FAULT = "epoch", "ended", "busy", "failed", "fault"
@@ -40,7 +40,7 @@ Tell = Callable[[str, tuple[Any, ...]], None]
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainRequest:
     """A unit to be trained.
 
     Args:
@@ -54,7 +54,7 @@ class Order:
     start: bool
 
 
-class Lost(Exception):
+class WorkerDied(Exception):
     """A worker is gone in the middle of a unit; the text says how it ended."""
 
 
@@ -66,7 +66,7 @@ class Worker:
         threads: of its arithmetic.
     """
 
-    def __init__(self, store: Place, threads: int) -> None:
+    def __init__(self, store: StoreLocation, threads: int) -> None:
         count = str(threads)
         self._process = processes.begin("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
         self._send((store, threads))
@@ -75,11 +75,11 @@ class Worker:
     def pid(self) -> int:
         return self._process.pid
 
-    def train(self, order: Order, tell: Tell) -> str:
+    def train(self, order: TrainRequest, tell: Tell) -> str:
         """Have a unit trained; returns the word, one of `LAST`, that was told last.
 
         Raises:
-            Lost: the process has ended.
+            WorkerDied: the process has ended.
         """
         self._send(order)
         assert self._process.stdout is not None
@@ -87,7 +87,7 @@ class Worker:
             try:
                 word, content = pickle.load(self._process.stdout)  # nosec B301 # our own child writes it
             except Exception as error:  # its end, also in the middle of a word
-                raise Lost(how_it_ended(self._process)) from error
+                raise WorkerDied(how_it_ended(self._process)) from error
             tell(word, content)
             if word in LAST:
                 return str(word)
@@ -156,29 +156,31 @@ class _Forwarder(Observer):
         self._say("warn", (text,))
 
 
-class Trainer:
+class UnitTrainer:
     """The same in the process that trains.
 
     Args:
-        bench: has what units read.
+        cache: has what units read.
         store: of finished units.
         threads: of the arithmetic.
         say: hears what is said of units.
         apart: seconds between two words about batches, at least.
     """
 
-    def __init__(self, bench: Bench, store: Store, threads: int, say: Tell, *, apart: float = TOLD) -> None:
+    def __init__(
+        self, cache: InputProvider, store: Store, threads: int, say: Tell, *, apart: float = TOLD
+    ) -> None:
         import torch
 
-        from mtlv.execution.runner import Workshop
+        from mtlv.execution.runner import UnitRunner
 
         torch.set_num_threads(threads)
         self._say, self._starts = say, set[str]()
-        self._shop = Workshop(bench, store, _Forwarder(say, apart), self._starts)
+        self._runner = UnitRunner(cache, store, _Forwarder(say, apart), self._starts)
 
-    def train(self, order: Order) -> None:
+    def train(self, order: TrainRequest) -> None:
         """Train a unit, and say what came of it."""
-        from mtlv.execution.runner import StartLost
+        from mtlv.execution.runner import StartDamaged
 
         key = order.job.unit.key
         if order.start:
@@ -190,14 +192,14 @@ class Trainer:
             self._say("on_epoch", (record, scores))
 
         try:
-            record = self._shop.train(order.job, order.number, on_epoch)
-        except StartLost:
+            record = self._runner.train(order.job, order.number, on_epoch)
+        except StartDamaged:
             self._say(START_LOST, ())
             return
         self._say(*((BUSY, ()) if record is None else (ENDED, (record.peak_memory_mb,))))
 
 
-def answer(trainer: Callable[[], Trainer], order: Order, say: Tell) -> None:
+def answer(trainer: Callable[[], UnitTrainer], order: TrainRequest, say: Tell) -> None:
     """Have a unit trained; whatever happens, the last word is one of `LAST`."""
     try:
         trainer().train(order)
@@ -214,13 +216,13 @@ def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
         pickle.dump((word, content), answers)
         answers.flush()
 
-    @cache
-    def trainer() -> Trainer:  # made at the first order: a store may be out of reach
-        from mtlv.units.input_cache import Workbench
+    @functools.cache
+    def trainer() -> UnitTrainer:  # made at the first order: a store may be out of reach
+        from mtlv.units.input_cache import InputCache
 
         store = open_store(place)
-        bench = Workbench(store, lambda text: say("warn", (text,)))
-        return Trainer(bench, store, threads, say)
+        cache = InputCache(store, lambda text: say("warn", (text,)))
+        return UnitTrainer(cache, store, threads, say)
 
     place, threads = orders.get()
     while (order := orders.get()) is not None:

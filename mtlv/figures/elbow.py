@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 7.4, 3.7  # inches: two columns of a paper
 CAPTION = 128  # letters per line of the reason
 
 
-class Curve(Protocol):
+class ElbowCurve(Protocol):
     """What is drawn; a grouping's `Elbow` is one."""
 
     @property
@@ -39,7 +39,7 @@ class Curve(Protocol):
         """Why, in a sentence."""
 
 
-def elbow_json(curve: Curve) -> dict[str, object]:
+def elbow_json(curve: ElbowCurve) -> dict[str, object]:
     """The numbers of the plot, ready for JSON."""
     return {
         "k": list(curve.k),
@@ -50,7 +50,7 @@ def elbow_json(curve: Curve) -> dict[str, object]:
     }
 
 
-def draw_elbow(curve: Curve, path: Path, *, title: str, chosen: int) -> Path:
+def draw_elbow(curve: ElbowCurve, path: Path, *, title: str, chosen: int) -> Path:
     """Draw the curve and return `path`.
 
     Args:
@@ -75,7 +75,7 @@ def draw_elbow(curve: Curve, path: Path, *, title: str, chosen: int) -> Path:
         return canvas.save(figure, path)
 
 
-def _inertia(axes: Axes, curve: Curve, chosen: int) -> None:
+def _inertia(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
     known = dict(zip(curve.k, curve.inertia, strict=True))
     axes.plot(curve.k, curve.inertia, color=canvas.BLUE, marker="o", markersize=4, linewidth=1.5, zorder=3)
     if len(curve.k) > 2:
@@ -105,7 +105,7 @@ def _mark(axes: Axes, k: int, known: dict[int, float], *, marker: str, label: st
               markeredgecolor=canvas.ORANGE, markeredgewidth=1.8, zorder=4, label=label)  # fmt: skip
 
 
-def _silhouette(axes: Axes, curve: Curve, chosen: int) -> None:
+def _silhouette(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
     pairs = [(k, value) for k, value in zip(curve.k, curve.silhouette, strict=True) if value is not None]
     axes.set_ylabel("Mean silhouette")
     if not pairs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.transfer import Effect, Verdict
+from mtlv.evaluation.transfer import TransferEffect, Verdict
 
 BEND = 0.16  # of an edge's length: how far its bend is pushed aside, so that both directions show
 INWARD = 0.28  # share of the way to the middle by which it is pulled there, away from other nodes
@@ -36,7 +36,7 @@ class Edge:
         width: of the line, in points or pixels.
     """
 
-    effect: Effect
+    effect: TransferEffect
     curve: Points
     head: Points
     width: float
@@ -48,7 +48,7 @@ def circle(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     return {name: (float(np.cos(a)), float(np.sin(a))) for name, a in zip(names, angles, strict=True)}
 
 
-def edges(found: Sequence[Effect], places: Mapping[str, tuple[float, float]]) -> list[Edge]:
+def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, float]]) -> list[Edge]:
     """Arrows of all effects that have a verdict, in the order in which they are drawn: grey ones lowest."""
     drawn = [cell for cell in found if cell.verdict != "unknown"]
     largest = max((abs(cell.mean) for cell in drawn), default=0.0)
@@ -64,7 +64,7 @@ def bezier(curve: Points, steps: int = 24) -> Points:
     return out
 
 
-def _edge(cell: Effect, places: Mapping[str, tuple[float, float]], share: float, size: float) -> Edge:
+def _edge(cell: TransferEffect, places: Mapping[str, tuple[float, float]], share: float, size: float) -> Edge:
     """The curve ends where its arrow's head begins; the head's tip stands before the target's node."""
     start, end = (np.array(places[name]) for name in (cell.source, cell.target))
     along = end - start

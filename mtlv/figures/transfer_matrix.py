@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mtlv.evaluation.transfer import POINTS, Effect, Transfers, baseline_mean, effects, points
+from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, effects, points
 from mtlv.evaluation.transfer_words import RULE, pairs_text
 from mtlv.figures import canvas
 from mtlv.figures.palette import DIVERGING
@@ -31,7 +31,7 @@ MISSING, FRAME, HATCH = "#D5D8DC", "#FFFFFF", "#6B7075"
 NUMBER: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 4}
 
 
-def reach(found: Sequence[Effect]) -> float:
+def reach(found: Sequence[TransferEffect]) -> float:
     """Half the range of the colours: the largest difference of all cells, 1 point at least."""
     return max((LEAST, *(abs(cell.mean) for cell in found)))
 
@@ -76,7 +76,7 @@ def _colours(limit: float) -> ScalarMappable:
 
 
 def _cells(
-    axes: Axes, transfers: Transfers, found: Mapping[tuple[str, str], Effect], colours: ScalarMappable
+    axes: Axes, transfers: Transfers, found: Mapping[tuple[str, str], TransferEffect], colours: ScalarMappable
 ) -> None:
     for row, target in enumerate(transfers.targets):
         for column, source in enumerate(transfers.sources):
@@ -89,7 +89,7 @@ def _cells(
                 _cell(axes, column, row, cell, colours)
 
 
-def _cell(axes: Axes, column: int, row: int, cell: Effect, colours: ScalarMappable) -> None:
+def _cell(axes: Axes, column: int, row: int, cell: TransferEffect, colours: ScalarMappable) -> None:
     from matplotlib.colors import to_hex
 
     red, green, blue, _ = colours.to_rgba(np.array([cell.mean]))[0]

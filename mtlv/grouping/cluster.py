@@ -18,14 +18,14 @@ UNIT_ROWS = (
 
 
 @dataclass(frozen=True)
-class Labelled:
+class GroupLabels:
     """Group of each item, as a method gave it, and what its user should know."""
 
     labels: NDArray[np.intp]
     notes: tuple[str, ...] = ()
 
 
-def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> Labelled:
+def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> GroupLabels:
     """k-means with `restarts` seeded starts; for the cosine metric on rows of length 1.
 
     Raises:
@@ -42,10 +42,10 @@ def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> Labelle
         )
     rows, notes = _for_metric(features, spec.metric)
     model = KMeans(n_clusters=k, n_init=max(spec.restarts, 1), random_state=spec.seed)
-    return Labelled(model.fit(rows).labels_.astype(np.intp), notes)
+    return GroupLabels(model.fit(rows).labels_.astype(np.intp), notes)
 
 
-def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> Labelled:
+def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> GroupLabels:
     """The two nearest groups are joined until k are left.
 
     Raises:
@@ -54,7 +54,7 @@ def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> 
     from sklearn.cluster import AgglomerativeClustering
 
     if len(features) == 1:
-        return Labelled(np.zeros(1, dtype=np.intp))
+        return GroupLabels(np.zeros(1, dtype=np.intp))
     if spec.linkage == "ward":
         if spec.metric != "euclidean":
             raise GroupingError(
@@ -63,12 +63,12 @@ def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> 
                 then="set `grouping.metric: euclidean`, or `grouping.linkage: average`",
             )
         model = AgglomerativeClustering(n_clusters=k, linkage="ward")
-        return Labelled(model.fit(features).labels_.astype(np.intp))
+        return GroupLabels(model.fit(features).labels_.astype(np.intp))
     model = AgglomerativeClustering(n_clusters=k, metric="precomputed", linkage=spec.linkage)
-    return Labelled(model.fit(distances(features, spec.metric)).labels_.astype(np.intp))
+    return GroupLabels(model.fit(distances(features, spec.metric)).labels_.astype(np.intp))
 
 
-def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
+def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
     """HDBSCAN with the leaves of its tree as clusters (as the thesis's code); it finds its own k.
 
     Noise points have a place: with `noise: own_group` all of them together are one more group; with `nearest`
@@ -84,7 +84,7 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
     if spec.noise not in ("own_group", "nearest"):
         raise GroupingError("unknown `grouping.noise`", got=spec.noise, allowed="own_group, nearest")
     if items == 1:
-        return Labelled(np.zeros(1, dtype=np.intp))
+        return GroupLabels(np.zeros(1, dtype=np.intp))
     if not 2 <= spec.min_cluster_size <= items:
         raise GroupingError(
             "`grouping.min_cluster_size` does not fit the number of tasks",
@@ -102,23 +102,25 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
     return _placed(labels, table, spec.noise)
 
 
-def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> Labelled:
+def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> GroupLabels:
     """Labels without noise (-1)."""
     lost = np.flatnonzero(labels < 0)
     if not lost.size:
-        return Labelled(labels)
+        return GroupLabels(labels)
     if lost.size == len(labels):
-        return Labelled(np.zeros_like(labels), ("HDBSCAN called every task noise: they are one group",))
+        return GroupLabels(np.zeros_like(labels), ("HDBSCAN called every task noise: they are one group",))
     placed = labels.copy()
     if noise == "own_group":
         placed[lost] = labels.max() + 1
-        return Labelled(placed, (f"HDBSCAN called {lost.size} tasks noise: they are one group of their own",))
+        return GroupLabels(
+            placed, (f"HDBSCAN called {lost.size} tasks noise: they are one group of their own",)
+        )
     kept = np.flatnonzero(labels >= 0)
     placed[lost] = labels[kept[table[np.ix_(lost, kept)].argmin(axis=1)]]
-    return Labelled(placed, (f"HDBSCAN called {lost.size} tasks noise: each joined its nearest group",))
+    return GroupLabels(placed, (f"HDBSCAN called {lost.size} tasks noise: each joined its nearest group",))
 
 
-def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
+def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
     """Mean shift with a flat kernel, which finds its own number of groups; every item joins the nearest mode.
 
     `bandwidth` is in units of the scaled features; where none is given it is scikit-learn's estimate (mean
@@ -136,10 +138,12 @@ def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> Labelled:
     if bandwidth is None:
         apart = distances(rows, "euclidean")
         if not (apart > 0).any():
-            return Labelled(np.zeros(len(rows), dtype=np.intp), (*notes, "all tasks have the same features"))
+            return GroupLabels(
+                np.zeros(len(rows), dtype=np.intp), (*notes, "all tasks have the same features")
+            )
         bandwidth = float(estimate_bandwidth(rows)) or float(apart[apart > 0].min())
         notes = (*notes, f"estimated bandwidth {bandwidth:.4g}")
-    return Labelled(MeanShift(bandwidth=bandwidth).fit(rows).labels_.astype(np.intp), notes)
+    return GroupLabels(MeanShift(bandwidth=bandwidth).fit(rows).labels_.astype(np.intp), notes)
 
 
 def _for_metric(features: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], tuple[str, ...]]:

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.cluster import Labelled
+from mtlv.grouping.cluster import GroupLabels
 from mtlv.grouping.scaling import as_features
 
 GRID = 1024  # points on which the density is looked at
 MARGIN = 3.0  # bandwidths beyond the outermost values
 
 
-def kde(counts: ArrayLike, bandwidth: float | None) -> Labelled:
+def kde(counts: ArrayLike, bandwidth: float | None) -> GroupLabels:
     """Groups = the intervals between the minima of a Gaussian kernel density of log(1 + count).
 
     Each task is in exactly one interval: below the lowest minimum, between two, or above the highest (a value
@@ -38,12 +38,12 @@ def kde(counts: ArrayLike, bandwidth: float | None) -> Labelled:
     values = np.log1p(matrix[:, 0])
     width = silverman(values) if bandwidth is None else float(bandwidth)
     if width == 0:
-        return Labelled(np.zeros(len(values), dtype=np.intp), ("all tasks have the same count",))
+        return GroupLabels(np.zeros(len(values), dtype=np.intp), ("all tasks have the same count",))
     cuts = density_minima(values, width)
     note = f"KDE of log(1 + count): bandwidth {width:.3g}, cut at counts " + (
         ", ".join(f"{np.expm1(cut):.0f}" for cut in cuts) or "none"
     )
-    return Labelled(np.searchsorted(cuts, values, side="right").astype(np.intp), (note,))
+    return GroupLabels(np.searchsorted(cuts, values, side="right").astype(np.intp), (note,))
 
 
 def silverman(values: NDArray[np.float64]) -> float:

@@ -114,11 +114,11 @@ def _needed(k: int | None) -> int:
     return k
 
 
-_WITH_K: dict[str, Callable[[Space, int], cluster.Labelled]] = {
+_WITH_K: dict[str, Callable[[Space, int], cluster.GroupLabels]] = {
     "kmeans": lambda space, k: cluster.kmeans(space.features, k, space.spec),
     "agglomerative": lambda space, k: cluster.agglomerative(space.features, k, space.spec),
 }
-_WITHOUT_K: dict[str, Callable[[Space], cluster.Labelled]] = {
+_WITHOUT_K: dict[str, Callable[[Space], cluster.GroupLabels]] = {
     "hdbscan": lambda space: cluster.hdbscan(space.features, space.spec),
     "meanshift": lambda space: cluster.meanshift(space.features, space.spec),
     "kde": lambda space: counts.kde(space.raw, space.spec.bandwidth),

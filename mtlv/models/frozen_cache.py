@@ -12,7 +12,7 @@ Lower = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor
 """(ids [B, L], mask [B, L], segments [B, L] or None) -> vectors above the frozen layers [B, L, H]."""
 
 
-class Below:
+class FrozenCache:
     """Vectors above the frozen layers, by a document's tokens, in main memory and in fp32.
 
     For one encoder with one number of frozen layers in one precision. Equal to what the layers give in a

@@ -11,7 +11,7 @@ INIT_STD = 0.02  # BERT's
 
 
 @dataclass(frozen=True)
-class Shape:
+class HeadSize:
     """How large a head is.
 
     Args:
@@ -32,7 +32,7 @@ class Shape:
 class Head(nn.Module):
     """Dropout and a linear layer; each further layer puts a hidden one of the encoder's width before."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HeadSize) -> None:
         super().__init__()
         hidden: list[nn.Module] = []
         size = shape.inputs or shape.width

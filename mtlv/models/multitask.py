@@ -12,16 +12,16 @@ from torch import nn
 from mtlv.errors import PlanError
 from mtlv.models.compiled import Compile
 from mtlv.models.dropout import set_dropout, use_fast_dropout
-from mtlv.models.frozen_cache import Below
-from mtlv.models.heads import Shape
+from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
-from mtlv.models.pooling import FEATURES, DocumentReader, Places, Reader, WordReader, prepare_pooler
+from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
-WORDS = WordReader()
-NO_RELATIONS: Mapping[str, Reader] = MappingProxyType({})
+WORDS = WordPooler()
+NO_RELATIONS: Mapping[str, Pooler] = MappingProxyType({})
 
 
 class MultiTaskModel(nn.Module):
@@ -55,18 +55,18 @@ class MultiTaskModel(nn.Module):
         seed: int,
         dropout: float | None = None,
         kinds: Mapping[str, Kind] = KINDS,
-        relations: Mapping[str, Reader] = NO_RELATIONS,
+        relations: Mapping[str, Pooler] = NO_RELATIONS,
         frozen_layers: int = 0,
-        below: Below | None = None,
+        below: FrozenCache | None = None,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
         self.encoder = encoder
         self.specs = {head.name: head for head in heads}
         self.kinds: dict[str, Kind] = {}
-        self.readers: dict[str, Reader] = {}
+        self.readers: dict[str, Pooler] = {}
         self._modules_of: dict[str, str] = {}
-        document = DocumentReader(FEATURES[features])
+        document = DocumentPooler(FEATURES[features])
         if dropout is not None:
             set_dropout(encoder, dropout)
         rate = dropout if dropout is not None else float(getattr(encoder.config, "hidden_dropout_prob", 0.1))
@@ -77,7 +77,7 @@ class MultiTaskModel(nn.Module):
             reader = _reader(head, WORDS if kind.by_word else document, relations)
             width = encoder.config.hidden_size
             outputs = kind.outputs([tasks[name] for name in head.tasks])
-            module = kind.head(Shape(width, outputs, head.layers, rate, reader.width(width)))
+            module = kind.head(HeadSize(width, outputs, head.layers, rate, reader.width(width)))
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
             self._modules_of[head.name] = _module_name(head.name)
             self.heads[self._modules_of[head.name]] = module
@@ -130,7 +130,7 @@ class MultiTaskModel(nn.Module):
         given = {"token_type_ids": segments} if two and segments is not None else {}
         output = self._encoded(input_ids, attention_mask, given, padded)
         wanted = [name for name in self.specs if heads is None or name in heads]
-        places = Places(attention_mask, words, mentions)
+        places = TokenPositions(attention_mask, words, mentions)
         there = None if words is None else words >= 0
         # What several heads read is made once.
         vectors = {
@@ -159,7 +159,7 @@ class MultiTaskModel(nn.Module):
         return upper(input_ids=ids, attention_mask=mask)
 
 
-def _reader(head: HeadSpec, usual: Reader, relations: Mapping[str, Reader]) -> Reader:
+def _reader(head: HeadSpec, usual: Pooler, relations: Mapping[str, Pooler]) -> Pooler:
     found = {relations.get(task, usual) for task in head.tasks}
     if len(found) > 1:
         raise PlanError(

@@ -13,7 +13,7 @@ from mtlv.errors import EncoderError, PlanError
 
 
 @dataclass(frozen=True)
-class Places:
+class TokenPositions:
     """Where things stand in B documents.
 
     Args:
@@ -28,14 +28,14 @@ class Places:
     mentions: torch.Tensor | None = None
 
 
-class Reader(Protocol):
+class Pooler(Protocol):
     """Vectors for a head."""
 
     def width(self, hidden: int) -> int:
         """Size of a vector, of an encoder of width `hidden`."""
         ...
 
-    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+    def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         """[B, width], or [B, W, width] of words, from the encoder's output."""
         ...
 
@@ -92,7 +92,7 @@ FEATURES: dict[str, Featurizer] = {
 
 
 @dataclass(frozen=True)
-class DocumentReader:
+class DocumentPooler:
     """One vector for each document [B, H].
 
     Args:
@@ -104,18 +104,18 @@ class DocumentReader:
     def width(self, hidden: int) -> int:
         return hidden
 
-    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+    def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return self.vector(output, places.mask)
 
 
 @dataclass(frozen=True)
-class WordReader:
+class WordPooler:
     """One vector for each word [B, W, H]."""
 
     def width(self, hidden: int) -> int:
         return hidden
 
-    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+    def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return word_vectors(output, places.words)
 
 
@@ -138,7 +138,7 @@ def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tens
 
 
 @dataclass(frozen=True)
-class MentionReader:
+class MentionPooler:
     """A vector for each of M mentions, one behind the other [B, M * H].
 
     A mention that was cut off, or that a document lacks, has the document's first vector.
@@ -157,14 +157,14 @@ class MentionReader:
     def width(self, hidden: int) -> int:
         return self.mentions * hidden
 
-    def __call__(self, output: Any, places: Places) -> torch.Tensor:
+    def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         hidden: torch.Tensor = output.last_hidden_state
         given = self._given(places)
         given = functional.pad(given, (0, 0, 0, self.mentions - given.shape[1]), value=-1)
         first = torch.arange(2, device=given.device)  # the document's first token, where a mention has none
         return self.vectors(hidden, torch.where(given < 0, first, given)).flatten(1)
 
-    def _given(self, places: Places) -> torch.Tensor:
+    def _given(self, places: TokenPositions) -> torch.Tensor:
         if places.mentions is None:
             raise PlanError("a relation's features need documents with marked entities", allowed="`cls`")
         if places.mentions.shape[1] > self.mentions:
@@ -176,10 +176,10 @@ class MentionReader:
         return places.mentions
 
 
-RELATION_FEATURES: dict[str, Callable[[int], Reader]] = {
-    "cls": lambda mentions: DocumentReader(cls_vector),  # noqa: ARG005
-    "mention": lambda mentions: MentionReader(largest_of_mention, mentions),
-    "start": lambda mentions: MentionReader(start_of_mention, mentions),
+RELATION_FEATURES: dict[str, Callable[[int], Pooler]] = {
+    "cls": lambda mentions: DocumentPooler(cls_vector),  # noqa: ARG005
+    "mention": lambda mentions: MentionPooler(largest_of_mention, mentions),
+    "start": lambda mentions: MentionPooler(start_of_mention, mentions),
 }
 """What the head of a relation among so many mentions reads."""
 

@@ -21,7 +21,7 @@ from mtlv.models.layers import check_frozen, known_layers
 from mtlv.models.optional import check_layer
 from mtlv.plan import ARCHITECTURES, Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
-from mtlv.store.location import place_of
+from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
 from mtlv.units.corpora import options_of
@@ -188,7 +188,7 @@ def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 
 def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     """That its scheme is known and installed; whether it answers is asked when a run begins."""
-    if place_of(settings.store).shared:
+    if location_of(settings.store).shared:
         check_scheme(settings.store.uri)
 
 

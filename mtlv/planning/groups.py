@@ -20,7 +20,7 @@ from mtlv.grouping import (
     scale,
     stability,
 )
-from mtlv.planning.task_vectors import EMBEDDED, FEATURES, View
+from mtlv.planning.task_vectors import EMBEDDED, FEATURES, VectorSource
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Settings
@@ -60,7 +60,7 @@ def grouping_spec(settings: Settings) -> GroupingSpec:
     return GroupingSpec(**{field.name: getattr(section, field.name) for field in fields(GroupingSpec)})
 
 
-def task_groups(view: View) -> TaskGroups:
+def task_groups(view: VectorSource) -> TaskGroups:
     """Group the tasks of a member on a fold, from nothing but its training part.
 
     Raises:
@@ -83,7 +83,7 @@ def task_groups(view: View) -> TaskGroups:
     return TaskGroups(names, found, curve, scaled, _stability(view, spec, raw, found), reason)
 
 
-def _stability(view: View, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
+def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
     """Adjusted Rand index of `found` against the same k with one detail of the recipe changed."""
     if spec.method == "random" or not 1 < found.k < len(found.labels):
         return {}

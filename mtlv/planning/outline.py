@@ -15,11 +15,11 @@ from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
-    from mtlv.settings.schema import Stage
+    from mtlv.settings.schema import StageSettings
 
 
 @dataclass(frozen=True)
-class Outline:
+class MemberOutline:
     """A member's plans in words.
 
     Args:
@@ -40,7 +40,7 @@ class _Laid:
     models: tuple[ModelSpec, ...] = ()
 
 
-def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> Outline:
+def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> MemberOutline:
     """What a member would train.
 
     Args:
@@ -59,14 +59,18 @@ def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) 
         lines += [*title, *(f"{'  ' * len(title)}{line}" for line in laid[name].lines)]
     marks = (mark for each in laid.values() for mark in each.marks)
     children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
-    return Outline(tuple(lines), frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children))
+    return MemberOutline(
+        tuple(lines), frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
+    )
 
 
-def _begins(stage: Stage) -> str:
+def _begins(stage: StageSettings) -> str:
     return "" if stage.start is None else f", from stage {stage.start.stage}"
 
 
-def _laid(stage: Stage | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid]) -> _Laid:
+def _laid(
+    stage: StageSettings | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid]
+) -> _Laid:
     content: list[object] = [
         own.data.model_dump(mode="json"),
         own.encoder.model_dump(),
@@ -86,7 +90,7 @@ def _laid(stage: Stage | None, own: Settings, tasks: Sequence[Task], before: dic
     return _Laid(tuple(tree_lines(plan)), tuple(marks), plan.models)
 
 
-def _begun(stage: Stage | None, model: ModelSpec, start: _Laid | None) -> object:
+def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -> object:
     """Mark of the model that one starts from; of all, where its plan is not known yet."""
     if stage is None or start is None or stage.start is None:
         return None

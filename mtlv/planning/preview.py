@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from mtlv.planning.resolve import resolve_all
 from mtlv.store import open_store
 from mtlv.store.local import Store
-from mtlv.store.location import place_of
-from mtlv.units.input_cache import Workbench
+from mtlv.store.location import location_of
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ def would_run_lines(suite: Suite) -> list[str]:
     Raises:
         MtlvError: whatever is wrong with data, encoder or groups.
     """
-    place = place_of(suite.members[0].settings.store)
+    place = location_of(suite.members[0].settings.store)
     if not place.shared and not (place.folder / "units").is_dir():
         return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
     store = open_store(place)
-    resolved = resolve_all(Workbench(store), suite.members)
+    resolved = resolve_all(InputCache(store), suite.members)
     jobs = each_once(job for member in resolved for job in member.jobs)
     found = {job.name: _why(store, job.unit.key) for job in jobs}
     left = [(name, why) for name, why in found.items() if why != DONE]

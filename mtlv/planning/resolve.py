@@ -10,8 +10,8 @@ from mtlv.errors import MtlvError
 from mtlv.plan import ARCHITECTURES, Plan, Task
 from mtlv.planning.groups import TaskGroups, task_groups
 from mtlv.planning.outline import plan_of
-from mtlv.planning.stages import Layout
-from mtlv.planning.task_vectors import View
+from mtlv.planning.stages import StageBuilder
+from mtlv.planning.task_vectors import VectorSource
 from mtlv.seeding import content_key
 from mtlv.settings.identity import NOT_IDENTITY
 from mtlv.units.job import Job
@@ -19,11 +19,11 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
 
 @dataclass(frozen=True)
-class Child:
+class FoldRun:
     """One fold with one seed of a member: what becomes one run below the member's own.
 
     Args:
@@ -42,7 +42,7 @@ class Child:
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedMember:
     """A member, ready to be run.
 
     Args:
@@ -54,7 +54,7 @@ class Resolved:
     """
 
     member: Member
-    children: tuple[Child, ...]
+    children: tuple[FoldRun, ...]
     uid: str
     data: str
     known: tuple[Task, ...]
@@ -78,12 +78,12 @@ class Resolved:
         return (job for child in self.children for job in (*child.earlier, *child.jobs))
 
 
-def resolve_groups(bench: Workbench, settings: Settings, fold: Fold) -> TaskGroups:
+def resolve_groups(cache: InputCache, settings: Settings, fold: Fold) -> TaskGroups:
     """The groups of a member's tasks on one fold."""
-    return task_groups(View(bench, settings, fold, settings.grouping.special_tokens))
+    return task_groups(VectorSource(cache, settings, fold, settings.grouping.special_tokens))
 
 
-def resolve_all(bench: Workbench, members: Sequence[Member]) -> list[Resolved]:
+def resolve_all(cache: InputCache, members: Sequence[Member]) -> list[ResolvedMember]:
     """Every member, or the problems of all of them.
 
     Raises:
@@ -92,7 +92,7 @@ def resolve_all(bench: Workbench, members: Sequence[Member]) -> list[Resolved]:
     found, errors = [], []
     for member in members:
         try:
-            found.append(resolve(bench, member))
+            found.append(resolve(cache, member))
         except MtlvError as error:
             errors.append(error)
     if errors:
@@ -100,31 +100,31 @@ def resolve_all(bench: Workbench, members: Sequence[Member]) -> list[Resolved]:
     return found
 
 
-def resolve(bench: Workbench, member: Member) -> Resolved:
+def resolve(cache: InputCache, member: Member) -> ResolvedMember:
     """Read the data, group the tasks and lay out every unit of a member. Nothing is trained.
 
     Raises:
         MtlvError: whatever is wrong with data, encoder, groups or device.
     """
     settings = member.settings
-    corpus, folds = bench.corpus(settings.data), bench.folds(settings.data)
-    data = content_key([corpus.digest, bench.folds_digest(settings.data)])
-    start = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
-    bench.material(settings)
+    corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
+    data = content_key([corpus.digest, cache.folds_digest(settings.data)])
+    start = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
+    cache.inputs(settings)
     children = []
     for fold in folds:
-        plans = [_plan(bench, own, fold) for own in settings.each_stage]
+        plans = [_plan(cache, own, fold) for own in settings.each_stage]
         for seed in settings.seeds:
-            stages = Layout(bench, member, fold, seed, start).stages([plan for plan, _ in plans])
+            stages = StageBuilder(cache, member, fold, seed, start).stages([plan for plan, _ in plans])
             (plan, groups), jobs = plans[-1], stages[-1]
             earlier = {before.unit.key: before for job in jobs for before in job.before}
-            children.append(Child(fold, seed, plan, groups, jobs, tuple(earlier.values())))
+            children.append(FoldRun(fold, seed, plan, groups, jobs, tuple(earlier.values())))
     keys = [job.unit.key for child in children for job in child.jobs]
     uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
-    return Resolved(member, tuple(children), uid, data, bench.tasks(settings))
+    return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
 
 
-def _plan(bench: Workbench, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
+def _plan(cache: InputCache, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
     grouped = ARCHITECTURES[settings.architecture.name].grouped
-    groups = resolve_groups(bench, settings, fold) if grouped else None
-    return plan_of(settings, bench.tasks(settings), groups.groups if groups else ()), groups
+    groups = resolve_groups(cache, settings, fold) if grouped else None
+    return plan_of(settings, cache.tasks(settings), groups.groups if groups else ()), groups

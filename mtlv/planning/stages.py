@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
-    from mtlv.settings.schema import Stage
-    from mtlv.units.input_cache import Workbench
-    from mtlv.units.inputs import Material
+    from mtlv.settings.schema import StageSettings
+    from mtlv.units.input_cache import InputCache
+    from mtlv.units.inputs import UnitInputs
 
 # Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
 ARITHMETIC = 3
@@ -32,17 +32,17 @@ PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
-class Layout:
+class StageBuilder:
     """What the units of all stages share.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         member: of a suite.
         fold, seed: of the units.
         encoder: digest of the published encoder.
     """
 
-    bench: Workbench
+    cache: InputCache
     member: Member
     fold: Fold
     seed: int
@@ -58,7 +58,7 @@ class Layout:
             PlanError: a model has none, or several, to start from.
         """
         settings = self.member.settings
-        stages: Sequence[Stage | None] = settings.stages or (None,)
+        stages: Sequence[StageSettings | None] = settings.stages or (None,)
         laid: list[tuple[Job, ...]] = []
         for stage, own, plan in zip(stages, settings.each_stage, plans, strict=True):
             before = {each.name: jobs for each, jobs in zip(settings.stages or (), laid, strict=False)}
@@ -66,12 +66,12 @@ class Layout:
         return laid
 
     def _job(
-        self, stage: Stage | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
+        self, stage: StageSettings | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
     ) -> Job:
         start = None if stage is None or stage.start is None else stage.start
         begun = None if start is None else before[start.stage][self._match(stage, model, before)]
         carry = "encoder" if start is None else start.carry
-        corpus = self.bench.corpus(own.data)
+        corpus = self.cache.corpus(own.data)
         unit = Unit(
             stage="train" if stage is None else stage.name,
             model=model,
@@ -81,16 +81,18 @@ class Layout:
             data=self._data(model),
             train=what_shapes_weights(own, _sources(corpus, model)),
         )
-        rows = _rows(self.bench.material(own), model, self.fold)
+        rows = _rows(self.cache.inputs(own), model, self.fold)
         return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry)
 
-    def _match(self, stage: Stage | None, model: ModelSpec, before: dict[str, tuple[Job, ...]]) -> int:
+    def _match(
+        self, stage: StageSettings | None, model: ModelSpec, before: dict[str, tuple[Job, ...]]
+    ) -> int:
         assert stage is not None
         assert stage.start is not None
         models = [job.unit.model for job in before[stage.start.stage]]
         return match(stage, model, models)
 
-    def _name(self, stage: Stage | None, model: ModelSpec) -> str:
+    def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
         """The member, its fold and seed where it has several, the stage and the model."""
         settings = self.member.settings
         parts = [self.member.name]
@@ -102,12 +104,12 @@ class Layout:
     def _data(self, model: ModelSpec) -> str:
         """Digest of documents, targets and split that a model reads; other sources do not count."""
         data = self.member.settings.data
-        corpus = self.bench.corpus(data)
+        corpus = self.cache.corpus(data)
         if not corpus.members:
-            return content_key([corpus.digest, self.bench.folds_digest(data)])
+            return content_key([corpus.digest, self.cache.folds_digest(data)])
         wanted = [number for number, own in enumerate(_sources(corpus, model)) if own]
         key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *wanted)
-        return self.bench.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
+        return self.cache.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
 
     def _of_source(self, corpus: Corpus, number: int) -> list[object]:
         first, end = begins(corpus.members)[number : number + 2]
@@ -116,7 +118,7 @@ class Layout:
         return [corpus.members[number].digest, [[corpus.ids[row] for row in part] for part in rows]]
 
 
-def match(stage: Stage, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
+def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
     """Which of an earlier stage's models a model starts from.
 
     Args:
@@ -148,12 +150,12 @@ def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
 
 
-def _rows(material: Material, model: ModelSpec, fold: Fold) -> int | None:
+def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
     """Training documents, or windows of them, of the sources that a model learns from.
 
     Nothing where there is one source, and no document is cut.
     """
-    corpus, cuts = material.corpus, material.tokens.cuts
+    corpus, cuts = inputs.corpus, inputs.tokens.cuts
     if not corpus.members and cuts is None:
         return None
     each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts

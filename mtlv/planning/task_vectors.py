@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings.schema import Settings
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
 
 @dataclass(frozen=True)
-class View:
+class VectorSource:
     """What features may be made from: never more than a fold's training documents.
 
     Args:
-        bench: shared corpora and encoders.
+        cache: shared corpora and encoders.
         settings: of the suite member.
         fold: whose training part may be read.
         special_tokens: whether special tokens count in means of token vectors.
     """
 
-    bench: Workbench
+    cache: InputCache
     settings: Settings
     fold: Fold
     special_tokens: bool
@@ -38,7 +38,7 @@ class View:
     @property
     def corpus(self) -> Corpus:
         """The documents, with the tasks that are learned."""
-        return self.bench.corpus(self.settings.data).with_tasks(self.bench.tasks(self.settings))
+        return self.cache.corpus(self.settings.data).with_tasks(self.cache.tasks(self.settings))
 
     def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
         """Vectors [n, H] of texts by the grouping's encoder as it was published."""
@@ -47,9 +47,9 @@ class View:
         settings = self.settings
         own = settings.grouping.encoder is None
         name = settings.encoder.name if own else str(settings.grouping.encoder)
-        encoder = self.bench.encoder(name, settings.encoder.revision if own else None, settings.data)
+        encoder = self.cache.encoder(name, settings.encoder.revision if own else None, settings.data)
         key = ("vectors", encoder.digest, texts, self.special_tokens, settings.data.max_length)
-        return self.bench.once(
+        return self.cache.once(
             key,
             lambda: embed_texts(
                 encoder, texts, special_tokens=self.special_tokens, max_length=settings.data.max_length
@@ -57,12 +57,12 @@ class View:
         )
 
 
-def label_name(view: View) -> NDArray[np.float32]:
+def label_name(view: VectorSource) -> NDArray[np.float32]:
     """Vectors of the labels' names [T, H]."""
     return view.embed(view.corpus.names)
 
 
-def label_description(view: View) -> NDArray[np.float32]:
+def label_description(view: VectorSource) -> NDArray[np.float32]:
     """Vectors of the labels' descriptions [T, H].
 
     Raises:
@@ -78,7 +78,7 @@ def label_description(view: View) -> NDArray[np.float32]:
     return view.embed(tuple(task.description for task in view.corpus.tasks))
 
 
-def document_centroid(view: View) -> NDArray[np.float32]:
+def document_centroid(view: VectorSource) -> NDArray[np.float32]:
     """Mean vector [T, H] of the training documents that bear each label.
 
     Raises:
@@ -90,7 +90,7 @@ def document_centroid(view: View) -> NDArray[np.float32]:
     return (bears.T @ vectors) / bears.sum(0)[:, None]
 
 
-def label_count(view: View) -> NDArray[np.float32]:
+def label_count(view: VectorSource) -> NDArray[np.float32]:
     """How many training documents bear each label [T, 1].
 
     Raises:
@@ -100,7 +100,7 @@ def label_count(view: View) -> NDArray[np.float32]:
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
 
 
-def _need_labels(view: View, features: str) -> None:
+def _need_labels(view: VectorSource, features: str) -> None:
     others = [task.name for task in view.corpus.tasks if task.name not in yes_no_tasks(view.corpus.tasks)]
     if others:
         raise GroupingError(
@@ -110,7 +110,7 @@ def _need_labels(view: View, features: str) -> None:
         )
 
 
-FEATURES: dict[str, Callable[[View], NDArray[np.float32]]] = {
+FEATURES: dict[str, Callable[[VectorSource], NDArray[np.float32]]] = {
     "label_name": label_name,
     "label_description": label_description,
     "document_centroid": document_centroid,

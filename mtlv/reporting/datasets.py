@@ -11,7 +11,7 @@ from mtlv.tracking import DataPart
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
-    from mtlv.planning.resolve import Resolved
+    from mtlv.planning.resolve import ResolvedMember
     from mtlv.settings.schema import Data
 
 ROLES = {"train": "training", "validation": "validation", "test": "test"}
@@ -27,7 +27,7 @@ def fold_parts(data: Data, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
     return tuple(out)
 
 
-def whole(data: Data, corpus: Corpus, resolved: Resolved) -> DataPart:
+def whole(data: Data, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
     """All that a member's folds divide; its digest is the one in the tag `mtlv.data_digest`."""
     role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
     return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)

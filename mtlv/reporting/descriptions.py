@@ -8,14 +8,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mtlv.evaluation import Thresholds
-from mtlv.evaluation.metrics import Figures
+from mtlv.evaluation.metrics import MetricValues
 from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
-from mtlv.planning.resolve import Child, Resolved
+from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.html_report import SYSTEMS
-from mtlv.reporting.member_result import ChildResult, MemberResult, judged_by, member_rows
+from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.suite_table import COLUMNS, Column, Row, as_markdown, shown
+from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, shown
 from mtlv.tracking import View
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ FILES = {
 """Artifacts worth opening first, and why."""
 
 
-def describe_plan(resolved: Resolved, *, generated: bool) -> str:
+def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     """What a member is about to do."""
     settings, child = resolved.member.settings, resolved.children[0]
     system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
@@ -97,7 +97,7 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     return _cut([first, plan, _airy(as_markdown([row])), where(files)])
 
 
-def describe_child(result: ChildResult, files: Iterable[str]) -> str:
+def describe_child(result: FoldResult, files: Iterable[str]) -> str:
     """What a fold with a seed came to."""
     child, found = result.child, result.outcome
     figures, columns = found.metrics.plan.as_dict(), _first(found.metrics.plan)
@@ -150,7 +150,7 @@ def where(files: Iterable[str]) -> str:
     return "\n".join(["**Artifacts:**\n", *lines]) if lines else ""
 
 
-def _first(figures: Figures) -> list[Column]:
+def _first(figures: MetricValues) -> list[SuiteColumn]:
     """The first two columns of the table that are figures of a plan."""
     held = figures.as_dict()
     return [column for column in COLUMNS if column.key in held][:2]
@@ -179,7 +179,7 @@ def _spread(result: MemberResult) -> str:
     return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
 
 
-def _over(children: Sequence[Child]) -> list[str]:
+def _over(children: Sequence[FoldRun]) -> list[str]:
     """`4 folds`, `3 seeds`: what there are several of."""
     folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
     return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]

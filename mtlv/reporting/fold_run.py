@@ -14,16 +14,16 @@ from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Scores, Task, as_json
 from mtlv.reporting.descriptions import describe_child
 from mtlv.reporting.groups import groups_json
-from mtlv.reporting.member_result import CURVES, ChildResult
+from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import Names, without_secrets
-from mtlv.reporting.plan_result import Outcome
+from mtlv.reporting.metrics import MetricNames, without_secrets
+from mtlv.reporting.plan_result import PlanResult
 from mtlv.settings import dump
 from mtlv.store.scores_file import write_scores
 from mtlv.tracking import Metric, TableFile, Tracker
 
 if TYPE_CHECKING:
-    from mtlv.planning.resolve import Child
+    from mtlv.planning.resolve import FoldRun
 
 PER_TASK = "report/per_task.json"
 CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
@@ -44,7 +44,7 @@ def thresholds_json(thresholds: Thresholds) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def per_task_table(found: Outcome, names: Names) -> TableFile:
+def per_task_table(found: PlanResult, names: MetricNames) -> TableFile:
     """Figures of every task on the test part, and the head that it shares."""
     held = {task: figures.as_dict() for task, figures in found.metrics.tasks.items()}
     columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
@@ -59,7 +59,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def tasks_json(names: Names, support: Mapping[str, int], documents: int) -> str:
+def tasks_json(names: MetricNames, support: Mapping[str, int], documents: int) -> str:
     """`tasks.json`: slug to name, head, index and support in the test part of so many documents; how it is
     judged."""
     tasks = {
@@ -76,7 +76,7 @@ def _judged(task: Task) -> dict[str, object]:
     return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
 
 
-def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: Names) -> None:
+def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, names: MetricNames) -> None:
     """What was asked for and what it became: config, plan, tasks, packages."""
     support = {task: figures.support for task, figures in found.metrics.tasks.items()}
     tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
@@ -85,7 +85,7 @@ def write_plan(tracker: Tracker, run: str, child: Child, found: Outcome, names: 
     tracker.text(run, environment_text(), "environment.txt")
 
 
-def write_child(tracker: Tracker, run: str, result: ChildResult) -> None:
+def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
     child, found, names = result.child, result.outcome, result.names
     write_plan(tracker, run, child, found, names)

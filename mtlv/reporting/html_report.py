@@ -15,7 +15,7 @@ from string import Template
 
 from mtlv.formatting import many
 from mtlv.reporting.metric_titles import titled
-from mtlv.reporting.suite_table import COLUMNS, Column, Row, shown, used
+from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, shown, used
 
 PICTURES = 3_500_000  # bytes of all pictures; as base64 the page stays below 5 MB
 STABLE = 0.5  # adjusted Rand index below which a grouping is called unstable
@@ -57,7 +57,7 @@ class TaskLine:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportFigure:
     """A PNG to put into the page."""
 
     title: str
@@ -104,13 +104,13 @@ class ReportInput:
     groups: Sequence[Sequence[str]] = ()
     groups_reason: str = ""
     stability: Mapping[str, float] = field(default_factory=dict)
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[ReportFigure] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, object] = field(default_factory=dict)
     created: str = ""
-    columns: Sequence[Column] = COLUMNS
+    columns: Sequence[SuiteColumn] = COLUMNS
 
 
 def report_html(run: ReportInput) -> str:
@@ -263,7 +263,7 @@ def _pairs(values: Mapping[str, object]) -> str:
     )
 
 
-def _pictures(pictures: Sequence[Picture]) -> str:
+def _pictures(pictures: Sequence[ReportFigure]) -> str:
     """The pictures in the page; one that would make it too large is named instead."""
     left, out = PICTURES, []
     for picture in pictures:

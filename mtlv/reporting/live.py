@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrackingError
 from mtlv.evaluation import Metrics
 from mtlv.plan import Scores, Task
-from mtlv.reporting.metrics import Names, outcome_metrics, plan_epoch, unit_epoch, unit_metrics
-from mtlv.reporting.plan_result import Outcome, at_epoch, outcome
+from mtlv.reporting.metrics import MetricNames, outcome_metrics, plan_epoch, unit_epoch, unit_metrics
+from mtlv.reporting.plan_result import PlanResult, at_epoch, outcome
 from mtlv.store.local import EpochRecord, UnitRecord
 from mtlv.tracking import Metric, Tracker
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import Evaluation
+    from mtlv.settings.schema import EvaluationSettings
 
 
 @dataclass
-class LiveChild:
+class LiveRun:
     """Tells the tracker of a plan's models, which train one after another, in the plan's order.
 
     What is known early is sent early, and at the end only what was not sent yet. A model's epoch tells what
@@ -37,10 +37,10 @@ class LiveChild:
 
     tracker: Tracker
     run: str
-    names: Names
+    names: MetricNames
     tasks: Sequence[Task]
     models: int
-    settings: Evaluation
+    settings: EvaluationSettings
     warn: Callable[[str], None]
     _ended: list[UnitRecord] = field(default_factory=list)
     _curve: dict[int, Metrics] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class LiveChild:
         self._ended.append(record)
         self._send(unit_metrics(record, self.names))
 
-    def finish(self, earlier: Sequence[UnitRecord] = ()) -> Outcome:
+    def finish(self, earlier: Sequence[UnitRecord] = ()) -> PlanResult:
         """What all models came to together.
 
         Args:

@@ -9,11 +9,11 @@ from statistics import fmean, stdev
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import slugs
 from mtlv.planning.groups import TaskGroups
-from mtlv.planning.resolve import Child, Resolved
+from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import Names, last_timestamp
-from mtlv.reporting.plan_result import Outcome
-from mtlv.reporting.suite_table import Member, Row, make_rows
+from mtlv.reporting.metrics import MetricNames, last_timestamp
+from mtlv.reporting.plan_result import PlanResult
+from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
 
 NO_FIGURES = ("support", "threshold")
@@ -33,7 +33,7 @@ MEAN_CURVES = (
 
 
 @dataclass(frozen=True)
-class ChildResult:
+class FoldResult:
     """A fold with a seed, trained and scored.
 
     Args:
@@ -47,9 +47,9 @@ class ChildResult:
 
     member: str
     name: str
-    child: Child
-    names: Names
-    outcome: Outcome
+    child: FoldRun
+    names: MetricNames
+    outcome: PlanResult
     points: tuple[Metric, ...]
 
 
@@ -57,12 +57,12 @@ class ChildResult:
 class MemberResult:
     """A member and what each of its children came to; `generated` if its documents are made up."""
 
-    resolved: Resolved
-    children: tuple[ChildResult, ...]
+    resolved: ResolvedMember
+    children: tuple[FoldResult, ...]
     generated: bool
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[PlanResult, ...]:
         return tuple(child.outcome for child in self.children)
 
     @property
@@ -104,9 +104,9 @@ def judged_by(result: MemberResult) -> str:
     return main_title(result.resolved.known)
 
 
-def as_members(results: Sequence[MemberResult]) -> list[Member]:
+def as_members(results: Sequence[MemberResult]) -> list[SuiteMember]:
     """Names and figures, as the table takes them."""
-    return [Member(result.name, tuple(map(_figures, result.outcomes))) for result in results]
+    return [SuiteMember(result.name, tuple(map(_figures, result.outcomes))) for result in results]
 
 
 def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
@@ -119,7 +119,7 @@ def spread_of(values: Sequence[float]) -> float | None:
     return stdev(values) if len(values) > 1 else None
 
 
-def _figures(found: Outcome) -> dict[str, float]:
+def _figures(found: PlanResult) -> dict[str, float]:
     costs = {key.split("/")[1]: value for key, value in found.costs.items()}
     return found.metrics.plan.as_dict() | costs
 

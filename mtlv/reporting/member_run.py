@@ -14,9 +14,9 @@ from mtlv.figures.per_task import draw_per_task
 from mtlv.reporting.descriptions import describe_parent
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
-from mtlv.reporting.html_report import YES_NO, Picture, ReportInput, TaskLine, report_html
+from mtlv.reporting.html_report import YES_NO, ReportFigure, ReportInput, TaskLine, report_html
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
-from mtlv.reporting.metrics import Names, params
+from mtlv.reporting.metrics import MetricNames, params
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
 
@@ -27,7 +27,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Metrics and artifacts of a member's own run, so that it tells the story when it is collapsed."""
     tracker.metrics(run, parent_metrics(result))
     child = result.resolved.children[0]
-    write_plan(tracker, run, child, result.outcomes[0], Names(child.plan, result.resolved.known))
+    write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.known))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     with TemporaryDirectory() as name:
@@ -65,7 +65,7 @@ def _per_task_table(result: MemberResult) -> TableFile:
     return TableFile(PER_TASK, ("task", *judged, *others, "support", "group"), rows)
 
 
-def _group_pictures(result: MemberResult, folder: Path) -> list[Picture]:
+def _group_pictures(result: MemberResult, folder: Path) -> list[ReportFigure]:
     groups = result.resolved.children[0].groups
     if groups is None:
         return []
@@ -74,10 +74,12 @@ def _group_pictures(result: MemberResult, folder: Path) -> list[Picture]:
         "elbow.png": ("Elbow", "Inertia and silhouette over the number of groups; the knee is marked."),
         "task_map.png": ("Map of the tasks", "Their vectors on the first two principal components."),
     }
-    return [Picture(t, written[file], caption) for file, (t, caption) in captions.items() if file in written]
+    return [
+        ReportFigure(t, written[file], caption) for file, (t, caption) in captions.items() if file in written
+    ]
 
 
-def _per_task_picture(result: MemberResult, folder: Path) -> Picture:
+def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
     tasks = result.resolved.tasks
     path = draw_per_task(
         tasks,
@@ -89,12 +91,12 @@ def _per_task_picture(result: MemberResult, folder: Path) -> Picture:
         figure=judged_by(result),
     )
     counted = "its positive documents" if result.all_yes_no else "documents it rests on"
-    return Picture(
+    return ReportFigure(
         f"{judged_by(result)} of each task", path, f"On the test part, with the number of {counted}."
     )
 
 
-def _report(result: MemberResult, pictures: Sequence[Picture]) -> ReportInput:
+def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInput:
     resolved = result.resolved
     settings, child = resolved.member.settings, resolved.children[0]
     groups = child.groups

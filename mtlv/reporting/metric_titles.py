@@ -16,7 +16,7 @@ SCORE_SAID = (
 )
 
 
-class Judged(Protocol):
+class TaskTitles(Protocol):
     """A task."""
 
     @property
@@ -29,7 +29,7 @@ def titled(figure: str) -> str:
     return words.title() if words in NAMES_OF_PERSONS else words
 
 
-def main_title(tasks: Sequence[Judged]) -> str:
+def main_title(tasks: Sequence[TaskTitles]) -> str:
     """The figure that all tasks are judged by; `main figure` where each has its own."""
     names = {task.main_metric for task in tasks} or {"f1"}
     return titled(names.pop()) if len(names) == 1 else SEVERAL

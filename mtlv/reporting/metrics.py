@@ -11,7 +11,7 @@ from mtlv import __version__
 from mtlv.evaluation import Metrics
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
 from mtlv.plan import Plan, Scores, Task, slugs
-from mtlv.reporting.plan_result import Outcome, plan_loss
+from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
 from mtlv.store.local import EpochRecord, UnitRecord
@@ -20,11 +20,11 @@ from mtlv.tracking.address import masked
 
 if TYPE_CHECKING:
     from mtlv.planning.groups import TaskGroups
-    from mtlv.planning.resolve import Child, Resolved
+    from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.settings import Settings
 
 
-class Names:
+class MetricNames:
     """Slugs of a plan's heads and tasks, as metric keys have them."""
 
     def __init__(self, plan: Plan, tasks: Sequence[Task]) -> None:
@@ -44,7 +44,7 @@ class Names:
         return "average_precision" if task in self.yes_no else self.known[task].main_metric
 
 
-def tags(resolved: Resolved, child: Child) -> dict[str, str]:
+def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
     """Tags of a child's run; the member's own run has those of its first."""
     settings = resolved.member.settings
     return {
@@ -78,7 +78,7 @@ def params(settings: Settings) -> dict[str, str | int | float | bool]:
     return dict(flatten(without_secrets(settings)))
 
 
-def own_params(child: Child) -> dict[str, str | int | float | bool]:
+def own_params(child: FoldRun) -> dict[str, str | int | float | bool]:
     """Params beside the settings: how many groups `grouping.k` came to, to group runs by and to plot over."""
     return {} if child.groups is None else {"k": child.groups.grouping.k}
 
@@ -91,7 +91,7 @@ def without_secrets(settings: Settings) -> Settings:
     return settings.model_copy(update={"tracking": settings.tracking.model_copy(update={"uri": masked(uri)})})
 
 
-def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Metric]:
+def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
     """What one epoch of one model tells by itself: the loss of its heads, and how well its tasks are ranked.
 
     Args:
@@ -113,7 +113,9 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: Names) -> list[Met
     ]
 
 
-def plan_epoch(epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: Names) -> list[Metric]:
+def plan_epoch(
+    epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: MetricNames
+) -> list[Metric]:
     """What epoch `number` of all of a plan's models tells together; a model may have stopped before."""
     at = (number, max(epoch.timestamp_ms for epoch in epochs))
     out = [
@@ -129,7 +131,7 @@ def plan_epoch(epochs: Sequence[EpochRecord], number: int, metrics: Metrics, nam
     return out
 
 
-def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
+def unit_metrics(record: UnitRecord, names: MetricNames) -> list[Metric]:
     """Everything that a finished model tells by itself."""
     out = []
     for epoch in record.epochs:
@@ -137,7 +139,7 @@ def unit_metrics(record: UnitRecord, names: Names) -> list[Metric]:
     return [*out, *_chosen_epochs(record, names)]
 
 
-def _chosen_epochs(record: UnitRecord, names: Names) -> Iterator[Metric]:
+def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
     """Of each head, or of its tasks where they do not share one."""
     end = (0, record.epochs[-1].timestamp_ms)
     for head in record.epochs[-1].heads:
@@ -150,7 +152,7 @@ def _chosen_epochs(record: UnitRecord, names: Names) -> Iterator[Metric]:
                 yield Metric(f"train.tasks.chosen_epoch/{names.tasks[task]}", epoch, *end)
 
 
-def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
+def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
     """Everything that needs all of a plan's models."""
     out: list[Metric] = []
     for epoch, metrics in enumerate(found.curve):
@@ -164,12 +166,12 @@ def outcome_metrics(found: Outcome, names: Names) -> list[Metric]:
     return out
 
 
-def last_timestamp(found: Outcome) -> int:
+def last_timestamp(found: PlanResult) -> int:
     """When the last of a plan's models ended its last epoch, in milliseconds."""
     return max(record.epochs[-1].timestamp_ms for record in found.records)
 
 
-def split_figures(split: str, metrics: Metrics, names: Names) -> Iterator[tuple[str, float]]:
+def split_figures(split: str, metrics: Metrics, names: MetricNames) -> Iterator[tuple[str, float]]:
     """`SPLIT/M` of the plan and `SPLIT.tasks.M/TASK` of each task."""
     for name, value in metrics.plan.as_dict().items():
         yield f"{split}/{name}", value

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import slugs
-from mtlv.planning.resolve import Resolved
+from mtlv.planning.resolve import ResolvedMember
 from mtlv.reporting.metric_titles import main_title, titled
-from mtlv.reporting.metrics import Names
+from mtlv.reporting.metrics import MetricNames
 from mtlv.tracking import Chart, View
 
 BEFORE_TASKS = (
@@ -34,7 +34,7 @@ SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one tas
 MOST = 40  # charts, or lines in one chart, that can still be looked at
 
 
-def ready_views(members: Sequence[Resolved]) -> tuple[View, ...]:
+def ready_views(members: Sequence[ResolvedMember]) -> tuple[View, ...]:
     """Views of a suite's runs, made of its tasks and heads; known before anything is trained."""
     suite = _Suite(members)
     views = [_runs(suite), _compare(suite), _tasks(suite), _heads(suite)]
@@ -46,7 +46,7 @@ def ready_views(members: Sequence[Resolved]) -> tuple[View, ...]:
 class _Suite:
     """What the views of some members show."""
 
-    def __init__(self, members: Sequence[Resolved]) -> None:
+    def __init__(self, members: Sequence[ResolvedMember]) -> None:
         self.members = members
         known = {task.name: task for member in members for task in member.known}
         self.title = main_title(list(known.values()))
@@ -120,7 +120,7 @@ def _heads(suite: _Suite) -> View:
     single: dict[str, None] = {}
     for member in suite.members:
         for child in member.children:
-            names = Names(child.plan, member.known)
+            names = MetricNames(child.plan, member.known)
             for head, slug in names.heads.items():
                 (groups if len(names.members[head]) > 1 else single)[slug] = None
     sections = {}

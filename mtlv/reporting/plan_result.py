@@ -12,11 +12,11 @@ from mtlv.plan import Scores, Task, gather
 from mtlv.store.local import EpochRecord, UnitRecord
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import Evaluation
+    from mtlv.settings.schema import EvaluationSettings
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlanResult:
     """One child run's results.
 
     Args:
@@ -64,10 +64,10 @@ def outcome(
     records: Sequence[UnitRecord],
     *,
     tasks: Sequence[Task],
-    settings: Evaluation,
+    settings: EvaluationSettings,
     known: Mapping[int, Metrics],
     earlier: Sequence[UnitRecord] = (),
-) -> Outcome:
+) -> PlanResult:
     """Gather, fit and score. Test targets enter only where the figures of the test part are computed.
 
     Args:
@@ -81,7 +81,7 @@ def outcome(
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
     thresholds = _fit(validation, tasks, settings)
-    return Outcome(
+    return PlanResult(
         validation,
         test,
         thresholds,
@@ -95,7 +95,7 @@ def outcome(
     )
 
 
-def _fit(validation: Scores, tasks: Sequence[Task], settings: Evaluation) -> Thresholds:
+def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings) -> Thresholds:
     names = yes_no_tasks(tasks)
     if not names:
         return Thresholds({}, settings.threshold)
@@ -103,7 +103,7 @@ def _fit(validation: Scores, tasks: Sequence[Task], settings: Evaluation) -> Thr
     return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
 
 
-def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: Evaluation) -> Metrics:
+def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: EvaluationSettings) -> Metrics:
     """Figures of a plan's models after one epoch, at thresholds fitted on the same validation scores."""
     scores = gather(parts)
     return evaluate_all(scores, tasks, _fit(scores, tasks, settings).values)

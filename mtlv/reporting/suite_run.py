@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from mtlv import __version__
 from mtlv.evaluation.partners import as_markdown as partners_as_markdown
 from mtlv.evaluation.partners import best_partners
-from mtlv.evaluation.transfer_learned import Learner, mean_score, transfers_among
+from mtlv.evaluation.transfer_detection import TransferRun, mean_score, transfers_among
 from mtlv.figures.suite import draw_suite
 from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer
@@ -63,7 +63,7 @@ def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> l
     return names
 
 
-def _learner(result: MemberResult) -> Learner:
+def _learner(result: MemberResult) -> TransferRun:
     """A member by what it learned and what its last stage came to."""
     known, stages = result.resolved.known, result.resolved.member.settings.each_stage
 
@@ -76,7 +76,7 @@ def _learner(result: MemberResult) -> Learner:
                 found[child.child.fold.index, child.child.seed] = value
         return found
 
-    return Learner(tuple(stage.tasks or () for stage in stages), scores)
+    return TransferRun(tuple(stage.tasks or () for stage in stages), scores)
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:

@@ -13,7 +13,7 @@ from mtlv.formatting import plain
 
 
 @dataclass(frozen=True)
-class Column:
+class SuiteColumn:
     """A column of the table.
 
     Args:
@@ -32,18 +32,18 @@ class Column:
 
 
 COLUMNS = (
-    Column("score", "score"),
-    Column("f1_macro", "F1 macro"),
-    Column("f1_micro", "F1 micro"),
-    Column("subset_accuracy", "subset accuracy"),
-    Column("hamming_score", "Hamming score"),
-    Column("train_seconds", "training s", best="low", digits=1),
-    Column("documents_per_second", "documents/s", digits=0),
+    SuiteColumn("score", "score"),
+    SuiteColumn("f1_macro", "F1 macro"),
+    SuiteColumn("f1_micro", "F1 micro"),
+    SuiteColumn("subset_accuracy", "subset accuracy"),
+    SuiteColumn("hamming_score", "Hamming score"),
+    SuiteColumn("train_seconds", "training s", best="low", digits=1),
+    SuiteColumn("documents_per_second", "documents/s", digits=0),
 )
 
 
 @dataclass(frozen=True)
-class Member:
+class SuiteMember:
     """A member of a suite and what its children (fold x seed) measured, each a record of figures."""
 
     name: str
@@ -75,12 +75,12 @@ class Row:
     cells: Mapping[str, Cell]
 
 
-def used(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[Column]:
+def used(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[SuiteColumn]:
     """Columns that some row has a value in."""
     return [column for column in columns if any(row.cells[column.key].n for row in rows)]
 
 
-def make_rows(members: Sequence[Member], columns: Sequence[Column] = COLUMNS) -> tuple[Row, ...]:
+def make_rows(members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS) -> tuple[Row, ...]:
     """Rows in the order of `members`, with the best of each column marked where there are several members."""
     rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
     for column in columns:
@@ -95,14 +95,14 @@ def make_rows(members: Sequence[Member], columns: Sequence[Column] = COLUMNS) ->
     return tuple(Row(member.name, cells) for member, cells in zip(members, rows, strict=True))
 
 
-def _cell(member: Member, key: str) -> Cell:
+def _cell(member: SuiteMember, key: str) -> Cell:
     values = [float(child[key]) for child in member.children if key in child and not math.isnan(child[key])]
     if not values:
         return Cell(math.nan, None, 0)
     return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
 
 
-def shown(cell: Cell, column: Column) -> str:
+def shown(cell: Cell, column: SuiteColumn) -> str:
     """`0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
     if not cell.n:
         return "-"
@@ -111,7 +111,7 @@ def shown(cell: Cell, column: Column) -> str:
 
 
 def as_text(
-    members: Sequence[Member], columns: Sequence[Column] = COLUMNS
+    members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Header and rows for a terminal."""
     rows = make_rows(members, columns)
@@ -120,7 +120,7 @@ def as_text(
     return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
 
 
-def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list[dict[str, object]]:
+def as_records(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[dict[str, object]]:
     """Plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
     records = []
     for row in rows:
@@ -134,7 +134,7 @@ def as_records(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> list
     return records
 
 
-def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+def as_csv(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
     """The records as CSV, figures in full precision, an empty cell for what is not known."""
     columns = used(rows, columns)
     records = as_records(rows, columns)
@@ -146,7 +146,7 @@ def as_csv(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
     return out.getvalue()
 
 
-def as_markdown(rows: Sequence[Row], columns: Sequence[Column] = COLUMNS) -> str:
+def as_markdown(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
     """A Markdown table, the best of each column in bold."""
     columns = used(rows, columns)
     lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]

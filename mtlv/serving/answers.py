@@ -17,25 +17,25 @@ import numpy as np
 
 from mtlv.errors import DataError
 from mtlv.serving.frame import as_columns
-from mtlv.serving.kinds import AnswersOfKind, Told
+from mtlv.serving.kinds import OutputFormat, TaskPrediction
 from mtlv.serving.model import Prediction
-from mtlv.serving.texts import Texts
+from mtlv.serving.texts import InputTexts
 
 SHOWN_TEXT = 60  # characters of a text in a row
 
 
 @dataclass(frozen=True)
-class Answers:
+class PredictionTable:
     """Predictions of texts by the model `origin`."""
 
-    texts: Texts
+    texts: InputTexts
     found: Prediction
     origin: str
 
     @cached_property
-    def _kinds(self) -> list[AnswersOfKind]:
+    def _kinds(self) -> list[OutputFormat]:
         """Of the tasks, each once."""
-        return list(dict.fromkeys(told.kind for told in self.found.told))
+        return list(dict.fromkeys(prediction.kind for prediction in self.found.prediction))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Answers:
         """One text: a row per task, of yes/no tasks the decided ones first. Several: a row per text with what
         was decided or found."""
         if len(self.texts) == 1:
-            return [self._task_row(told) for told in self._order(0)]
+            return [self._task_row(prediction) for prediction in self._order(0)]
         return [self._text_row(row) for row in range(len(self.texts))]
 
     @property
@@ -59,16 +59,16 @@ class Answers:
         alike = len(self.texts) == 1 and len(self._kinds) == 1
         return self._kinds[0].text_columns if alike else len(self.header)
 
-    def _order(self, row: int) -> list[Told]:
+    def _order(self, row: int) -> list[TaskPrediction]:
         """Tasks of a text: decided before undecided, then the most probable first."""
-        return sorted(self.found.told, key=lambda told: told.kind.rank(told, row))
+        return sorted(self.found.prediction, key=lambda prediction: prediction.kind.rank(prediction, row))
 
-    def _task_row(self, told: Told) -> tuple[str, ...]:
-        cells = told.kind.answer if len(self._kinds) > 1 else told.kind.cells
-        return (told.task.name, *cells(told, 0))
+    def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
+        cells = prediction.kind.answer if len(self._kinds) > 1 else prediction.kind.cells
+        return (prediction.task.name, *cells(prediction, 0))
 
     def _text_row(self, row: int) -> tuple[str, ...]:
-        said = [text for told in self._order(row) if (text := told.kind.short(told, row))]
+        said = [text for prediction in self._order(row) if (text := prediction.kind.short(prediction, row))]
         text = " ".join(self.texts.texts[row].split())
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
         between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
@@ -78,7 +78,9 @@ class Answers:
         """What all tasks give for a row, as JSON has it."""
         found: dict[str, Any] = {}
         for kind in self._kinds:
-            found |= kind.record([told for told in self.found.told if told.kind is kind], row)
+            found |= kind.record(
+                [prediction for prediction in self.found.prediction if prediction.kind is kind], row
+            )
         return found
 
 
@@ -97,7 +99,7 @@ def check_target(path: Path) -> Path:
     return path
 
 
-def write_answers(answers: Answers, path: Path) -> None:
+def write_answers(answers: PredictionTable, path: Path) -> None:
     """Write every text with what each task gives, whole or not at all.
 
     Raises:
@@ -117,7 +119,7 @@ def write_answers(answers: Answers, path: Path) -> None:
         raise DataError(f"`--out` {path} cannot be written", got=error.strerror) from error
 
 
-def _as_csv(answers: Answers) -> str:
+def _as_csv(answers: PredictionTable) -> str:
     """Decisions as 1 and 0, as tables of labels have them."""
     columns = as_columns(answers.found, "both")
     out = StringIO()
@@ -129,7 +131,7 @@ def _as_csv(answers: Answers) -> str:
     return out.getvalue()
 
 
-def _as_jsonl(answers: Answers) -> str:
+def _as_jsonl(answers: PredictionTable) -> str:
     lines = []
     for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
         content = {answers.texts.unit: number, "text": text, **answers.record(row)}
@@ -137,5 +139,5 @@ def _as_jsonl(answers: Answers) -> str:
     return "".join(lines)
 
 
-WRITERS: dict[str, Callable[[Answers], str]] = {".csv": _as_csv, ".jsonl": _as_jsonl}
+WRITERS: dict[str, Callable[[PredictionTable], str]] = {".csv": _as_csv, ".jsonl": _as_jsonl}
 """File ending -> writer."""

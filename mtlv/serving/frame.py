@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import DataError
 from mtlv.plan import Task
-from mtlv.serving.kinds import ANSWERS, BOTH, COLUMNS, Column
+from mtlv.serving.kinds import ANSWERS, BOTH, COLUMNS, OutputColumn
 from mtlv.serving.model import Prediction
 
 
@@ -32,13 +32,13 @@ def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
     """
     if wanted not in COLUMNS:
         raise DataError("`columns`", got=wanted, allowed=", ".join(COLUMNS))
-    columns = _columns([told.task for told in found.told], wanted)
-    return {name: column.values(found.told[at]) for name, (at, column) in columns.items()}
+    columns = _columns([prediction.task for prediction in found.prediction], wanted)
+    return {name: column.values(found.prediction[at]) for name, (at, column) in columns.items()}
 
 
-def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, Column]]:
+def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, OutputColumn]]:
     """By name: the task's number and the column."""
-    out: dict[str, tuple[int, Column]] = {}
+    out: dict[str, tuple[int, OutputColumn]] = {}
     for at, task in enumerate(tasks):
         for column in ANSWERS[task.kind].columns(task, wanted):
             name = column.name

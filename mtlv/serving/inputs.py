@@ -23,7 +23,7 @@ MOST_MENTIONS = 1000
 
 
 @dataclass(frozen=True)
-class Form:
+class InputSchema:
     """What a task reads of a document.
 
     Args:
@@ -102,12 +102,12 @@ class ServedTask:
     """A task and its form."""
 
     task: Task
-    form: Form
+    schema: InputSchema
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, those of the form without what is empty; `read` takes them."""
         task = {key: getattr(self.task, key) for key in KEPT}
-        return task | {key: value for key, value in asdict(self.form).items() if value not in ((), None)}
+        return task | {key: value for key, value in asdict(self.schema).items() if value not in ((), None)}
 
     @classmethod
     def read(cls, name: str, content: object) -> Self:
@@ -126,11 +126,11 @@ class ServedTask:
             raise ValueError(f"a value of task `{name}` that is no list of names")
         values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in content.items()}
         task = Task(name, **{key: values.pop(key) for key in KEPT if key in values})
-        form = Form(**values)
-        form.check()
+        schema = InputSchema(**values)
+        schema.check()
         if not set(task.negative) <= set(task.classes):
             raise ValueError(f"task `{name}` with `negative` that are none of its classes")
-        return cls(task, form)
+        return cls(task, schema)
 
 
 KEPT = ("kind", "source", "classes", "negative")
@@ -156,5 +156,10 @@ def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: Data) -> dict[str,
         data: the settings that it was read by.
     """
     members = zip(corpus.members or (corpus,), data.each, strict=True)
-    forms = {name: form for each, own in members for form in (Form.of(each, own),) for name in each.names}
+    forms = {
+        name: schema
+        for each, own in members
+        for schema in (InputSchema.of(each, own),)
+        for name in each.names
+    }
     return {task.name: ServedTask(task, forms[task.name]) for task in tasks}

@@ -28,7 +28,7 @@ FIRST = (False, -math.inf)
 
 
 @dataclass(frozen=True)
-class Told:
+class TaskPrediction:
     """What a model says of N rows for one task.
 
     Args:
@@ -44,7 +44,7 @@ class Told:
     words: Sequence[Words] = ()
 
     @property
-    def kind(self) -> AnswersOfKind:
+    def kind(self) -> OutputFormat:
         return ANSWERS[self.task.kind]
 
     @property
@@ -54,7 +54,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Column:
+class OutputColumn:
     """A column of a table of answers.
 
     Args:
@@ -65,10 +65,10 @@ class Column:
 
     name: str
     type: str
-    values: Callable[[Told], NDArray]
+    values: Callable[[TaskPrediction], NDArray]
 
 
-class AnswersOfKind(Protocol):
+class OutputFormat(Protocol):
     """How a kind's outputs are told.
 
     Args:
@@ -89,27 +89,27 @@ class AnswersOfKind(Protocol):
     text_columns: int
     gives: str
 
-    def columns(self, task: Task, wanted: str) -> list[Column]:
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         """Columns for one of `COLUMNS`; none where the kind has no such thing."""
         ...
 
-    def cells(self, told: Told, row: int) -> tuple[str, ...]:
+    def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         """A row in a table of tasks, behind the task's name."""
         ...
 
-    def answer(self, told: Told, row: int) -> tuple[str, str]:
+    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         """The same in two cells for tables of several kinds: the answer, and more about it."""
         ...
 
-    def short(self, told: Told, row: int) -> str:
+    def short(self, prediction: TaskPrediction, row: int) -> str:
         """A few words with the task's name; empty where there is nothing to say."""
         ...
 
-    def rank(self, told: Told, row: int) -> tuple[bool, float]:
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
         """Where the task stands among others, the lowest first."""
         ...
 
-    def record(self, told: Sequence[Told], row: int) -> dict[str, Any]:
+    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         """What all tasks of this kind give for a row, as JSON has it."""
         ...
 
@@ -118,7 +118,7 @@ class AnswersOfKind(Protocol):
         ...
 
 
-class YesNo:
+class BinaryOutput:
     """A probability, and a decision at the task's threshold."""
 
     thresholded = True
@@ -129,41 +129,41 @@ class YesNo:
     text_columns = 1
     gives = "probability and decision at the threshold fitted on validation"
 
-    def columns(self, task: Task, wanted: str) -> list[Column]:
-        probability = Column(f"{task.name} probability", "double", _float)
-        decided = Column(f"{task.name} decided", "boolean", lambda told: told.decided)
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+        probability = OutputColumn(f"{task.name} probability", "double", _float)
+        decided = OutputColumn(f"{task.name} decided", "boolean", lambda prediction: prediction.decided)
         alone = {PROBABILITIES: probability, DECISIONS: decided}
         if wanted in alone:
-            return [Column(task.name, alone[wanted].type, alone[wanted].values)]
+            return [OutputColumn(task.name, alone[wanted].type, alone[wanted].values)]
         return [probability, decided]
 
-    def cells(self, told: Told, row: int) -> tuple[str, ...]:
-        return (f"{told.outputs[row]:.3f}", f"{told.threshold:.3g}", self._word(told, row))
+    def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
+        return (f"{prediction.outputs[row]:.3f}", f"{prediction.threshold:.3g}", self._word(prediction, row))
 
-    def answer(self, told: Told, row: int) -> tuple[str, str]:
-        probability, threshold, decided = self.cells(told, row)
+    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
+        probability, threshold, decided = self.cells(prediction, row)
         return decided, f"probability {probability}, threshold {threshold}"
 
-    def short(self, told: Told, row: int) -> str:
-        return f"{told.task.name} {told.outputs[row]:.2f}" if told.decided[row] else ""
+    def short(self, prediction: TaskPrediction, row: int) -> str:
+        return f"{prediction.task.name} {prediction.outputs[row]:.2f}" if prediction.decided[row] else ""
 
-    def rank(self, told: Told, row: int) -> tuple[bool, float]:
-        return not told.decided[row], -float(told.outputs[row])
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
+        return not prediction.decided[row], -float(prediction.outputs[row])
 
-    def record(self, told: Sequence[Told], row: int) -> dict[str, Any]:
+    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         return {
-            "probabilities": {each.task.name: float(each.outputs[row]) for each in told},
-            "decided": [each.task.name for each in told if each.decided[row]],
+            "probabilities": {each.task.name: float(each.outputs[row]) for each in prediction},
+            "decided": [each.task.name for each in prediction if each.decided[row]],
         }
 
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows).astype(np.float64)
 
-    def _word(self, told: Told, row: int) -> str:
-        return "yes" if told.decided[row] else "no"
+    def _word(self, prediction: TaskPrediction, row: int) -> str:
+        return "yes" if prediction.decided[row] else "no"
 
 
-class Classes:
+class ClassOutput:
     """The class with the highest probability, of equal ones the first, and all probabilities."""
 
     thresholded = False
@@ -174,45 +174,45 @@ class Classes:
     text_columns = 4
     gives = "class and the probability of each class"
 
-    def columns(self, task: Task, wanted: str) -> list[Column]:
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         name = task.name if wanted == DECISIONS else f"{task.name} class"
-        found = [] if wanted == PROBABILITIES else [Column(name, "string", _classes)]
+        found = [] if wanted == PROBABILITIES else [OutputColumn(name, "string", _classes)]
         if wanted == DECISIONS:
             return found
         return found + [
-            Column(f"{task.name} probability of {one}", "double", partial(_of_class, number=n))
+            OutputColumn(f"{task.name} probability of {one}", "double", partial(_of_class, number=n))
             for n, one in enumerate(task.classes)
         ]
 
-    def cells(self, told: Told, row: int) -> tuple[str, ...]:
-        order = np.argsort(-told.outputs[row], kind="stable").tolist()
-        best, *others = [f"{told.task.classes[n]} {told.outputs[row, n]:.3f}" for n in order]
+    def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
+        order = np.argsort(-prediction.outputs[row], kind="stable").tolist()
+        best, *others = [f"{prediction.task.classes[n]} {prediction.outputs[row, n]:.3f}" for n in order]
         more = f" and {len(others) - SHOWN_CLASSES} more" if len(others) > SHOWN_CLASSES else ""
         return (*best.rsplit(" ", 1), ", ".join(others[:SHOWN_CLASSES]) + more)
 
-    def answer(self, told: Told, row: int) -> tuple[str, str]:
-        best, probability, others = self.cells(told, row)
+    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
+        best, probability, others = self.cells(prediction, row)
         return best, f"probability {probability}; {others}" if others else f"probability {probability}"
 
-    def short(self, told: Told, row: int) -> str:
-        best, probability, _ = self.cells(told, row)
-        return f"{told.task.name}: {best} {float(probability):.2f}"
+    def short(self, prediction: TaskPrediction, row: int) -> str:
+        best, probability, _ = self.cells(prediction, row)
+        return f"{prediction.task.name}: {best} {float(probability):.2f}"
 
-    def rank(self, told: Told, row: int) -> tuple[bool, float]:  # noqa: ARG002
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
         return FIRST
 
-    def record(self, told: Sequence[Told], row: int) -> dict[str, Any]:
-        return {"classes": {each.task.name: self._one(each, row) for each in told}}
+    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
+        return {"classes": {each.task.name: self._one(each, row) for each in prediction}}
 
-    def _one(self, told: Told, row: int) -> dict[str, Any]:
-        probabilities = dict(zip(told.task.classes, _float(told)[row].tolist(), strict=True))
-        return {"class": str(_classes(told)[row]), "probabilities": probabilities}
+    def _one(self, prediction: TaskPrediction, row: int) -> dict[str, Any]:
+        probabilities = dict(zip(prediction.task.classes, _float(prediction)[row].tolist(), strict=True))
+        return {"class": str(_classes(prediction)[row]), "probabilities": probabilities}
 
     def none(self, task: Task, rows: int) -> NDArray:
         return np.zeros((rows, len(task.classes)))
 
 
-class Numbers:
+class NumberOutput:
     """A number, in the units of the corpus that taught it."""
 
     thresholded = False
@@ -223,30 +223,30 @@ class Numbers:
     text_columns = 1
     gives = "value"
 
-    def columns(self, task: Task, wanted: str) -> list[Column]:
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         names = {BOTH: f"{task.name} value", DECISIONS: task.name}
-        return [Column(names[wanted], "double", _float)] if wanted in names else []
+        return [OutputColumn(names[wanted], "double", _float)] if wanted in names else []
 
-    def cells(self, told: Told, row: int) -> tuple[str, ...]:
-        return (f"{told.outputs[row]:.3f}",)
+    def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
+        return (f"{prediction.outputs[row]:.3f}",)
 
-    def answer(self, told: Told, row: int) -> tuple[str, str]:
-        return self.cells(told, row)[0], ""
+    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
+        return self.cells(prediction, row)[0], ""
 
-    def short(self, told: Told, row: int) -> str:
-        return f"{told.task.name}: {told.outputs[row]:.2f}"
+    def short(self, prediction: TaskPrediction, row: int) -> str:
+        return f"{prediction.task.name}: {prediction.outputs[row]:.2f}"
 
-    def rank(self, told: Told, row: int) -> tuple[bool, float]:  # noqa: ARG002
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
         return FIRST
 
-    def record(self, told: Sequence[Told], row: int) -> dict[str, Any]:
-        return {"values": {each.task.name: float(each.outputs[row]) for each in told}}
+    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
+        return {"values": {each.task.name: float(each.outputs[row]) for each in prediction}}
 
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows)
 
 
-class Spans:
+class SpanOutput:
     """Spans of the text, with the words and characters that they cover."""
 
     thresholded = False
@@ -257,41 +257,44 @@ class Spans:
     text_columns = 2
     gives = "spans: type, words and characters"
 
-    def columns(self, task: Task, wanted: str) -> list[Column]:
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         names = {BOTH: f"{task.name} spans", DECISIONS: task.name}
-        return [Column(names[wanted], "string", self._as_json)] if wanted in names else []
+        return [OutputColumn(names[wanted], "string", self._as_json)] if wanted in names else []
 
-    def cells(self, told: Told, row: int) -> tuple[str, ...]:
-        found = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(told, row)]
+    def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
+        found = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(prediction, row)]
         return (", ".join(found) or "none",)
 
-    def answer(self, told: Told, row: int) -> tuple[str, str]:
-        return self.cells(told, row)[0], ""
+    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
+        return self.cells(prediction, row)[0], ""
 
-    def short(self, told: Told, row: int) -> str:
-        found = [f"{span['text']} ({span['type']})" for span in spans_found(told, row)]
-        return f"{told.task.name}: {', '.join(found)}" if found else ""
+    def short(self, prediction: TaskPrediction, row: int) -> str:
+        found = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
+        return f"{prediction.task.name}: {', '.join(found)}" if found else ""
 
-    def rank(self, told: Told, row: int) -> tuple[bool, float]:  # noqa: ARG002
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
         return FIRST
 
-    def record(self, told: Sequence[Told], row: int) -> dict[str, Any]:
-        return {"spans": {each.task.name: spans_found(each, row) for each in told}}
+    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
+        return {"spans": {each.task.name: spans_found(each, row) for each in prediction}}
 
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows)
 
-    def _as_json(self, told: Told) -> NDArray:
-        rows = [json.dumps(spans_found(told, row), ensure_ascii=False) for row in range(len(told.outputs))]
+    def _as_json(self, prediction: TaskPrediction) -> NDArray:
+        rows = [
+            json.dumps(spans_found(prediction, row), ensure_ascii=False)
+            for row in range(len(prediction.outputs))
+        ]
         return np.array(rows, dtype=object)
 
 
-def spans_found(told: Told, row: int) -> list[dict[str, Any]]:
+def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
     """The spans of a row: `type`, `text`, `start` and `end` in characters (`end` exclusive), `words`, and
     the number of the first of them among the row's words, from 0."""
-    words = told.words[row]
+    words = prediction.words[row]
     found = []
-    for span in told.outputs[row]:
+    for span in prediction.outputs[row]:
         start, end = words.places[span.start][0], words.places[span.end - 1][1]
         content = {"type": span.type, "text": words.text[start:end], "start": start, "end": end}
         held = list(words)[span.start : span.end]
@@ -299,21 +302,21 @@ def spans_found(told: Told, row: int) -> list[dict[str, Any]]:
     return found
 
 
-def _float(told: Told) -> NDArray[np.float64]:
-    return told.outputs.astype(np.float64)
+def _float(prediction: TaskPrediction) -> NDArray[np.float64]:
+    return prediction.outputs.astype(np.float64)
 
 
-def _of_class(told: Told, number: int) -> NDArray[np.float64]:
-    return _float(told)[:, number]
+def _of_class(prediction: TaskPrediction, number: int) -> NDArray[np.float64]:
+    return _float(prediction)[:, number]
 
 
-def _classes(told: Told) -> NDArray:
-    return np.array([told.task.classes[n] for n in told.outputs.argmax(1)], dtype=object)
+def _classes(prediction: TaskPrediction) -> NDArray:
+    return np.array([prediction.task.classes[n] for n in prediction.outputs.argmax(1)], dtype=object)
 
 
-ANSWERS: dict[str, AnswersOfKind] = {
-    "binary": YesNo(),
-    "multiclass": Classes(),
-    "regression": Numbers(),
-    "tagging": Spans(),
+ANSWERS: dict[str, OutputFormat] = {
+    "binary": BinaryOutput(),
+    "multiclass": ClassOutput(),
+    "regression": NumberOutput(),
+    "tagging": SpanOutput(),
 }

@@ -20,7 +20,7 @@ FORMAT = 4
 
 
 @dataclass(frozen=True)
-class Description:
+class ModelManifest:
     """`served.json`.
 
     Args:
@@ -128,7 +128,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 def _check(found: Mapping[str, Any]) -> None:
-    """Raises ValueError where a value is of another type than `Description` says."""
+    """Raises ValueError where a value is of another type than `ModelManifest` says."""
     texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
     mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
@@ -144,14 +144,14 @@ def _check(found: Mapping[str, Any]) -> None:
         raise ValueError("`networks` with a file outside the folder")
 
 
-def _check_kinds(found: Description) -> None:
+def _check_kinds(found: ModelManifest) -> None:
     """Raises ValueError for a kind that is unknown, or has not what it needs."""
     for name, each in found.tasks.items():
         if each.task.kind not in ANSWERS:
             raise ValueError(f"task `{name}` of the unknown kind {each.task.kind!r}")
         if ANSWERS[each.task.kind].classed and not each.task.classes:
             raise ValueError(f"task `{name}` without classes")
-        if ANSWERS[each.task.kind].needs not in ("", *each.form.reads):
+        if ANSWERS[each.task.kind].needs not in ("", *each.schema.reads):
             raise ValueError(f"task `{name}` that does not read `{ANSWERS[each.task.kind].needs}`")
 
 

@@ -15,12 +15,12 @@ from mtlv.data.targets import targets_with
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
-from mtlv.serving.inputs import Form
-from mtlv.serving.kinds import ANSWERS, Told
-from mtlv.serving.manifest import DESCRIPTION, Description, broken, read_json_file
-from mtlv.serving.read_inputs import Asked, Documents, read_documents
-from mtlv.serving.texts import Texts
-from mtlv.settings.schema import Heads
+from mtlv.serving.inputs import InputSchema
+from mtlv.serving.kinds import ANSWERS, TaskPrediction
+from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_file
+from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
+from mtlv.serving.texts import InputTexts
+from mtlv.settings.schema import HeadSettings
 from mtlv.store.remote.client import digest_of
 from mtlv.units.model import build_model
 
@@ -48,14 +48,14 @@ class Prediction:
         told: of each of T tasks, in the corpus's order.
     """
 
-    told: tuple[Told, ...]
+    told: tuple[TaskPrediction, ...]
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks."""
         return tuple(each.task.name for each in self.told)
 
-    def __getitem__(self, task: str) -> Told:
+    def __getitem__(self, task: str) -> TaskPrediction:
         return self.told[self.tasks.index(task)]
 
 
@@ -63,12 +63,12 @@ class ServedPlan:
     """Every network of a plan, ready to predict.
 
     Args:
-        description: see `Description`.
+        description: see `ModelManifest`.
         networks: one per model of the plan, or several of different epochs; on one device.
         encoder: with the tokenizer; its weights are of no use.
     """
 
-    def __init__(self, description: Description, networks: Sequence[Network], encoder: Encoder) -> None:
+    def __init__(self, description: ModelManifest, networks: Sequence[Network], encoder: Encoder) -> None:
         self.description = description
         self._encoder = encoder
         self._networks = tuple(networks)
@@ -90,7 +90,7 @@ class ServedPlan:
         from mtlv.models.encoder_config import read_bare, tokenizer_digest
         from mtlv.training.optim import resolve_device
 
-        description = Description.read(folder)
+        description = ModelManifest.read(folder)
         plan = _read_plan(folder / PLAN, description)
         place = resolve_device(device)
         bare, tokenizer = read_bare(folder / ENCODER)
@@ -113,7 +113,9 @@ class ServedPlan:
         """Names of the tasks, in the corpus's order."""
         return tuple(self.description.tasks)
 
-    def predict(self, texts: Sequence[str] | Texts, *, tasks: Collection[str] | None = None) -> Prediction:
+    def predict(
+        self, texts: Sequence[str] | InputTexts, *, tasks: Collection[str] | None = None
+    ) -> Prediction:
         """What every task gives for N texts, as the test part was scored.
 
         Args:
@@ -124,13 +126,17 @@ class ServedPlan:
             DataError: something among `texts` is not text, a row lacks what a task reads, or there is no such
                 task.
         """
-        given = texts if isinstance(texts, Texts) else Texts(tuple(texts), tuple(range(len(texts))), "row")
+        given = (
+            texts
+            if isinstance(texts, InputTexts)
+            else InputTexts(tuple(texts), tuple(range(len(texts))), "row")
+        )
         need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
-        told: dict[str, Told] = {}
-        for form in dict.fromkeys(each.form for each in wanted):
-            own = [each.task for each in wanted if each.form == form]
-            told |= self._ask(read_documents(Asked(given, form, own[0].name)), form, own)
+        told: dict[str, TaskPrediction] = {}
+        for schema in dict.fromkeys(each.schema for each in wanted):
+            own = [each.task for each in wanted if each.schema == schema]
+            told |= self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
         return Prediction(tuple(told[each.task.name] for each in wanted))
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
@@ -143,10 +149,12 @@ class ServedPlan:
                 )
         return [name for name in self.tasks if tasks is None or name in tasks]
 
-    def _ask(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, Told]:
+    def _ask(
+        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
+    ) -> dict[str, TaskPrediction]:
         """The answers of tasks that read the same."""
         count, rows = len(documents.texts), documents.readable
-        found = self._outputs(documents, form, tasks) if len(rows) else {}
+        found = self._outputs(documents, schema, tasks) if len(rows) else {}
         told = {}
         for task in tasks:
             outputs = ANSWERS[task.kind].none(task, count)
@@ -155,13 +163,15 @@ class ServedPlan:
             elif len(rows):
                 outputs[rows] = found[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
-            told[task.name] = Told(task, outputs, threshold, documents.words or ())
+            told[task.name] = TaskPrediction(task, outputs, threshold, documents.words or ())
         return told
 
-    def _outputs(self, documents: Documents, form: Form, tasks: Sequence[Task]) -> dict[str, NDArray]:
+    def _outputs(
+        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
+    ) -> dict[str, NDArray]:
         """By task, for the readable documents; a network of which no task is wanted is not run."""
         from mtlv.units.input_cache import tokens_of
-        from mtlv.units.inputs import Material
+        from mtlv.units.inputs import UnitInputs
 
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
@@ -169,13 +179,13 @@ class ServedPlan:
         own = [_asked(network, wanted) for network in self._networks]
         corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
         tokens = tokens_of(
-            self._encoder, corpus, form.max_length, form.shown, form.window, form.window_overlap
+            self._encoder, corpus, schema.max_length, schema.shown, schema.window, schema.window_overlap
         )
-        material = Material(corpus, tokens, self._encoder, targets_with(scheme))
+        inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
         found: dict[str, NDArray] = {}
         for network, names in zip(self._networks, own, strict=True):
-            parts = material.parts(names, np.arange(len(corpus)))
-            said = material.outputs(network.model, parts, precision=self._precision)
+            parts = inputs.parts(names, np.arange(len(corpus)))
+            said = inputs.outputs(network.model, parts, precision=self._precision)
             found |= {name: values for name, values in said.items() if name in network.tasks}
         return found
 
@@ -189,16 +199,16 @@ class ServedPlan:
         return known if known == "fp32" else resolve_precision("auto", device)
 
 
-def _need_positions(folder: Path, description: Description, bare: Any) -> None:
+def _need_positions(folder: Path, description: ModelManifest, bare: Any) -> None:
     for each in description.tasks.values():
-        length = each.form.max_length
+        length = each.schema.max_length
         longest = getattr(bare.config, "max_position_embeddings", length)
         if length > longest:
             fault = ValueError(f"`max_length` {length}, the encoder reads {longest}")
             raise broken(folder / DESCRIPTION, fault)
 
 
-def _read_plan(path: Path, description: Description) -> Plan:
+def _read_plan(path: Path, description: ModelManifest) -> Plan:
     content = read_json_file(path)
     try:
         plan = from_json(content)
@@ -214,7 +224,7 @@ def _read_plan(path: Path, description: Description) -> Plan:
     return plan
 
 
-def _files(model: ModelSpec, description: Description) -> dict[str, tuple[str, ...]]:
+def _files(model: ModelSpec, description: ModelManifest) -> dict[str, tuple[str, ...]]:
     """The files of a model's networks, with the tasks that each answers."""
     usual, found = description.networks[model.name], dict[str, tuple[str, ...]]()
     for task in model.tasks:
@@ -230,20 +240,20 @@ def _asked(network: Network, wanted: Collection[str]) -> list[str]:
 
 
 def _network(
-    bare: Any, model: ModelSpec, description: Description, folder: Path, file: str
+    bare: Any, model: ModelSpec, description: ModelManifest, folder: Path, file: str
 ) -> MultiTaskModel:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     tasks = {name: each.task for name, each in description.tasks.items()}
-    marked = {name: each.form.mentions for name, each in description.tasks.items()}
+    marked = {name: each.schema.mentions for name, each in description.tasks.items()}
     try:
         network = build_model(
             bare,
             model.heads,
             tasks=tasks,
             features=description.features,
-            choices=Heads.model_validate(dict(description.heads)),
+            choices=HeadSettings.model_validate(dict(description.heads)),
             marked={name: most for name, most in marked.items() if most},
             seed=0,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -9,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +19,17 @@ from mtlv.plan import as_json
 from mtlv.serving.frame import column_types
 from mtlv.serving.inputs import ServedTask
 from mtlv.serving.kinds import COLUMNS
-from mtlv.serving.manifest import DESCRIPTION, Description
+from mtlv.serving.manifest import DESCRIPTION, ModelManifest
 from mtlv.serving.model import ENCODER, PLAN
 from mtlv.store.unit_files import WEIGHTS, digest_kept
 from mtlv.tracking import TrackedModel
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
-    from mtlv.planning.resolve import Child, Resolved
-    from mtlv.reporting.plan_result import Outcome
+    from mtlv.planning.resolve import FoldRun, ResolvedMember
+    from mtlv.reporting.plan_result import PlanResult
     from mtlv.store.local import Store
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
 CODE_FILE, CONTENT, NETWORKS = "model.py", "served", "networks"
 CODE = '''"""Loads this folder with the installed package `mtlv`. No pickle is read."""
@@ -51,16 +51,16 @@ class EncoderFiles:
     tokenizer: str
 
 
-@cache
+@functools.cache
 def requirements() -> str:
     """Packages that a trained plan needs, pinned as they are here; no build suffix such as `+cpu`."""
     pins = [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in PACKAGES]
     return "\n".join([f"mtlv=={__version__}", *pins]) + "\n"
 
 
-def encoder_files(store: Store, bench: Workbench, encoder: Encoder) -> EncoderFiles:
+def encoder_files(store: Store, cache: InputCache, encoder: Encoder) -> EncoderFiles:
     """Files of `encoder` in the store, written there once, so that every model can link to them."""
-    return bench.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
+    return cache.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
 
 
 def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
@@ -85,18 +85,18 @@ def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
 
 
 def describe(
-    child: Child,
-    found: Outcome,
+    child: FoldRun,
+    found: PlanResult,
     tasks: Mapping[str, ServedTask],
     tokenizer: str,
-    resolved: Resolved,
+    resolved: ResolvedMember,
     weights: Mapping[str, Path],
-) -> Description:
+) -> ModelManifest:
     """What the networks of a child were trained and judged with; `weights`: the file of each task's."""
     settings = resolved.member.settings
     networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
-    return Description(
+    return ModelManifest(
         origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
         tasks=tasks,
         thresholds={name: found.thresholds.values[name] for name in tasks if name in found.thresholds.values},
@@ -119,7 +119,7 @@ def describe(
 
 
 def lay_out(
-    description: Description, child: Child, encoder: EncoderFiles, weights: Iterable[Path]
+    description: ModelManifest, child: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
     """The folder of a child's plan.
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
-from mtlv.serving.texts import Texts
+from mtlv.serving.texts import InputTexts
 from mtlv.tracking import DEFAULT_URI
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id
 
 if TYPE_CHECKING:
-    from mtlv.serving.answers import Answers
+    from mtlv.serving.answers import PredictionTable
     from mtlv.serving.model import ServedPlan
-    from mtlv.tracking.reader import Reader
+    from mtlv.tracking.reader import RunReader
 
 KIND, NAME = "mtlv.kind", "mlflow.runName"
 FULL_ID = re.compile(r"[0-9a-f]{32}")
@@ -26,7 +26,7 @@ PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
 
 @dataclass(frozen=True)
-class Place:
+class ModelQuery:
     """Where a model is looked for.
 
     Args:
@@ -42,8 +42,8 @@ class Place:
 
 
 def predict_texts(
-    place: Place, texts: Texts, *, tasks: Collection[str] | None = None, device: str = "auto"
-) -> Answers:
+    place: ModelQuery, texts: InputTexts, *, tasks: Collection[str] | None = None, device: str = "auto"
+) -> PredictionTable:
     """Ask the model at `place`.
 
     Args:
@@ -73,7 +73,7 @@ def predict_texts(
     return _ask(plan, texts, tasks)
 
 
-def find_run(reader: Reader, place: Place) -> StoredRun:
+def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
     """The run that `place` means.
 
     Raises:
@@ -90,7 +90,7 @@ def find_run(reader: Reader, place: Place) -> StoredRun:
     return named[0] if named else _by_beginning(reader, place.run, within)
 
 
-def _by_beginning(reader: Reader, text: str, within: Sequence[str]) -> StoredRun:
+def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> StoredRun:
     members = reader.runs(within, {KIND: MEMBER})
     same = [run for run in members if run.name == text]  # with a quote, which no store can be asked for
     if same:
@@ -155,7 +155,7 @@ def _load(folder: Path, device: str) -> ServedPlan:
     return ServedPlan.load(folder, device=device)
 
 
-def _ask(plan: ServedPlan, texts: Texts, tasks: Collection[str] | None) -> Answers:
-    from mtlv.serving.answers import Answers
+def _ask(plan: ServedPlan, texts: InputTexts, tasks: Collection[str] | None) -> PredictionTable:
+    from mtlv.serving.answers import PredictionTable
 
-    return Answers(texts, plan.predict(texts, tasks=tasks), plan.description.origin)
+    return PredictionTable(texts, plan.predict(texts, tasks=tasks), plan.description.origin)

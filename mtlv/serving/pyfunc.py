@@ -16,7 +16,7 @@ from mtlv.serving.frame import as_columns
 from mtlv.serving.inputs import OPTIONAL, WORDS
 from mtlv.serving.kinds import COLUMNS
 from mtlv.serving.model import ServedPlan
-from mtlv.serving.texts import COLUMN, Texts
+from mtlv.serving.texts import COLUMN, InputTexts
 
 
 class PyfuncPlan(PythonModel):
@@ -91,10 +91,10 @@ def _named(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _texts(frame: pd.DataFrame) -> Texts:
+def _texts(frame: pd.DataFrame) -> InputTexts:
     names = list(frame.columns)
     more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if names.count(name) == 1}
-    return Texts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
+    return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
 
 
 def _names(given: object) -> list[str] | None:

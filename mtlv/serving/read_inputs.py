@@ -18,19 +18,19 @@ from mtlv.data.words import Words, placed_words, split_words
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
-from mtlv.serving.inputs import MENTIONS, SECOND, WORDS, Form
-from mtlv.serving.texts import Texts
+from mtlv.serving.inputs import MENTIONS, SECOND, WORDS, InputSchema
+from mtlv.serving.texts import InputTexts
 
 T = TypeVar("T")
 LEAVE_OUT = "or leave the task out by naming the others: `--task NAME`, `tasks`"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """Rows that one task is asked about."""
 
-    rows: Texts
-    form: Form
+    rows: InputTexts
+    schema: InputSchema
     task: str
 
     def column(self, name: str, read: Callable[[object], T], then: str) -> list[T]:
@@ -65,7 +65,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Documents:
+class QueryDocuments:
     """N documents as a form reads them.
 
     Args:
@@ -105,26 +105,26 @@ def _some(column: Sequence[T] | None, rows: Sequence[int]) -> tuple[T, ...] | No
     return None if column is None else tuple(column[row] for row in rows)
 
 
-def read_documents(asked: Asked) -> Documents:
+def read_documents(query: Query) -> QueryDocuments:
     """What the rows are to a task.
 
     Raises:
         DataError: a row lacks what the task reads, or has something else; names task, column and row.
     """
-    found = Documents(asked.rows.texts)
-    for name in asked.form.reads:
-        found = READERS[name](asked, found)
+    found = QueryDocuments(query.rows.texts)
+    for name in query.schema.reads:
+        found = READERS[name](query, found)
     return found
 
 
-def _seconds(asked: Asked, found: Documents) -> Documents:
+def _seconds(query: Query, found: QueryDocuments) -> QueryDocuments:
     then = f"give each text its second one: `--pair TEXT`, or a column `{SECOND}`"
-    return replace(found, seconds=tuple(asked.column(SECOND, second_of, then)))
+    return replace(found, seconds=tuple(query.column(SECOND, second_of, then)))
 
 
-def _words(asked: Asked, found: Documents) -> Documents:
+def _words(query: Query, found: QueryDocuments) -> QueryDocuments:
     """The words that are given, or else those that the text is split into."""
-    cells = asked.rows.more.get(WORDS)
+    cells = query.rows.more.get(WORDS)
     if cells is None:
         return replace(found, words=tuple(map(split_words, found.texts)))
     words = []
@@ -132,54 +132,54 @@ def _words(asked: Asked, found: Documents) -> Documents:
         if is_missing(cell):
             words.append(split_words(text))
             continue
-        given = asked.read(WORDS, row, cell, words_of)
+        given = query.read(WORDS, row, cell, words_of)
         placed = placed_words(given, text)
         if placed is None:
-            raise asked.wrong(WORDS, row, " ".join(given), "the words of the row's text, in its order")
+            raise query.wrong(WORDS, row, " ".join(given), "the words of the row's text, in its order")
         words.append(placed)
     return replace(found, words=tuple(words), texts=tuple(" ".join(each) for each in words))
 
 
-def _mentions(asked: Asked, found: Documents) -> Documents:
+def _mentions(query: Query, found: QueryDocuments) -> QueryDocuments:
     """The entities that are given, or else those that the text shows already."""
-    how = INPUTS[asked.form.shown]
-    cells = asked.rows.more.get(MENTIONS, (None,) * len(found.texts))
+    how = INPUTS[query.schema.shown]
+    cells = query.rows.more.get(MENTIONS, (None,) * len(found.texts))
     rows, texts = [], []
     for row, (cell, text) in enumerate(zip(cells, found.texts, strict=True)):
         if is_missing(cell):
-            text, spans = how.read(text, asked.form.tokens)
-            rank = {role: at for at, role in enumerate(asked.form.roles)}
+            text, spans = how.read(text, query.schema.tokens)
+            rank = {role: at for at, role in enumerate(query.schema.roles)}
             spans = tuple(sorted(spans, key=lambda span: rank.get(span.type, len(rank))))
         else:
-            spans = asked.read(MENTIONS, row, cell, mentions_of)
+            spans = query.read(MENTIONS, row, cell, mentions_of)
         rows.append(spans)
         texts.append(text)
     then = f"mark them by `--mentions '[[0, 7, \"ROLE\"], ...]'` or a column `{MENTIONS}`"
-    if asked.form.tokens:
-        then += ", or write the text with " + ", ".join(asked.form.tokens[:4])
-    asked.need(MENTIONS, [not spans for spans in rows], then)
+    if query.schema.tokens:
+        then += ", or write the text with " + ", ".join(query.schema.tokens[:4])
+    query.need(MENTIONS, [not spans for spans in rows], then)
     for row, spans in enumerate(rows):
-        _check_mentions(asked, row, spans, texts[row])
+        _check_mentions(query, row, spans, texts[row])
     return replace(found, texts=tuple(texts), mentions=tuple(rows))
 
 
-def _check_mentions(asked: Asked, row: int, spans: Sequence[Span], text: str) -> None:
-    form = asked.form
+def _check_mentions(query: Query, row: int, spans: Sequence[Span], text: str) -> None:
+    schema = query.schema
     got = [list(span) for span in spans]
-    if len(spans) > form.mentions:
-        raise asked.wrong(MENTIONS, row, f"{len(spans)} entities", f"up to {form.mentions}, as in training")
+    if len(spans) > schema.mentions:
+        raise query.wrong(MENTIONS, row, f"{len(spans)} entities", f"up to {schema.mentions}, as in training")
     if not all(0 <= span.start < span.end <= len(text) for span in spans):
-        raise asked.wrong(MENTIONS, row, got, f"places in its text of {len(text)} characters")
+        raise query.wrong(MENTIONS, row, got, f"places in its text of {len(text)} characters")
     named = [span for span in spans if span.type]
-    if not all(span.type in form.roles for span in named):
-        raise asked.wrong(MENTIONS, row, got, f"the roles {', '.join(form.roles)}")
+    if not all(span.type in schema.roles for span in named):
+        raise query.wrong(MENTIONS, row, got, f"the roles {', '.join(schema.roles)}")
     try:
-        INPUTS[form.shown](text, spans)
+        INPUTS[schema.shown](text, spans)
     except DataError as error:
-        raise asked.wrong(MENTIONS, row, got, f"a role with each: {', '.join(form.roles)}") from error
+        raise query.wrong(MENTIONS, row, got, f"a role with each: {', '.join(schema.roles)}") from error
 
 
-READERS: dict[str, Callable[[Asked, Documents], Documents]] = {
+READERS: dict[str, Callable[[Query, QueryDocuments], QueryDocuments]] = {
     SECOND: _seconds,
     WORDS: _words,
     MENTIONS: _mentions,

@@ -15,7 +15,7 @@ COLUMN = TEXT
 
 
 @dataclass(frozen=True)
-class Texts:
+class InputTexts:
     """Texts, and what tells one from another: the number of each, from 1, or its line in a file.
 
     Args:
@@ -34,7 +34,7 @@ class Texts:
         return len(self.texts)
 
 
-def given(texts: Sequence[str], **more: Sequence[str] | None) -> Texts:
+def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
     """Texts as they are, each with what else is given of it, in the same order.
 
     Args:
@@ -48,10 +48,10 @@ def given(texts: Sequence[str], **more: Sequence[str] | None) -> Texts:
         if cells is not None and len(cells) != len(texts):
             raise DataError(f"`{name}`", got=len(cells), allowed=f"one for each text ({len(texts)})")
     held = {name: tuple(cells) for name, cells in more.items() if cells is not None}
-    return _checked(Texts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given")
+    return _checked(InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given")
 
 
-def from_file(path: Path, column: str | None = None) -> Texts:
+def from_file(path: Path, column: str | None = None) -> InputTexts:
     """A text per line of a `.txt` file (blank lines are left out), or a column of a table.
 
     A table's columns `text_pair`, `words` and `mentions` come along; of words alone, the text is those with a
@@ -71,7 +71,7 @@ def from_file(path: Path, column: str | None = None) -> Texts:
         lines = [(n, line.rstrip("\r")) for n, line in every if line.strip()]
         if not lines:
             raise DataError(f"`{path.name}` holds no text", then="write a text on each line")
-        return Texts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")
+        return InputTexts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")
     if path.suffix.lower() not in FORMATS:
         known = ", ".join((".txt", *FORMATS))
         raise DataError(f"`{path}` is a file of an unknown kind", allowed=f"a file ending in {known}")
@@ -90,10 +90,10 @@ def from_file(path: Path, column: str | None = None) -> Texts:
             then="give another `--column`, or mend the file",
         )
     more = {key: columns[key] for key in OPTIONAL if key in table.columns and key != column}
-    return _checked(Texts(tuple(map(str, cells)), numbers, table.unit, more), f"`{path.name}`")
+    return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{path.name}`")
 
 
-def _checked(found: Texts, where: str) -> Texts:
+def _checked(found: InputTexts, where: str) -> InputTexts:
     empty = [number for number, text in zip(found.numbers, found.texts, strict=True) if not text.strip()]
     if empty:
         raise DataError(

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Section, Seed, Share, Text
+from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
 LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
-class Columns(Section):
+class ColumnSettings(SettingsSection):
     text: Text
     text_pair: MaybeText
     words: MaybeText
@@ -33,24 +33,24 @@ class Columns(Section):
     metric: MaybeText
 
 
-class Source(Section):
+class SourceSettings(SettingsSection):
     """One corpus of several; what it leaves out is as in `data`."""
 
     name: Text
     alias: MaybeText = None
     path: MaybeText = None
     hub: MaybeText = None
-    columns: Annotated[Columns | None, Field(description="a mapping, or null")] = None
+    columns: Annotated[ColumnSettings | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
     max_length: Annotated[int | None, LENGTHS] = None
     batch_size: MaybeCount = None
 
 
-class Data(Section):
+class DataSettings(SettingsSection):
     name: Text
     sources: Annotated[
-        tuple[Source, ...] | None,
+        tuple[SourceSettings, ...] | None,
         Field(
             min_length=2,
             strict=False,
@@ -64,7 +64,7 @@ class Data(Section):
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
-    columns: Columns
+    columns: ColumnSettings
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
     max_length: Annotated[int, LENGTHS]
@@ -86,13 +86,13 @@ class Data(Section):
         return given | {"sources": [_with_columns(one, given.get("columns")) for one in given["sources"]]}
 
     @property
-    def each(self) -> tuple[Data, ...]:
+    def each(self) -> tuple[DataSettings, ...]:
         """The settings of each corpus by itself."""
         if self.sources is None:
             return (self,)
         return tuple(self._of(one) for one in self.sources)
 
-    def _of(self, one: Source) -> Data:
+    def _of(self, one: SourceSettings) -> DataSettings:
         changes = {key: getattr(one, key) for key in ("name", "alias", "path", "hub", "labels", "limit")}
         own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
         return self.model_copy(update={**changes, **own, "sources": None})

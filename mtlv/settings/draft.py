@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mtlv.settings.text import Document, KeyPath, parse
+from mtlv.settings.text import KeyPath, YamlDocument, parse
 
 SUITE_KEYS = ("matrix", "runs", "transfer", "search")
 SHORTHAND = ("data", "encoder", "architecture")
@@ -33,7 +33,7 @@ class Origin:
         return Origin(lambda path: self.place((*keys, *path)), self.folder)
 
     @classmethod
-    def of(cls, document: Document, folder: Path) -> Origin:
+    def of(cls, document: YamlDocument, folder: Path) -> Origin:
         return cls(document.place, folder)
 
 
@@ -47,7 +47,7 @@ class Change:
 
 
 @cache
-def _defaults() -> Document:
+def _defaults() -> YamlDocument:
     text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")
     return parse(text, "defaults.yml", fast=True)
 

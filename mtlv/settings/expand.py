@@ -9,7 +9,7 @@ from typing import Any
 
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
 from mtlv.settings.problems import sentence
-from mtlv.settings.schema import Execution, Settings
+from mtlv.settings.schema import ExecutionSettings, Settings
 from mtlv.settings.search import search_problems
 from mtlv.settings.text import KeyPath
 from mtlv.settings.transfer import from_transfer
@@ -23,7 +23,7 @@ OF_THE_SUITE = (
     "store.uri",
     "store.cache",
     "store.cache_gb",
-    *(f"execution.{name}" for name in Execution.model_fields),
+    *(f"execution.{name}" for name in ExecutionSettings.model_fields),
     "training.select",
     "training.select_per",
     "training.select_by",

@@ -19,9 +19,9 @@ from mtlv.settings.expand import flat_changes, variants
 from mtlv.settings.members import Member, collapse, named
 from mtlv.settings.problems import from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
-from mtlv.settings.search import Search, search_of
+from mtlv.settings.search import SearchSettings, search_of
 from mtlv.settings.stages import fill_stages, stage_problems
-from mtlv.settings.text import Document, KeyPath, parse, read
+from mtlv.settings.text import KeyPath, YamlDocument, parse, read
 from mtlv.settings.variant import Variant
 
 COMMAND_LINE = "{} on the command line"
@@ -43,7 +43,7 @@ class Suite:
     members: tuple[Member, ...]
     path: Path
     notes: tuple[str, ...] = ()
-    search: Search | None = None
+    search: SearchSettings | None = None
 
 
 def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
@@ -66,10 +66,10 @@ def load_overrides(overrides: Sequence[str]) -> Suite:
     Raises:
         ConfigError: as `load_suite`.
     """
-    return _suite(Document("defaults.yml", None, {}), overrides, Path())
+    return _suite(YamlDocument("defaults.yml", None, {}), overrides, Path())
 
 
-def _suite(document: Document, overrides: Sequence[str], path: Path) -> Suite:
+def _suite(document: YamlDocument, overrides: Sequence[str], path: Path) -> Suite:
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.settings.data_schema import Data
+from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.values import (
     NO_CONTROL,
     Count,
@@ -17,8 +17,8 @@ from mtlv.settings.values import (
     MaybeText,
     Names,
     Positive,
-    Section,
     Seed,
+    SettingsSection,
     Share,
     Text,
 )
@@ -26,7 +26,7 @@ from mtlv.settings.values import (
 Weight = Annotated[float, Field(ge=0)]
 
 
-class Encoder(Section):
+class EncoderSettings(SettingsSection):
     name: Annotated[
         str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
     ]
@@ -38,12 +38,12 @@ class Encoder(Section):
     revision: MaybeText
 
 
-class Architecture(Section):
+class ArchitectureSettings(SettingsSection):
     name: Literal["stl", "mtl", "gmtl", "gmhl"]
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
 
 
-class Heads(Section):
+class HeadSettings(SettingsSection):
     """What heads read and how they see spans."""
 
     tagging_scheme: Literal["bio", "bioul", "io"]
@@ -51,7 +51,7 @@ class Heads(Section):
     relation_features: Literal["document", "cls", "mention", "start"]
 
 
-class Grouping(Section):
+class GroupingSettings(SettingsSection):
     method: Literal["kmedoids", "kmeans", "agglomerative", "hdbscan", "meanshift", "kde", "given", "random"]
     features: Literal["label_description", "label_name", "document_centroid", "label_count"]
     k: Annotated[
@@ -78,7 +78,7 @@ class Grouping(Section):
     seed: Seed
 
 
-class Training(Section):
+class TrainingSettings(SettingsSection):
     epochs: Count
     batch_size: Count
     accumulation: Count
@@ -111,26 +111,26 @@ class Training(Section):
     ]
 
 
-class Grid(Section):
+class GridSettings(SettingsSection):
     start: Share
     stop: Share
     step: Positive
 
 
-class Evaluation(Section):
+class EvaluationSettings(SettingsSection):
     threshold: Literal["per_plan", "per_task", "fixed"]
     fixed: Fraction
-    grid: Grid
+    grid: GridSettings
 
 
-class Tracking(Section):
+class TrackingSettings(SettingsSection):
     uri: MaybeText
     models: Literal["all", "best", "none"]
     send_seconds: Annotated[float, Field(ge=0.1, le=3600, description="a number from 0.1 to 3600")]
     flush_seconds: Annotated[float, Field(ge=0, le=86400, description="a number from 0 to 86400")]
 
 
-class Store(Section):
+class StoreSettings(SettingsSection):
     uri: Text
     cache: MaybeText
     cache_gb: Positive
@@ -149,7 +149,7 @@ Portion = Annotated[
 ]
 
 
-class Execution(Section):
+class ExecutionSettings(SettingsSection):
     """Where units are trained, and how many at once; part of no unit's key."""
 
     engine: Literal["local", "ray"]
@@ -167,7 +167,7 @@ class Execution(Section):
 Tasks = Annotated[Names | None, Field(description="a list of names of tasks or data sets, or null")]
 
 
-class Start(Section):
+class StartSettings(SettingsSection):
     """Where a stage's weights come from; of an earlier stage."""
 
     stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
@@ -179,20 +179,20 @@ OF_A_STAGE = ("tasks", "architecture", "grouping", "training")
 """Settings that a stage has of its own."""
 
 
-class Stage(Section):
+class StageSettings(SettingsSection):
     """One of several trainings, one after another; what it leaves out is as at the top of the config."""
 
     name: Annotated[
         str, Field(min_length=1, max_length=60, pattern=NO_CONTROL, description="text of 1 to 60 characters")
     ]
     tasks: Tasks
-    start: Annotated[Start | None, Field(description="a mapping with from, match and carry, or null")]
-    architecture: Architecture
-    grouping: Grouping
-    training: Training
+    start: Annotated[StartSettings | None, Field(description="a mapping with from, match and carry, or null")]
+    architecture: ArchitectureSettings
+    grouping: GroupingSettings
+    training: TrainingSettings
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """Every setting of one member of a suite, checked.
 
     Of several stages `tasks`, `architecture`, `grouping` and `training` are those of the last.
@@ -211,19 +211,19 @@ class Settings(Section):
         Seed | Annotated[tuple[Seed, ...], Field(min_length=1, strict=False)],
         Field(description="a whole number of 0 or more, or a list of them"),
     ]
-    data: Data
-    encoder: Encoder
-    architecture: Architecture
-    heads: Heads
+    data: DataSettings
+    encoder: EncoderSettings
+    architecture: ArchitectureSettings
+    heads: HeadSettings
     tasks: Tasks
-    grouping: Grouping
-    training: Training
-    evaluation: Evaluation
-    tracking: Tracking
-    store: Store
-    execution: Execution
+    grouping: GroupingSettings
+    training: TrainingSettings
+    evaluation: EvaluationSettings
+    tracking: TrackingSettings
+    store: StoreSettings
+    execution: ExecutionSettings
     stages: Annotated[
-        tuple[Stage, ...] | None,
+        tuple[StageSettings, ...] | None,
         Field(
             min_length=1, strict=False, description="a list of stages, each a mapping with a name, or null"
         ),

@@ -14,7 +14,7 @@ LIMIT = 2**31
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchSettings:
     """How members are tried.
 
     Args:
@@ -30,11 +30,11 @@ class Search:
     seed: int = 0
 
 
-def search_of(given: Any) -> Search | None:
+def search_of(given: Any) -> SearchSettings | None:
     """What a config's `search` asks for; None where it is not there, or is wrong."""
     if not isinstance(given, dict) or list(search_problems(given, "")):
         return None
-    return Search(**given)
+    return SearchSettings(**given)
 
 
 def search_problems(given: Any, place: str) -> Iterator[str]:

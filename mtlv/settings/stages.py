@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.settings.checks import contradictions
 from mtlv.settings.draft import Change, Draft, Origin, dotted
-from mtlv.settings.schema import OF_A_STAGE, Settings, Stage
+from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
 
 START = {"match": "auto", "carry": "encoder"}
 
@@ -59,7 +59,7 @@ def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
             yield from ((f"{place}.{key}", text) for key, text in inside)
 
 
-def _name_problems(before: Sequence[Stage], stage: Stage) -> Iterator[str]:
+def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[str]:
     names = [each.name for each in before]
     if stage.name in names:
         yield f"the name `{stage.name}` is taken by an earlier stage; give each its own"

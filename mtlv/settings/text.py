@@ -54,7 +54,7 @@ class _Fast(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlDocument:
     """A parsed text.
 
     Args:
@@ -74,7 +74,7 @@ class Document:
         return f"{self.name}:{self.lines[path]}" if path in self.lines else self.name
 
 
-def read(path: Path, name: str = "") -> Document:
+def read(path: Path, name: str = "") -> YamlDocument:
     """Read a YAML file.
 
     Args:
@@ -109,7 +109,7 @@ def read(path: Path, name: str = "") -> Document:
     return parse(text, name)
 
 
-def parse(text: str, name: str, *, fast: bool = False) -> Document:
+def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
     """Parse YAML text.
 
     Args:
@@ -139,7 +139,7 @@ def parse(text: str, name: str, *, fast: bool = False) -> Document:
     value = builder.build(node, ()) if node is not None else None
     if builder.problems:
         raise ConfigError(builder.problems)
-    return Document(name, value, builder.lines)
+    return YamlDocument(name, value, builder.lines)
 
 
 class _Builder:

@@ -24,7 +24,7 @@ Positive = Annotated[float, Field(gt=0, description="a number above 0")]
 Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """A mapping of known keys, all of them present, none of them changed or converted."""
 
     model_config = ConfigDict(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mtlv.store.local import Store
-    from mtlv.store.location import Place
+    from mtlv.store.location import StoreLocation
 
 
-def open_store(place: Place) -> Store:
+def open_store(place: StoreLocation) -> Store:
     """The store at a place, proven to be writable.
 
     Raises:

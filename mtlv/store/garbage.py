@@ -9,7 +9,7 @@ from pathlib import Path
 from mtlv.disk import remove
 from mtlv.store.checkpoints import ENDING
 from mtlv.store.local import Store
-from mtlv.store.token_cache import KeptTokens
+from mtlv.store.token_cache import TokenCache
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Leftover:
 
 
 def leftovers(
-    store: Store, needed: Collection[str] | None = None, tokens: KeptTokens | None = None
+    store: Store, needed: Collection[str] | None = None, tokens: TokenCache | None = None
 ) -> list[Leftover]:
     """Everything that can go, units that a process works on left out.
 
@@ -64,7 +64,7 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
             yield path, "half a unit: its process ended while it was written or deleted"
     for path in sorted(store.aside.glob("*")):
         yield path, "a finished unit that was damaged and set aside"
-    for path in KeptTokens(store.tokens).half_written():
+    for path in TokenCache(store.tokens).half_written():
         yield path, "half a file of tokens: its process ended while it was written"
 
 

@@ -22,10 +22,10 @@ from mtlv.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.plan import Scores
 from mtlv.store.checkpoints import ENDING, Checkpoints
-from mtlv.store.location import Place
-from mtlv.store.reruns import Attempts
+from mtlv.store.location import StoreLocation
+from mtlv.store.reruns import RerunCounter
 from mtlv.store.scores_file import read_curve, read_scores, write_curve, write_scores
-from mtlv.store.timestamps import Ledger
+from mtlv.store.timestamps import EpochTimestamps
 from mtlv.store.unit_files import (
     CURVE,
     TEST,
@@ -122,13 +122,13 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.place = Place(str(root.absolute()))  # a worker may have another working folder
+        self.place = StoreLocation(str(root.absolute()))  # a worker may have another working folder
         self.units = root / "units"
         self.aside = root / ASIDE
         self.splits = root / "splits"
         self.tokens = root / "tokens"
-        self.ledger = Ledger(root / "ledger")
-        self.attempts = Attempts(root / "attempts")
+        self.timestamps = EpochTimestamps(root / "ledger")
+        self.reruns = RerunCounter(root / "attempts")
         try:
             for folder in (self.units, self.splits):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -199,7 +199,7 @@ class Store:
         """A unit is to be trained anew: nothing of it is left."""
         for folder in (self.units / key, self.root / "checkpoints" / key):
             remove(folder)
-        self.ledger.forget(key)
+        self.timestamps.forget(key)
 
     def missing(self, key: str) -> str:
         """Which file of a finished unit is not there, in words; empty where none is missing."""

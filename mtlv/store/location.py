@@ -16,7 +16,7 @@ CACHE = Path(".cache", "mtlv", "stores")  # in the user's home
 CACHE_GB = 20.0
 
 
-class Section(Protocol):
+class StoreOptions(Protocol):
     """The `store` section of settings."""
 
     @property
@@ -30,7 +30,7 @@ class Section(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreLocation:
     """Where a store is; small, so that a worker opens the same store by it.
 
     Args:
@@ -59,7 +59,7 @@ class Place:
         return root / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
 
     @property
-    def absolute(self) -> Place:
+    def absolute(self) -> StoreLocation:
         """The same, wherever a process works."""
         return self if self.shared else replace(self, uri=str(self.folder.absolute()))
 
@@ -71,9 +71,9 @@ class Place:
         return f"`{masked(self.uri)}`, by way of `{self.folder}` on this machine"
 
 
-def place_of(section: Section) -> Place:
+def location_of(section: StoreOptions) -> StoreLocation:
     """The place that the `store` section of settings names."""
-    return Place(section.uri, section.cache, section.cache_gb)
+    return StoreLocation(section.uri, section.cache, section.cache_gb)
 
 
 def _filled(path: str) -> str:

@@ -80,7 +80,7 @@ class SuiteState:
     units: list[UnitState] = field(default_factory=list)
 
 
-class Progress(Observer):
+class SuiteProgress(Observer):
     """Watches a suite and keeps its file up to date, at most once a second; leaving it says how it ended.
 
     Args:
@@ -97,7 +97,7 @@ class Progress(Observer):
         state.began = time.time()
         self.path = _place(store / FOLDER, state)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> SuiteProgress:
         self._write()
         _forget_old(self.path.parent)
         return self

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-class Attempts:
+class RerunCounter:
     """A small file for each member that was ever run again.
 
     Args:

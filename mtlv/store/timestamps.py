@@ -10,7 +10,7 @@ from pathlib import Path
 from mtlv.foreign import parse_json
 
 
-class Ledger:
+class EpochTimestamps:
     """Append-only files of first timestamps, one per unit key.
 
     A tracker keeps a point twice if it comes with another timestamp or value. An interrupted unit goes on

@@ -17,7 +17,7 @@ ENDING = ".tokens"
 PATIENCE = 3600  # seconds in which a file that is being written is surely done
 
 
-class KeptTokens:
+class TokenCache:
     """A folder with a file for each corpus, tokenizer and way of reading.
 
     Args:
@@ -43,13 +43,13 @@ class KeptTokens:
             how: what besides the two says which tokens come out.
             make: tokenises.
         """
-        from mtlv.data.token_file import Damaged, read_tokens, write_tokens
+        from mtlv.data.token_file import DamagedTokens, read_tokens, write_tokens
 
         path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
         try:
             found = read_tokens(path)
-        except Damaged as damaged:
+        except DamagedTokens as damaged:
             found = None
             self._warn(f"the file of tokens {path} is damaged ({damaged}); they are made again")
         if found is not None:
@@ -59,7 +59,7 @@ class KeptTokens:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_tokens(path, made)
             return read_tokens(path) or made
-        except (OSError, Damaged):  # a full disk, or one that may not be written: it only costs time
+        except (OSError, DamagedTokens):  # a full disk, or one that may not be written: it only costs time
             return made
 
     def half_written(self) -> Iterator[Path]:

@@ -36,8 +36,8 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: it cannot be written.
     """
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
-    sealed = with_sum({**content, FILES: files})
-    (folder / UNIT).write_text(json.dumps(sealed, indent=1), encoding="utf-8")
+    with_checksum = with_sum({**content, FILES: files})
+    (folder / UNIT).write_text(json.dumps(with_checksum, indent=1), encoding="utf-8")
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:

@@ -10,16 +10,16 @@ from mtlv.errors import TrackingError, masked
 from mtlv.planning.resolve import resolve_all
 from mtlv.store import open_store
 from mtlv.store.garbage import Leftover, leftovers
-from mtlv.store.location import Place
-from mtlv.store.remote.garbage import FarLeftover, far_leftovers
+from mtlv.store.location import StoreLocation
+from mtlv.store.remote.garbage import RemoteLeftover, far_leftovers
 from mtlv.store.remote.store import SharedStore
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
 
 
-def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -> list[str]:
+def clean_lines(store: Path | StoreLocation, suites: Sequence[Suite], *, delete: bool) -> list[str]:
     """List what can go, delete it where that is wanted, and say which.
 
     Args:
@@ -30,13 +30,13 @@ def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -
     Raises:
         MtlvError: there is no store, or a suite cannot be resolved.
     """
-    place = store if isinstance(store, Place) else Place(str(store))
+    place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     if not place.shared and not (place.folder / "units").is_dir():
         raise TrackingError(f"there is no store in `{place.uri}`", then="name its folder: `--store FOLDER`")
     kept = open_store(place)
-    bench = Workbench(kept)
-    needed = _keys(bench, suites) if suites else None
-    found: list[Leftover | FarLeftover] = [*leftovers(kept, needed, bench.kept_tokens if suites else None)]
+    cache = InputCache(kept)
+    needed = _keys(cache, suites) if suites else None
+    found: list[Leftover | RemoteLeftover] = [*leftovers(kept, needed, cache.token_cache if suites else None)]
     if isinstance(kept, SharedStore):
         found += far_leftovers(kept, needed)
     if not found:
@@ -50,9 +50,9 @@ def clean_lines(store: Path | Place, suites: Sequence[Suite], *, delete: bool) -
     return [*lines, f"{total} would be deleted: add `--yes`"]
 
 
-def _keys(bench: Workbench, suites: Sequence[Suite]) -> set[str]:
+def _keys(cache: InputCache, suites: Sequence[Suite]) -> set[str]:
     members = [member for suite in suites for member in suite.members]
-    return {job.unit.key for each in resolve_all(bench, members) for job in each.jobs}
+    return {job.unit.key for each in resolve_all(cache, members) for job in each.jobs}
 
 
 def _size(count: int) -> str:

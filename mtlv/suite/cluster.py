@@ -14,7 +14,7 @@ from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import resolve_groups
 from mtlv.reporting.groups import write_groups
 from mtlv.seeding import content_key
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings, Suite
@@ -40,11 +40,11 @@ def cluster_suite(suite: Suite, folder: Path | None, observer: Observer) -> Clus
         MtlvError: what a user can put right.
     """
     check_suite(suite)
-    bench, folder = Workbench(), folder or Path("mtlv-clusters")
+    cache, folder = InputCache(), folder or Path("mtlv-clusters")
     found, lines = [], []
     for settings in _different(suite):
         name = _name(settings)
-        groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
+        groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
         place = folder / f"{ascii_slug(name)[:50]}-{content_key(_what_groups(settings), 6)}"
         try:
             write_groups(groups, place, title=name)

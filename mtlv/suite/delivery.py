@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.formatting import many
-from mtlv.store.location import place_of
+from mtlv.store.location import location_of
 from mtlv.tracking import Tracker
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.sender import Pace
-from mtlv.tracking.upload_process import Courier, Delivered
+from mtlv.tracking.upload_process import UploadProcess, UploadState
+from mtlv.tracking.uploader import UploadInterval
 
 if TYPE_CHECKING:
     from mtlv.events import Observer
@@ -24,11 +24,11 @@ HURRY = 5.0
 """Seconds for what is left after Ctrl-C or an error."""
 
 
-NOTHING_LEFT = Delivered(0)
+NOTHING_LEFT = UploadState(0)
 
 
 @dataclass
-class Delivery:
+class TrackerConnection:
     """A suite's way to its store.
 
     Args:
@@ -37,7 +37,7 @@ class Delivery:
     """
 
     tracker: Tracker
-    came: Delivered = NOTHING_LEFT
+    came: UploadState = NOTHING_LEFT
 
     def page(self, otherwise: str) -> str:
         """Address of the experiment's page; `otherwise` where the store could not be asked for it."""
@@ -45,47 +45,47 @@ class Delivery:
 
 
 @contextmanager
-def deliver(settings: Settings, observer: Observer, courier: Courier) -> Iterator[Delivery]:
+def deliver(settings: Settings, observer: Observer, uploads: UploadProcess) -> Iterator[TrackerConnection]:
     """Deliver what the block tracks, and before it what earlier processes left; warn of what is left.
 
     Args:
         settings: of the suite.
         observer: hears of outages.
-        courier: delivers; it was asked whether the store answers.
+        uploads: delivers; it was asked whether the store answers.
 
     Raises:
         TrackingError: the store refuses, or the journal cannot be written.
     """
-    root = place_of(settings.store).folder / FOLDER
-    journal = Journal(root, courier.uri, settings.experiment)
+    root = location_of(settings.store).folder / FOLDER
+    journal = Journal(root, uploads.uri, settings.experiment)
     try:
-        earlier = courier.begin(root, journal.folder, Pace(settings.tracking.send_seconds))
+        earlier = uploads.begin(root, journal.folder, UploadInterval(settings.tracking.send_seconds))
     except BaseException:
         journal.close(delivered=True)  # it is empty
         raise
     if earlier:
         observer.note(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
-    delivery = Delivery(JournalTracker(journal))
+    delivery = TrackerConnection(JournalTracker(journal))
     try:
         yield delivery
     except BaseException:
-        delivery.came = _end(journal, courier, settings, observer, HURRY)
+        delivery.came = _end(journal, uploads, settings, observer, HURRY)
         raise
-    delivery.came = _end(journal, courier, settings, observer, None)
+    delivery.came = _end(journal, uploads, settings, observer, None)
 
 
 def _end(
-    journal: Journal, courier: Courier, settings: Settings, observer: Observer, longest: float | None
-) -> Delivered:
-    came = Delivered(journal.written)
+    journal: Journal, uploads: UploadProcess, settings: Settings, observer: Observer, longest: float | None
+) -> UploadState:
+    came = UploadState(journal.written)
     try:
-        came = courier.finish(settings.tracking.flush_seconds, longest)
+        came = uploads.finish(settings.tracking.flush_seconds, longest)
     except TrackingError as error:
-        came = Delivered(journal.written, str(error))
+        came = UploadState(journal.written, str(error))
     finally:
         journal.close(delivered=not came.left)
     if came.left:
-        store = place_of(settings.store).folder
+        store = location_of(settings.store).folder
         why = f": {came.problem}" if came.problem else ""
         observer.warn(
             f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "

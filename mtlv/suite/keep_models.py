@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from mtlv.events import Observer
     from mtlv.execution.executor import Executor
-    from mtlv.planning.resolve import Child, Resolved
-    from mtlv.reporting.plan_result import Outcome
-    from mtlv.serving.manifest import Description
+    from mtlv.planning.resolve import FoldRun, ResolvedMember
+    from mtlv.reporting.plan_result import PlanResult
+    from mtlv.serving.manifest import ModelManifest
     from mtlv.store.local import Store, UnitRecord
     from mtlv.tracking import Tracker
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
     from mtlv.units.job import Job
 
 NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
@@ -40,28 +40,28 @@ class ModelKeeper:
 
     Args:
         tracker: where runs are written to.
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: where the weights lie.
         observer: hears why a model is left out.
         executor: trains units again whose weights are damaged.
     """
 
     tracker: Tracker
-    bench: Workbench
+    cache: InputCache
     store: Store
     observer: Observer
     executor: Executor
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
-    def child(self, run: str, resolved: Resolved, child: Child, found: Outcome) -> None:
+    def child(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult) -> None:
         """Keep a child's model with its run."""
         settings = resolved.member.settings
         self._runs[resolved.uid, child.fold.index, child.seed] = run
         if settings.tracking.models == "all":
             self._keep(run, resolved, child, found, "")
 
-    def parent(self, run: str, resolved: Resolved, outcomes: Sequence[Outcome]) -> None:
+    def parent(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
         """Keep the best child's model with the member's run: best on validation, the first of equals."""
         if resolved.member.settings.tracking.models == "none":
             return
@@ -71,7 +71,7 @@ class ModelKeeper:
         why = f"Of {len(values)} folds and seeds it has the best {figure} on validation, {max(values):.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
 
-    def _keep(self, run: str, resolved: Resolved, child: Child, found: Outcome, why: str) -> None:
+    def _keep(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult, why: str) -> None:
         settings = resolved.member.settings
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
@@ -85,9 +85,9 @@ class ModelKeeper:
                 f"to train again delete {', '.join(lost)}"
             )
             return
-        encoder = self.bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
-        files = encoder_files(self.store, self.bench, encoder)
-        tasks = served_tasks(resolved.known, self.bench.corpus(settings.data), settings.data)
+        encoder = self.cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        files = encoder_files(self.store, self.cache, encoder)
+        tasks = served_tasks(resolved.known, self.cache.corpus(settings.data), settings.data)
         networks = {task: path for paths in weights for task, path in paths.items()}
         description = describe(child, found, tasks, files.tokenizer, resolved, networks)
         model = lay_out(description, child, files, networks.values())
@@ -108,12 +108,12 @@ class ModelKeeper:
         return found
 
     def _with_figures(
-        self, model: TrackedModel, resolved: Resolved, child: Child, found: Outcome
+        self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, found: PlanResult
     ) -> TrackedModel:
         """The model with what a list of models shows: where it comes from, and its test figures."""
         settings = resolved.member.settings
         figures, end = found.metrics.plan.as_dict(), last_timestamp(found)
-        parts = fold_parts(settings.data, self.bench.corpus(settings.data), child.fold)
+        parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
         tested = next(part for part in parts if part.role == "test")
         shown = {key: value for key, value in params(settings).items() if key in SHOWN} | own_params(child)
         return replace(
@@ -130,11 +130,13 @@ class ModelKeeper:
             self.observer.note(text)
 
 
-def _words(description: Description, why: str) -> str:
+def _words(description: ModelManifest, why: str) -> str:
     """What a model's page says."""
     count = len(description.files)
     networks = "one network" if count == 1 else f"{count} networks as one model"
-    reads = dict.fromkeys((TEXT, *(name for each in description.tasks.values() for name in each.form.reads)))
+    reads = dict.fromkeys(
+        (TEXT, *(name for each in description.tasks.values() for name in each.schema.reads))
+    )
     takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
     kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
     row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
@@ -147,7 +149,7 @@ def _words(description: Description, why: str) -> str:
     )
 
 
-def validation_score(found: Outcome, tasks: Sequence[Task]) -> float:
+def validation_score(found: PlanResult, tasks: Sequence[Task]) -> float:
     """What counts of the kept weights on validation, at the fitted thresholds: `judged_on` of the tasks."""
     return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from mtlv.errors import PlanError
 from mtlv.events import Observer
 from mtlv.execution.executor import Executor
-from mtlv.planning.resolve import Child, Resolved
+from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.datasets import fold_parts, whole
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_child
-from mtlv.reporting.live import LiveChild
-from mtlv.reporting.member_result import ChildResult, MemberResult
+from mtlv.reporting.live import LiveRun
+from mtlv.reporting.member_result import FoldResult, MemberResult
 from mtlv.reporting.member_run import write_parent
-from mtlv.reporting.metrics import Names, own_params, params, tags
+from mtlv.reporting.metrics import MetricNames, own_params, params, tags
 from mtlv.store.local import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.tracking import RunSpec, Tracker
@@ -27,11 +27,11 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
-    from mtlv.units.inputs import Material
+    from mtlv.units.inputs import UnitInputs
 
 
 @dataclass
-class Session:
+class SuiteContext:
     """What running a suite needs at hand.
 
     Args:
@@ -61,7 +61,7 @@ class Session:
             self.tracker.close(run, status)
 
 
-def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str) -> MemberResult:
+def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
     """Train, score and track a member; finished units are taken from the store.
 
     Args:
@@ -89,26 +89,26 @@ def run_member(session: Session, resolved: Resolved, corpus: Corpus, colour: str
     return result
 
 
-def _run_earlier(session: Session, job: Job) -> UnitRecord:
+def _run_earlier(session: SuiteContext, job: Job) -> UnitRecord:
     """A unit of an earlier stage, which has no run of its own; a member that ends with it would."""
     return session.executor.run(job, lambda *_: None)
 
 
-def child_name(resolved: Resolved, child: Child) -> str:
+def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
     """What tells it from its siblings stands first: below its parent there is little room."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
     return f"fold {child.fold.index}{seeds} · {resolved.name}"
 
 
-def _placed(record: UnitRecord, material: Material, fold: Fold) -> UnitRecord:
+def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
     """A record for the documents of a fold: the suite that trained the unit may have had other sources."""
     try:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
         return replace(
             record,
-            validation=material.placed(record.validation, fold.validation),
-            test=material.placed(record.test, fold.test),
-            curve=tuple(material.placed(scores, fold.validation).outputs for scores in curve),
+            validation=inputs.placed(record.validation, fold.validation),
+            test=inputs.placed(record.test, fold.test),
+            curve=tuple(inputs.placed(scores, fold.validation).outputs for scores in curve),
         )
     except KeyError as error:
         raise PlanError(
@@ -119,8 +119,8 @@ def _placed(record: UnitRecord, material: Material, fold: Fold) -> UnitRecord:
 
 
 def _run_child(
-    session: Session, resolved: Resolved, child: Child, corpus: Corpus, parent: str
-) -> ChildResult:
+    session: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
+) -> FoldResult:
     settings = resolved.member.settings
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
@@ -130,10 +130,10 @@ def _run_child(
         params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
         tags=tags(resolved, child),
     )
-    names = Names(child.plan, resolved.known)
+    names = MetricNames(child.plan, resolved.known)
     with session.run(spec) as run:
         session.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
-        live = LiveChild(
+        live = LiveRun(
             session.tracker,
             run,
             names,
@@ -143,13 +143,13 @@ def _run_child(
             session.observer.warn,
         )
         earlier = [_run_earlier(session, job) for job in child.earlier]
-        material = session.models.bench.material(settings)
+        inputs = session.models.cache.inputs(settings)
         for job in child.jobs:
-            live.ended(_placed(session.executor.run(job, live.epoch), material, child.fold))
+            live.ended(_placed(session.executor.run(job, live.epoch), inputs, child.fold))
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.observer.warn(f"{spec.name}: {warning}")
-        result = ChildResult(resolved.name, spec.name, child, names, found, live.points)
+        result = FoldResult(resolved.name, spec.name, child, names, found, live.points)
         write_child(session.tracker, run, result)
         session.models.child(run, resolved, child, found)
     return result

@@ -12,7 +12,7 @@ from mtlv.events import Observer, Together
 from mtlv.execution.choose import executor_of
 from mtlv.figures.palette import RUNS
 from mtlv.planning.check import check_suite
-from mtlv.planning.resolve import Resolved, resolve_all
+from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.planning.reuse import IfExists, as_asked
 from mtlv.reporting.descriptions import describe_experiment
 from mtlv.reporting.member_result import MemberResult, as_members
@@ -20,20 +20,20 @@ from mtlv.reporting.mlflow_views import ready_views
 from mtlv.reporting.suite_run import comparison_spec, write_comparison
 from mtlv.reporting.suite_table import as_text
 from mtlv.store import open_store
-from mtlv.store.location import place_of
-from mtlv.store.progress import Progress, SuiteState, UnitState
-from mtlv.suite.delivery import Delivery, deliver
+from mtlv.store.location import location_of
+from mtlv.store.progress import SuiteProgress, SuiteState, UnitState
+from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.keep_models import ModelKeeper
-from mtlv.suite.member import Session, run_member
+from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
 from mtlv.tracking import DEFAULT_URI, Tracker
-from mtlv.tracking.upload_process import Courier
-from mtlv.units.input_cache import Workbench
+from mtlv.tracking.upload_process import UploadProcess
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
-    from mtlv.settings.search import Search
+    from mtlv.settings.search import SearchSettings
 
 
 @dataclass(frozen=True)
@@ -77,27 +77,27 @@ def run_suite(
     check_suite(suite)
     settings = suite.members[0].settings
     if tracker is not None:
-        return _run(suite, observer, nullcontext(Delivery(tracker)), if_exists)
+        return _run(suite, observer, nullcontext(TrackerConnection(tracker)), if_exists)
     uri = settings.tracking.uri or DEFAULT_URI
-    with Courier(uri, settings.experiment, observer.warn) as courier:
-        courier.check()
-        return _run(suite, observer, deliver(settings, observer, courier), if_exists)
+    with UploadProcess(uri, settings.experiment, observer.warn) as uploads:
+        uploads.check()
+        return _run(suite, observer, deliver(settings, observer, uploads), if_exists)
 
 
 def _run(
-    suite: Suite, observer: Observer, way: AbstractContextManager[Delivery], if_exists: IfExists
+    suite: Suite, observer: Observer, way: AbstractContextManager[TrackerConnection], if_exists: IfExists
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
-    store = open_store(place_of(suite.members[0].settings.store))
+    store = open_store(location_of(suite.members[0].settings.store))
     for note in store.catch_up():
         observer.note(note)
-    bench = Workbench(store, observer.warn)
-    resolved = as_asked(if_exists, resolve_all(bench, suite.members), store)
+    cache = InputCache(store, observer.warn)
+    resolved = as_asked(if_exists, resolve_all(cache, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
-    _tell_notes(resolved, bench, observer)
-    with way as delivery, store.told(), Progress(store.root, _state(suite, resolved)) as progress:
+    _tell_notes(resolved, cache, observer)
+    with way as delivery, store.told(), SuiteProgress(store.root, _state(suite, resolved)) as progress:
         tracker = delivery.tracker
         _describe(tracker, resolved)
         together = Together(progress, observer)
@@ -105,17 +105,17 @@ def _run(
         together.suite_started(len(jobs), sum(job.documents for job in jobs))
         of_members = [list(member.jobs) for member in resolved]
         one_by_one = suite.search is not None  # which is next depends on what this one comes to
-        with executor_of(bench, store, together, of_members, one_by_one=one_by_one) as executor:
-            models = ModelKeeper(tracker, bench, store, together, executor)
-            session = Session(tracker, executor, together, models)
-            results, failed = _run_members(session, bench, resolved, suite.search)
+        with executor_of(cache, store, together, of_members, one_by_one=one_by_one) as executor:
+            models = ModelKeeper(tracker, cache, store, together, executor)
+            session = SuiteContext(tracker, executor, together, models)
+            results, failed = _run_members(session, cache, resolved, suite.search)
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         _write_comparison(session, results, trials)
     where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
     return SuiteResult(results, *as_text(as_members(results)), where, failed, trials)
 
 
-def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
+def _state(suite: Suite, resolved: Sequence[ResolvedMember]) -> SuiteState:
     """All units as `mtlv status` lists them before the first is begun."""
     members = {job.unit.key: each.name for each in reversed(resolved) for job in each.jobs}
     jobs = each_once(job for each in resolved for job in each.jobs)
@@ -124,7 +124,10 @@ def _state(suite: Suite, resolved: Sequence[Resolved]) -> SuiteState:
 
 
 def _run_members(
-    session: Session, bench: Workbench, resolved: Sequence[Resolved], search: Search | None
+    session: SuiteContext,
+    cache: InputCache,
+    resolved: Sequence[ResolvedMember],
+    search: SearchSettings | None,
 ) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
     """Results, and what is wrong with members that could not be trained to their end."""
     turns = (
@@ -139,7 +142,7 @@ def _run_members(
         member, value = resolved[number], None
         if search is not None:  # which is next depends on what this one comes to
             executor.expect(each_once(member.jobs))
-        corpus = bench.corpus(member.member.settings.data)
+        corpus = cache.corpus(member.member.settings.data)
         try:
             results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
             value = trial(results[-1]).value
@@ -158,7 +161,9 @@ def _next(turns: Turns, value: float | None) -> int | None:
         return None
 
 
-def _write_comparison(session: Session, results: Sequence[MemberResult], trials: Sequence[Trial]) -> None:
+def _write_comparison(
+    session: SuiteContext, results: Sequence[MemberResult], trials: Sequence[Trial]
+) -> None:
     if len(results) < 2:
         return
     with session.run(comparison_spec(results)) as run:
@@ -167,7 +172,7 @@ def _write_comparison(session: Session, results: Sequence[MemberResult], trials:
             session.tracker.text(run, search_json(trials), "search.json")
 
 
-def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
+def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
     """What the experiment's page says and offers; before training, so that it can be watched there."""
     views = ready_views(resolved)
     corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
@@ -175,7 +180,7 @@ def _describe(tracker: Tracker, resolved: Sequence[Resolved]) -> None:
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 
 
-def _where_to_look(suite: Suite, delivery: Delivery) -> tuple[str, ...]:
+def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
     from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
 
     uri = suite.members[0].settings.tracking.uri
@@ -186,22 +191,22 @@ def _where_to_look(suite: Suite, delivery: Delivery) -> tuple[str, ...]:
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
-def _tell_notes(resolved: list[Resolved], bench: Workbench, observer: Observer) -> None:
+def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, observer: Observer) -> None:
     notes: dict[str, None] = {}
     for member in resolved:
         settings = member.member.settings
-        corpus = bench.corpus(settings.data)
+        corpus = cache.corpus(settings.data)
         if corpus.generated:
             text = f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"
             notes[text] = None
         notes |= dict.fromkeys(corpus.notes)
-        notes |= dict.fromkeys(bench.material(settings).lost(member.known))
+        notes |= dict.fromkeys(cache.inputs(settings).lost(member.known))
         notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
         groups = member.children[0].groups
         if groups is not None:
             notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
             notes |= dict.fromkeys(f"{member.name}: {note}" for note in groups.grouping.notes)
-        encoder = bench.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         notes |= dict.fromkeys(encoder.notes)
     for note in notes:
         observer.note(note)

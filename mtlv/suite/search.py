@@ -15,7 +15,7 @@ from mtlv.suite.keep_models import validation_score
 if TYPE_CHECKING:
     from mtlv.reporting.member_result import MemberResult
     from mtlv.settings import Member
-    from mtlv.settings.search import Search
+    from mtlv.settings.search import SearchSettings
 
 Turns = Generator[int, float | None, None]
 """Gives the number of the member that is to be run next, and is told what it came to; None if it failed."""
@@ -34,7 +34,7 @@ def in_order(members: int) -> Turns:
         number += 1
 
 
-def searched(search: Search, members: Sequence[Member]) -> Turns:
+def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
     """Those that the search's sampler asks for, each once.
 
     The sampler hears of every trial, so the same results lead to the same trials: a search that was
@@ -121,7 +121,7 @@ def search_json(trials: Sequence[Trial]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def check_search(search: Search) -> None:
+def check_search(search: SearchSettings) -> None:
     """Refuse before anything is trained what could not be searched.
 
     Raises:

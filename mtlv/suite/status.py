@@ -13,9 +13,9 @@ from pathlib import Path
 from mtlv.errors import masked
 from mtlv.formatting import many
 from mtlv.processes import alive
-from mtlv.store.location import Place
+from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
-from mtlv.store.remote.client import Remote
+from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.progress import bring_status
 from mtlv.tracking.sync import waiting
 
@@ -23,7 +23,9 @@ SHOWN = 60  # units; of larger suites the members are listed, and the units at w
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(store: Path | Place, config: Path | None, duration: Callable[[float], str]) -> list[str]:
+def status_lines(
+    store: Path | StoreLocation, config: Path | None, duration: Callable[[float], str]
+) -> list[str]:
     """Lines about the suites of a store that are running, or else about the one that ran last.
 
     Args:
@@ -34,7 +36,7 @@ def status_lines(store: Path | Place, config: Path | None, duration: Callable[[f
     Raises:
         TrackingError: the address cannot be read.
     """
-    place = store if isinstance(store, Place) else Place(str(store))
+    place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     states = found = _states(place)
     if config is not None:
         states = [state for state in found if state.config == str(config.absolute())]
@@ -54,11 +56,11 @@ def status_lines(store: Path | Place, config: Path | None, duration: Callable[[f
     return [*lines, *_undelivered(place.folder)]
 
 
-def _states(place: Place) -> list[SuiteState]:
+def _states(place: StoreLocation) -> list[SuiteState]:
     """Of an address those of all machines."""
     found = read_states(place.folder / FOLDER)
     if place.shared:
-        found += read_states(bring_status(place.folder, Remote(place.uri)))
+        found += read_states(bring_status(place.folder, ObjectClient(place.uri)))
     return sorted(found, key=lambda state: -state.began)
 
 

@@ -43,7 +43,7 @@ class Destination:
 
 
 @dataclass(frozen=True)
-class Record:
+class JournalRecord:
     """A call.
 
     Args:
@@ -61,7 +61,7 @@ class Record:
     files: Mapping[str, int]
 
 
-def line_of(record: Record) -> bytes:
+def line_of(record: JournalRecord) -> bytes:
     """`record` as a line of strict JSON that begins with the CRC-32 of the rest.
 
     Raises:
@@ -73,7 +73,7 @@ def line_of(record: Record) -> bytes:
     return f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"
 
 
-def record_of(line: bytes) -> Record:
+def record_of(line: bytes) -> JournalRecord:
     """The record of a line.
 
     Raises:
@@ -83,7 +83,7 @@ def record_of(line: bytes) -> Record:
     if line[:HEAD] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
         raise ValueError("its checksum does not fit")
     try:
-        return Record(**parse_json(body, LONGEST))
+        return JournalRecord(**parse_json(body, LONGEST))
     except TypeError as error:
         raise ValueError(str(error)) from error
 
@@ -129,7 +129,7 @@ class Journal:
         """Write a call down; what it gives away may be changed or removed afterwards.
 
         Args:
-            call, run, content: see `Record`.
+            call, run, content: see `JournalRecord`.
             files: local file by the name it gets in the call's folder.
             link: the files never change, so they may be linked.
 
@@ -144,7 +144,7 @@ class Journal:
             folder = self.folder / FILES / str(number)
             try:
                 sizes = {name: self._keep(path, folder / name, link) for name, path in (files or {}).items()}
-                self._write(line_of(Record(number, call, run, content, sizes)))
+                self._write(line_of(JournalRecord(number, call, run, content, sizes)))
             except (OSError, ValueError) as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 if isinstance(error, OSError):

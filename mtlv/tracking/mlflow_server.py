@@ -33,7 +33,7 @@ PATIENCE = 90  # seconds for the server to answer; 10 on two cores
 
 
 @dataclass(frozen=True)
-class Door:
+class ServerAddress:
     """Where `serve` listens.
 
     Args:
@@ -73,7 +73,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def link(uri: str | None, experiment: str | None, door: Door) -> str:
+def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
     """Address of the experiment's runs: on the server that `uri` names, or on the one `serve` starts.
 
     Args:
@@ -116,7 +116,7 @@ def _need_store(uri: str) -> None:
 
 
 @contextmanager
-def serve(uri: str | None, door: Door, *, log: Path) -> Iterator[subprocess.Popen]:
+def serve(uri: str | None, door: ServerAddress, *, log: Path) -> Iterator[subprocess.Popen]:
     """MLflow's server on this machine, ready to answer; it ends with the block.
 
     One worker and no job runner: enough for a person, a sixth of the memory, and nothing runs in it but the
@@ -155,7 +155,7 @@ def serve(uri: str | None, door: Door, *, log: Path) -> Iterator[subprocess.Pope
         _end(process)
 
 
-def _need_port(door: Door) -> None:
+def _need_port(door: ServerAddress) -> None:
     try:
         family, kind, _, _, place = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -168,7 +168,7 @@ def _need_port(door: Door) -> None:
         ) from error
 
 
-def _wait(process: subprocess.Popen, door: Door, log: Path) -> None:
+def _wait(process: subprocess.Popen, door: ServerAddress, log: Path) -> None:
     end = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < end:
         try:

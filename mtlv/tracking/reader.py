@@ -14,7 +14,7 @@ MEMBER, FOLD, COMPARISON = "suite member", "fold", "comparison"
 
 
 def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
-    """Id of the experiment `name`, of those that `Reader.experiments` gave.
+    """Id of the experiment `name`, of those that `RunReader.experiments` gave.
 
     Raises:
         TrackingError: there is none.
@@ -62,7 +62,7 @@ class StoredRun:
         return self.tags.get("mlflow.parentRunId")
 
 
-class Reader(Protocol):
+class RunReader(Protocol):
     """Reads runs; every method raises TrackingError when the store cannot be read."""
 
     def experiments(self) -> Mapping[str, str]:

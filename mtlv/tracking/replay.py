@@ -11,7 +11,7 @@ from typing import Any
 
 from mtlv.errors import TrackingError
 from mtlv.tracking.checks import check_name
-from mtlv.tracking.journal import FILES, Record
+from mtlv.tracking.journal import FILES, JournalRecord
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, TableFile, TrackedModel, Tracker
 from mtlv.tracking.views import Chart, View
 
@@ -23,7 +23,7 @@ class UnplayableError(Exception):
 
 
 @dataclass(frozen=True)
-class At:
+class ReplayContext:
     """What a record needs to become a call.
 
     Args:
@@ -41,7 +41,7 @@ class At:
     folder: Path
 
 
-def call_of(records: Sequence[Record], runs: Mapping[str, str], journal: Path) -> Call:
+def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: Path) -> Call:
     """The call of a record, or of several of `metrics` together.
 
     Args:
@@ -62,7 +62,7 @@ def call_of(records: Sequence[Record], runs: Mapping[str, str], journal: Path) -
         if len(records) > 1:
             content = {"points": [point for record in records for point in record.content["points"]]}
         folder = journal / FILES / str(first.number)
-        return make(At(content, run, _files(first, folder), runs, folder))
+        return make(ReplayContext(content, run, _files(first, folder), runs, folder))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnplayableError(f"its content is not that of a call: {error!r}") from error
 
@@ -73,7 +73,7 @@ def _mapped(uid: str, runs: Mapping[str, str]) -> str:
     return runs[uid]
 
 
-def _files(record: Record, folder: Path) -> dict[str, Path]:
+def _files(record: JournalRecord, folder: Path) -> dict[str, Path]:
     files = {name: folder / _inside(name) for name in record.files}
     for name, path in files.items():
         if not path.is_file() or path.stat().st_size != record.files[name]:
@@ -92,28 +92,28 @@ def _points(rows: Sequence[Sequence[Any]]) -> list[Metric]:
     return [Metric(key, math.nan if value is None else value, step, ms) for key, value, step, ms in rows]
 
 
-def _open_run(at: At) -> Call:
+def _open_run(at: ReplayContext) -> Call:
     parent = at.content["parent"]
     spec = RunSpec(**{**at.content, "parent": None if parent is None else _mapped(parent, at.runs)})
     return lambda tracker: tracker.open_run(spec)
 
 
-def _metrics(at: At) -> Call:
+def _metrics(at: ReplayContext) -> Call:
     points = _points(at.content["points"])
     return lambda tracker: tracker.metrics(at.run, points)
 
 
-def _artifact(at: At) -> Call:
+def _artifact(at: ReplayContext) -> Call:
     local, folder = at.folder / _inside(at.content["name"]), at.content["folder"]
     return lambda tracker: tracker.artifact(at.run, local, folder)
 
 
-def _text(at: At) -> Call:
+def _text(at: ReplayContext) -> Call:
     text, name = at.content["text"], at.content["name"]
     return lambda tracker: tracker.text(at.run, text, name)
 
 
-def _model(at: At) -> Call:
+def _model(at: ReplayContext) -> Call:
     held = dict(at.content)
     other, dataset = held.pop("metrics_run"), held.pop("dataset")
     model = TrackedModel(
@@ -125,17 +125,17 @@ def _model(at: At) -> Call:
     return lambda tracker: tracker.model(at.run, model)
 
 
-def _tags(at: At) -> Call:
+def _tags(at: ReplayContext) -> Call:
     tags = at.content["tags"]
     return lambda tracker: tracker.tags(at.run, tags)
 
 
-def _describe(at: At) -> Call:
+def _describe(at: ReplayContext) -> Call:
     text = at.content["text"]
     return lambda tracker: tracker.describe(at.run, text)
 
 
-def _describe_all(at: At) -> Call:
+def _describe_all(at: ReplayContext) -> Call:
     text, views = at.content["text"], [_view(**view) for view in at.content["views"]]
     return lambda tracker: tracker.describe_all(text, views)
 
@@ -148,28 +148,28 @@ def _view(sections: Mapping[str, Any], columns: Any, closed: Any, **rest: Any) -
     return View(sections=charts, columns=tuple(columns), closed=tuple(closed), **rest)
 
 
-def _data(at: At) -> Call:
+def _data(at: ReplayContext) -> Call:
     parts = [DataPart(**{**part, "tasks": tuple(part["tasks"])}) for part in at.content["parts"]]
     return lambda tracker: tracker.data(at.run, parts)
 
 
-def _table(at: At) -> Call:
+def _table(at: ReplayContext) -> Call:
     rows = json.loads(at.content["rows"])
     table = TableFile(at.content["name"], tuple(at.content["columns"]), rows)
     return lambda tracker: tracker.table(at.run, table)
 
 
-def _image(at: At) -> Call:
+def _image(at: ReplayContext) -> Call:
     local, key = at.files[at.content["name"]], at.content["key"]
     return lambda tracker: tracker.image(at.run, local, key)
 
 
-def _close(at: At) -> Call:
+def _close(at: ReplayContext) -> Call:
     status, ended = at.content["status"], at.content["ended_ms"]
     return lambda tracker: tracker.close(at.run, status, ended)
 
 
-CALLS: Mapping[str, Callable[[At], Call]] = {
+CALLS: Mapping[str, Callable[[ReplayContext], Call]] = {
     "open_run": _open_run,
     "metrics": _metrics,
     "artifact": _artifact,

@@ -12,26 +12,26 @@ from mtlv.formatting import many
 from mtlv.tracking.address import MASK, kept_address
 from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.mlflow_access import check_access
-from mtlv.tracking.outbox import Outbox, Tell, dead_journals, journals
-from mtlv.tracking.sender import Pace, Sender
+from mtlv.tracking.reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.upload_process import open_tracker
+from mtlv.tracking.uploader import Uploader, UploadInterval
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingCalls:
     """Calls of a store that no running process delivers, and of how many journals."""
 
     calls: int
     journals: int
 
 
-def waiting(store: Path) -> Waiting:
+def waiting(store: Path) -> PendingCalls:
     """What `mtlv sync` would deliver."""
     found = dead_journals(store / FOLDER, lambda _: None)
-    counts = [outbox.left() for outbox in found]
-    for outbox in found:
-        outbox.close()
-    return Waiting(sum(counts), sum(count > 0 for count in counts))
+    counts = [reader.left() for reader in found]
+    for reader in found:
+        reader.close()
+    return PendingCalls(sum(counts), sum(count > 0 for count in counts))
 
 
 def sync_store(
@@ -56,12 +56,12 @@ def sync_store(
     lines = []
     if busy > 0:
         lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or delivered by a running process"]
-    places: dict[str, list[Outbox]] = {}
-    for outbox in found:
-        if outbox.left():
-            places.setdefault(kept_address(uri) if uri else outbox.to.uri, []).append(outbox)
+    places: dict[str, list[JournalReader]] = {}
+    for reader in found:
+        if reader.left():
+            places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
         else:
-            outbox.close()
+            reader.close()
     if not places:
         return [*lines, f"nothing to deliver: the store `{store}` has no records left"]
     errors: list[TrackingError] = []
@@ -76,7 +76,9 @@ def sync_store(
     return lines
 
 
-def _deliver(uri: str, outboxes: Sequence[Outbox], tell: Tell, *, patience: float, set_aside: bool) -> int:
+def _deliver(
+    uri: str, outboxes: Sequence[JournalReader], tell: Tell, *, patience: float, set_aside: bool
+) -> int:
     """How many calls were delivered; all of them."""
     try:
         if MASK in uri:
@@ -86,16 +88,18 @@ def _deliver(uri: str, outboxes: Sequence[Outbox], tell: Tell, *, patience: floa
             )
         check_access(uri)
     except TrackingError:
-        for outbox in outboxes:
-            outbox.close()
+        for reader in outboxes:
+            reader.close()
         raise
-    sender = Sender(outboxes, partial(open_tracker, uri), tell, pace=Pace(interval=0.1), set_aside=set_aside)
-    sender.start()
-    left = sender.close(patience)
+    uploader = Uploader(
+        outboxes, partial(open_tracker, uri), tell, pace=UploadInterval(interval=0.1), set_aside=set_aside
+    )
+    uploader.start()
+    left = uploader.close(patience)
     if left:
         raise TrackingError(
-            f"{many(left, 'record')} not delivered, {sender.delivered} delivered: "
-            f"{sender.problem or 'no answer'}",
+            f"{many(left, 'record')} not delivered, {uploader.delivered} delivered: "
+            f"{uploader.problem or 'no answer'}",
             then="run `mtlv sync` again; a record that the store refuses is skipped with `--set-aside`",
         )
-    return sender.delivered
+    return uploader.delivered

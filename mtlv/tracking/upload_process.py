@@ -20,8 +20,8 @@ from mtlv.errors import MtlvError, RefusedError, TrackingError
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
-from mtlv.tracking.outbox import Outbox, Tell, dead_journals
-from mtlv.tracking.sender import Pace, Sender
+from mtlv.tracking.reader import JournalReader, Tell, dead_journals
+from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19
 """Of the process: where cores are few, training goes first."""
@@ -29,7 +29,7 @@ TOLD, DONE, FAILED, GONE = "told", "done", "failed", "gone"  # the first word of
 
 
 @dataclass(frozen=True)
-class Delivered:
+class UploadState:
     """How far a delivery got.
 
     Args:
@@ -50,7 +50,7 @@ def open_tracker(uri: str, experiment: str) -> Tracker:
     return MlflowTracker(uri, experiment)
 
 
-class Courier:
+class UploadProcess:
     """The process, as the one that trains sees it; it is ended with the `with` statement.
 
     Args:
@@ -77,7 +77,7 @@ class Courier:
         """
         return bool(self._ask("check"))
 
-    def begin(self, root: Path, journal: Path, pace: Pace) -> int:
+    def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
         """Open the experiment, where the store answers, and begin to deliver.
 
         Args:
@@ -93,13 +93,13 @@ class Courier:
         """
         return int(self._ask("begin", root, journal, pace))
 
-    def finish(self, patience: float, longest: float | None = None) -> Delivered:
-        """Deliver what is there, as `Sender.close`.
+    def finish(self, patience: float, longest: float | None = None) -> UploadState:
+        """Deliver what is there, as `Uploader.close`.
 
         Raises:
             TrackingError: the process has ended.
         """
-        return Delivered(*self._ask("finish", patience, longest))
+        return UploadState(*self._ask("finish", patience, longest))
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +144,7 @@ class Courier:
 
 
 class _Deliverer:
-    """The same in the other process; each method answers the one of `Courier` with its name."""
+    """The same in the other process; each method answers the one of `UploadProcess` with its name."""
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self._uri, self._experiment, self._tell = uri, experiment, tell
@@ -159,14 +159,14 @@ class _Deliverer:
         self._there = bool(self._or_away(answers))
         return self._there
 
-    def begin(self, root: Path, journal: Path, pace: Pace) -> int:
+    def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
         if self._there:
             opened = self._or_away(lambda: open_tracker(self._uri, self._experiment))
             self._opened = {self._experiment: opened} if opened else {}
         older = self._left_behind(root)
-        outboxes = [*older, Outbox(journal, self._tell, live=True)]
-        left = sum(outbox.left() for outbox in older)
-        self._sender = Sender(outboxes, self._tracker, self._tell, pace=pace)
+        outboxes = [*older, JournalReader(journal, self._tell, live=True)]
+        left = sum(reader.left() for reader in older)
+        self._sender = Uploader(outboxes, self._tracker, self._tell, pace=pace)
         self._sender.start()
         return left
 
@@ -189,11 +189,11 @@ class _Deliverer:
             )
             return None
 
-    def _left_behind(self, root: Path) -> list[Outbox]:
+    def _left_behind(self, root: Path) -> list[JournalReader]:
         """Journals of earlier processes to the same store; one of another store is for `mtlv sync`."""
         here = []
-        for outbox in dead_journals(root, self._tell):
-            here.append(outbox) if outbox.to.uri == kept_address(self._uri) else outbox.close()
+        for reader in dead_journals(root, self._tell):
+            here.append(reader) if reader.to.uri == kept_address(self._uri) else reader.close()
         return here
 
     def _tracker(self, experiment: str) -> Tracker:

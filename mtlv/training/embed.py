@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import Encoder, check_length
 from mtlv.training.predict import inference_batches
@@ -33,7 +33,7 @@ def embed_texts(
     device = next(encoder.module.parameters()).device
     encoder.module.eval()
     with torch.inference_mode():
-        documents = Documents(tokens, {}, np.arange(len(texts)))
+        documents = PartDocuments(tokens, {}, np.arange(len(texts)))
         for batch in inference_batches(documents, device, "fp32"):
             hidden = encoder.module(
                 input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device)

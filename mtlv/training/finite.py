@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mtlv.training.state import Progress
+from mtlv.training.state import EpochProgress
 
 
 class LossError(Exception):
@@ -26,7 +26,7 @@ class LossError(Exception):
         self.epoch, self.step, self.loss, self.index = epoch, step, loss, index
 
 
-def mean_loss(progress: Progress) -> float:
+def mean_loss(progress: EpochProgress) -> float:
     """Mean loss of the epoch's steps so far; waits for the device.
 
     Raises:

@@ -27,7 +27,7 @@ MEETING = timedelta(seconds=60)  # for all ranks to meet
 WAITING = timedelta(minutes=30)  # for the slowest in the middle of a unit; the end of one is known at once
 
 
-class Group(Ranks):
+class ProcessGroup(Ranks):
     """One of several ranks, each a process with the whole model.
 
     Every rank makes the same batches and computes its share of each; gradients are summed. A document's loss
@@ -120,7 +120,7 @@ def surroundings() -> Mapping[str, str]:
 
 def join(
     meeting: Path, rank: int, world: int, *, device: str, seed: int, broken: Event | None = None
-) -> Group:
+) -> ProcessGroup:
     """Become one of several ranks; returns once all are there.
 
     Args:
@@ -129,7 +129,7 @@ def join(
         world: how many.
         device: its type, `cpu` or `cuda`.
         seed: of the unit's dropout.
-        broken: as of `Group`.
+        broken: as of `ProcessGroup`.
 
     Raises:
         RuntimeError: not all came.
@@ -138,7 +138,7 @@ def join(
     backend = BACKENDS[device]
     distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=MEETING)
     distributed.distributed_c10d._set_pg_timeout(WAITING)
-    return Group(rank, world, seed, broken)
+    return ProcessGroup(rank, world, seed, broken)
 
 
 def _abort() -> None:

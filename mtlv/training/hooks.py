@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mtlv.training.state import Progress
+    from mtlv.training.state import EpochProgress
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Hook:
     def on_batch(self, documents: int) -> None:
         """After each batch: how many documents it held. Must not wait for the device."""
 
-    def on_step(self, progress: Progress) -> None:
+    def on_step(self, progress: EpochProgress) -> None:
         """After each optimizer step, the only place where training can be gone on with later."""
 
     def on_epoch(self, losses: EpochLosses) -> None:

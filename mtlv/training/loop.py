@@ -19,9 +19,9 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.objective import Objective
-from mtlv.training.parts import Divided, Part, divide
+from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 OF_A_PART = 8
 """Documents that a processor computes at once: with fewer, smaller products cost what less padding saves."""
@@ -33,7 +33,7 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager:
 
 
 def train(
-    trained: Trained,
+    trained: TrainingState,
     epoch_batches: Callable[[int], Iterable[Batch]],
     *,
     objective: Objective,
@@ -42,7 +42,7 @@ def train(
     accumulation: int = 1,
     clip_norm: float | None = 1.0,
     hooks: Sequence[Hook] = (),
-    progress: Progress | None = None,
+    progress: EpochProgress | None = None,
     on_pieces: Callable[[int], None] | None = None,
     ranks: Ranks = ALONE,
 ) -> None:
@@ -68,7 +68,7 @@ def train(
         LossError: a loss is not finite; found at the end of its epoch.
         torch.cuda.OutOfMemoryError: a batch does not fit the device.
     """
-    progress = progress or Progress()
+    progress = progress or EpochProgress()
     losses = ranks.wrapped(HeadLosses(trained.model, objective, precision))
     step = _Step(trained, objective, losses, ranks, clip_norm, hooks, on_pieces)
     while progress.epoch < epochs:
@@ -115,7 +115,7 @@ class HeadLosses(nn.Module):
 class _Step:
     """One optimizer step."""
 
-    trained: Trained
+    trained: TrainingState
     objective: Objective
     losses: nn.Module
     ranks: Ranks
@@ -124,7 +124,7 @@ class _Step:
     on_pieces: Callable[[int], None] | None
     pieces: int = 1
 
-    def take(self, batches: Sequence[Batch], progress: Progress) -> None:
+    def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
         loss, heads = self._gradient(batches)
         progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
@@ -165,7 +165,7 @@ class _Step:
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         return -(-largest // OF_A_PART) if alone and not self.objective.combine.by_loss else 1
 
-    def _backward(self, step: Divided) -> tuple[torch.Tensor, torch.Tensor]:
+    def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
         """Of a step in parts: over heads and parts, the gradients of factor * share * mean loss add up."""
         ahead = self._ahead(step) if self.objective.combine.by_loss and len(step.parts) > 1 else None
         found = step.zeros(self.trained.device)
@@ -178,7 +178,7 @@ class _Step:
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks take their mean
         return (factors * whole).sum(), self.objective.record(whole, step.sources)
 
-    def _ahead(self, step: Divided) -> torch.Tensor:
+    def _ahead(self, step: OptimizerStep) -> torch.Tensor:
         """Losses [H] of a step's heads before any gradient, under the dropout masks that come again."""
         found, device = step.zeros(self.trained.device), self.trained.device
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
@@ -186,7 +186,7 @@ class _Step:
                 found[part.place] += self._losses(part)
         return self.ranks.summed(found)
 
-    def _losses(self, part: Part) -> torch.Tensor:
+    def _losses(self, part: BatchPart) -> torch.Tensor:
         """What a part adds to the losses of its heads."""
         return part.weighted(self.losses(part.batch.to(self.trained.device), part.heads))
 
@@ -202,7 +202,7 @@ def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:
         yield group
 
 
-def _record(trained: Trained, progress: Progress, begun: float) -> EpochLosses:
+def _record(trained: TrainingState, progress: EpochProgress, begun: float) -> EpochLosses:
     loss = mean_loss(progress)
     means = torch.stack(progress.heads).nanmean(0).tolist()
     return EpochLosses(

@@ -13,7 +13,7 @@ from mtlv.training.ranks import Ranks
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchPart:
     """Documents of one batch that are computed at once.
 
     Args:
@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Divided:
+class OptimizerStep:
     """An optimizer step.
 
     Args:
@@ -47,7 +47,7 @@ class Divided:
     """
 
     sources: dict[Heads, float]
-    parts: tuple[Part, ...]
+    parts: tuple[BatchPart, ...]
 
     def zeros(self, device: torch.device) -> torch.Tensor:
         """[H]."""
@@ -56,7 +56,7 @@ class Divided:
 
 def divide(
     batches: Sequence[Batch], objective: Objective, *, by_word: Sequence[bool], ranks: Ranks, pieces: int
-) -> Divided:
+) -> OptimizerStep:
     """Divide the batches of a step.
 
     Args:
@@ -82,5 +82,5 @@ def divide(
         for piece in ranks.share(batch).pieces(pieces):
             counts = [piece.counted(by_word[head]) if ranks.takes(batch) else 0 for head in heads]
             shares = tuple(count / whole[head] for count, head in zip(counts, heads, strict=True))
-            parts.append(Part(piece, heads, slice(first, first + len(heads)), shares))
-    return Divided({heads: len(held) / len(batches) for heads, held in sources.items()}, tuple(parts))
+            parts.append(BatchPart(piece, heads, slice(first, first + len(heads)), shares))
+    return OptimizerStep({heads: len(held) / len(batches) for heads, held in sources.items()}, tuple(parts))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import of_objects
 from mtlv.data.tokens import NO_WORD
 from mtlv.models.multitask import MultiTaskModel
@@ -27,7 +27,7 @@ TOKENS_ELSEWHERE = 32_768
 
 
 def inference_batches(
-    documents: Documents, device: torch.device, precision: str, ranks: Ranks = ALONE
+    documents: PartDocuments, device: torch.device, precision: str, ranks: Ranks = ALONE
 ) -> Iterator[Batch]:
     """Every document once among all ranks, in batches as large as `device` likes them."""
     tokens = TOKENS.get((device.type, precision), TOKENS_ELSEWHERE)
@@ -35,7 +35,7 @@ def inference_batches(
 
 
 def predict(
-    model: MultiTaskModel, documents: Documents, *, precision: str, ranks: Ranks = ALONE
+    model: MultiTaskModel, documents: PartDocuments, *, precision: str, ranks: Ranks = ALONE
 ) -> dict[str, NDArray]:
     """Scores of the model's tasks, in the order of `documents.index`.
 

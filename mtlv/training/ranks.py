@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Ranks:
     """A world of one rank, which has every batch to itself and waits for nobody.
 
-    `mtlv.training.group.Group` is one of several. All ranks ask for the same, in the same order.
+    `mtlv.training.group.ProcessGroup` is one of several. All ranks ask for the same, in the same order.
 
     Args:
         rank: from 0.

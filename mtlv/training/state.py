@@ -14,7 +14,7 @@ from mtlv.models.multitask import MultiTaskModel
 
 
 @dataclass
-class Progress:
+class EpochProgress:
     """What of an epoch is done; the loop counts it on.
 
     Args:
@@ -44,12 +44,12 @@ class Progress:
         self.indices.append(index)
         self.documents += len(index)
 
-    def next_epoch(self) -> Progress:
-        return Progress(self.epoch + 1, self.step)
+    def next_epoch(self) -> EpochProgress:
+        return EpochProgress(self.epoch + 1, self.step)
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingState:
     """What training changes.
 
     Args:
@@ -66,7 +66,7 @@ class Trained:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def take(self, progress: Progress) -> dict[str, Any]:
+    def take(self, progress: EpochProgress) -> dict[str, Any]:
         """Copies in main memory of all that the rest of training depends on."""
         return {
             "model": _copied(self.model.state_dict()),
@@ -84,7 +84,7 @@ class Trained:
             },
         }
 
-    def put_back(self, state: Mapping[str, Any]) -> Progress:
+    def put_back(self, state: Mapping[str, Any]) -> EpochProgress:
         """Go on from what `take` gave: on the same kind of device the rest is the same, bit for bit.
 
         Raises:
@@ -96,7 +96,7 @@ class Trained:
         torch.set_rng_state(state["random"]["cpu"])
         if self.device.type == "cuda" and "cuda" in state["random"]:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
-        progress = Progress(**state["progress"])
+        progress = EpochProgress(**state["progress"])
         progress.losses = [loss.to(self.device) for loss in progress.losses]
         progress.heads = [heads.to(self.device) for heads in progress.heads]
         return progress

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Selection:
+class EpochSelection:
     """What each epoch came to on validation, and the weights of those that are best for something.
 
     Args:

@@ -11,14 +11,14 @@ from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.hooks import Hook
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.job import Job
-from mtlv.units.validation import Watch
+from mtlv.units.validation import ValidationHook
 
 if TYPE_CHECKING:
-    from mtlv.training.state import Progress, Trained
+    from mtlv.training.state import EpochProgress, TrainingState
 
 
 @dataclass
-class Saver(Hook):
+class CheckpointHook(Hook):
     """Takes a copy of all that the rest of a unit depends on, every so many seconds or steps.
 
     Taking it stops training for the time of a copy in main memory; another thread writes it to disk. Of
@@ -27,14 +27,14 @@ class Saver(Hook):
     Args:
         job: the unit; its `store` section says how often.
         trained: what training changes.
-        watch: what came of the epochs before.
+        validation: what came of the epochs before.
         checkpoints: where to.
         ranks: who train the unit together.
     """
 
     job: Job
-    trained: Trained
-    watch: Watch
+    trained: TrainingState
+    validation: ValidationHook
     checkpoints: Checkpoints
     ranks: Ranks = ALONE
     _begun: float = field(default_factory=time.perf_counter)
@@ -46,21 +46,21 @@ class Saver(Hook):
         """Of work on the unit, in all processes that had a part in the result."""
         return self._spent + time.perf_counter() - self._begun
 
-    def go_on(self) -> Progress:
+    def go_on(self) -> EpochProgress:
         """Where to go on: after the last checkpoint that is whole, or at the beginning.
 
         Raises:
             TrackingError: a whole checkpoint is of another model.
         """
-        from mtlv.training.state import Progress
+        from mtlv.training.state import EpochProgress
 
-        observer = self.watch.listeners.observer
+        observer = self.validation.callbacks.observer
         state = self.ranks.same(self.checkpoints.newest(observer.warn) if self.ranks.first else None)
         if state is None:
-            return Progress()
+            return EpochProgress()
         try:
             progress = self.trained.put_back(state["training"])
-            self.watch.put_back(state["watch"])
+            self.validation.put_back(state["watch"])
             self._spent = float(state["seconds"])
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise TrackingError(
@@ -68,12 +68,12 @@ class Saver(Hook):
                 got=error,
                 then="delete that folder, and the unit is trained from its beginning",
             ) from error
-        trained = sum(record.documents for record in self.watch.records) + progress.documents
+        trained = sum(record.documents for record in self.validation.records) + progress.documents
         observer.unit_resumed(self.job.name, trained)
         observer.note(f"{self.job.name}: goes on after step {progress.step}, in epoch {progress.epoch + 1}")
         return progress
 
-    def on_step(self, progress: Progress) -> None:
+    def on_step(self, progress: EpochProgress) -> None:
         from mtlv.training.finite import mean_loss
 
         if not self.ranks.first or not self._due(progress.step):
@@ -81,7 +81,7 @@ class Saver(Hook):
         mean_loss(progress)  # what is broken is not kept
         state = {
             "training": self.trained.take(progress),
-            "watch": self.watch.take(),
+            "watch": self.validation.take(),
             "seconds": self.seconds,
         }
         self.ranks.need_all()

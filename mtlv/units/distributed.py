@@ -19,11 +19,11 @@ from mtlv.errors import MtlvError, TrainingError
 from mtlv.processes import how_it_ended
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, Call
+from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, RankConfig
 from mtlv.units.train import train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
     import torch
@@ -37,14 +37,14 @@ TOLD = 5.0  # seconds within which the end of another rank is known, once this o
 WEIGHT = (FAILED, LOST, FAULT)  # what says more of the cause, first: one rank's end takes the others with it
 
 
-class RankLost(Exception):
+class RankDied(Exception):
     """A rank is gone in the middle of a unit; the text says how it ended."""
 
 
 def train_on_devices(
     job: Job,
-    material: Material,
-    listeners: Listeners,
+    inputs: UnitInputs,
+    callbacks: UnitCallbacks,
     checkpoints: Callable[[], Checkpoints],
     start: Mapping[str, torch.Tensor] | None,
 ) -> Trained:
@@ -52,8 +52,8 @@ def train_on_devices(
 
     Args:
         job: the unit.
-        material: that it reads.
-        listeners: who hear of it.
+        inputs: that it reads.
+        callbacks: who hear of it.
         checkpoints: gives those of the unit, anew for each try.
         start: weights that it starts from.
 
@@ -63,15 +63,15 @@ def train_on_devices(
     """
     world = job.settings.execution.devices_per_unit
     if world == 1:
-        return train_unit(job, material, listeners, checkpoints(), start)
+        return train_unit(job, inputs, callbacks, checkpoints(), start)
     for tries in range(1, TRIES + 1):
         try:
-            return _together(job, material, listeners, checkpoints(), start)
-        except RankLost as lost:
+            return _together(job, inputs, callbacks, checkpoints(), start)
+        except RankDied as lost:
             if tries == TRIES:
                 raise _given_up(job, str(lost)) from lost
             text = f"{job.name}: {lost}; all its ranks go on from its last checkpoint"
-            listeners.observer.warn(text)
+            callbacks.observer.warn(text)
     raise AssertionError
 
 
@@ -85,15 +85,15 @@ def _given_up(job: Job, how: str) -> TrainingError:
 
 def _together(
     job: Job,
-    material: Material,
-    listeners: Listeners,
+    inputs: UnitInputs,
+    callbacks: UnitCallbacks,
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None,
 ) -> Trained:
     """Train with as many ranks as are asked for, this process among them.
 
     Raises:
-        RankLost: another rank is gone, or failed for a reason that is no user's.
+        RankDied: another rank is gone, or failed for a reason that is no user's.
         DeviceError: there are not so many devices, or no group can be made.
         MtlvError: as `train_unit`.
     """
@@ -110,22 +110,23 @@ def _together(
         meeting = Path(folder) / "ranks"
         folder_of = checkpoints.folder
         calls = [
-            Call(job, material, folder_of, rank, world, meeting, device, threads) for rank in range(1, world)
+            RankConfig(job, inputs, folder_of, rank, world, meeting, device, threads)
+            for rank in range(1, world)
         ]
-        gang = Gang(calls, UNBLOCK[device])
+        rank_group = RankGroup(calls, UNBLOCK[device])
         try:
-            gang.await_ready()
-            ranks = join(meeting, 0, world, device=device, seed=seed, broken=gang.broken)
-            return train_unit(job, material, listeners, checkpoints, start, ranks)
+            rank_group.await_ready()
+            ranks = join(meeting, 0, world, device=device, seed=seed, broken=rank_group.broken)
+            return train_unit(job, inputs, callbacks, checkpoints, start, ranks)
         except MtlvError:
             raise
         except Exception as error:
-            cause = gang.cause()
+            cause = rank_group.cause()
             if cause is None:
                 raise
             raise cause from error
         finally:
-            gang.end()  # first: who waits for them is told so by their end
+            rank_group.end()  # first: who waits for them is told so by their end
             LEAVE[device]()
 
 
@@ -154,7 +155,7 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-class Gang:
+class RankGroup:
     """The processes of the other ranks; they end with this one, whatever ends it.
 
     Args:
@@ -162,7 +163,7 @@ class Gang:
         unblock: called, from another thread, when a rank has ended before its time and `broken` is set.
     """
 
-    def __init__(self, calls: list[Call], unblock: Callable[[], None]) -> None:
+    def __init__(self, calls: list[RankConfig], unblock: Callable[[], None]) -> None:
         self._said: SimpleQueue[tuple[int, str, tuple[Any, ...]]] = SimpleQueue()
         self.broken = Event()
         self._unblock, self._over = unblock, False
@@ -221,13 +222,13 @@ class Gang:
             error: Exception = content[0]
             return error
         how = str(content[0]).strip()
-        lost = RankLost(f"rank {rank} of {len(self._processes) + 1} is gone ({how.splitlines()[-1]})")
+        lost = RankDied(f"rank {rank} of {len(self._processes) + 1} is gone ({how.splitlines()[-1]})")
         lost.add_note(how)
         return lost
 
     # ---- A thread of each process --------------------------------------------------------------------------
 
-    def _listen(self, call: Call) -> None:
+    def _listen(self, call: RankConfig) -> None:
         """Hand on what a rank says, up to its end."""
         process, word = self._processes[call.rank], ""
         assert process.stdin is not None

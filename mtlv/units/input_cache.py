@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS, targets_with
-from mtlv.data.windowed import Cuts
+from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError, MtlvError
 from mtlv.models.causal import need_seeing
 from mtlv.plan import Task, select_tasks
@@ -17,16 +17,16 @@ from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
 from mtlv.settings.schema import Data
 from mtlv.store.local import Store, silent
-from mtlv.store.token_cache import KeptTokens
+from mtlv.store.token_cache import TokenCache
 from mtlv.units.corpora import options_of, read_corpus, read_folds
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
-    from mtlv.models.frozen_cache import Below
+    from mtlv.models.frozen_cache import FrozenCache
     from mtlv.settings.schema import Settings
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ ROOM = 2**30  # bytes for what frozen layers make of documents: 10,000 of 70 tok
 SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
 
 
-class Workbench:
+class InputCache:
     """Caches of one process. Everything it hands out is shared and must not be changed.
 
     Args:
@@ -45,7 +45,7 @@ class Workbench:
 
     def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
         self.store = store
-        self.kept_tokens = None if store is None else KeptTokens(store.tokens, warn)
+        self.token_cache = None if store is None else TokenCache(store.tokens, warn)
         self._kept: dict[tuple, object] = {}
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
@@ -124,9 +124,9 @@ class Workbench:
         corpus = self.corpus(data)
         how = _how(data)
         key = ("tokens", encoder.digest, corpus.digest, repr(how))
-        return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.kept_tokens))
+        return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.token_cache))
 
-    def material(self, settings: Settings) -> Material:
+    def inputs(self, settings: Settings) -> UnitInputs:
         """All that a unit of this member reads.
 
         Raises:
@@ -144,21 +144,21 @@ class Workbench:
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
         below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
-        return Material(corpus, tokens, encoder, targets, below)
+        return UnitInputs(corpus, tokens, encoder, targets, below)
 
-    def material_key(self, settings: Settings) -> tuple[str, ...]:
+    def inputs_key(self, settings: Settings) -> tuple[str, ...]:
         """Members with the same key read the same."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
         how = repr(_how(settings.data))
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
 
-    def _below(self, encoder: Encoder, settings: Settings) -> Below:
+    def _below(self, encoder: Encoder, settings: Settings) -> FrozenCache:
         """What frozen layers make of documents: the same in every unit and stage, for they never learn."""
-        from mtlv.models.frozen_cache import Below
+        from mtlv.models.frozen_cache import FrozenCache
 
         key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
-        return self.once(key, lambda: Below(ROOM))
+        return self.once(key, lambda: FrozenCache(ROOM))
 
 
 def _how(data: Data) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def tokens_of(
     window: int | None = None,
     window_overlap: int | None = None,
     of_source: Mapping[str, int] = MappingProxyType({}),
-    kept: KeptTokens | None = None,
+    kept: TokenCache | None = None,
 ) -> Tokens:
     """Token ids of a corpus, of each source by itself where it is joined of several.
 
@@ -218,7 +218,9 @@ def tokens_of(
     return replace(tokens, cuts=cuts)
 
 
-def _tokenised(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: Cuts | None) -> Tokens:
+def _tokenised(
+    encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: WindowLayout | None
+) -> Tokens:
     from mtlv.data.relations import INPUTS, show_all
     from mtlv.data.tokens import tokenise
 
@@ -236,8 +238,10 @@ def _tokenised(encoder: Encoder, corpus: Corpus, max_length: int, mentions: str,
     )
 
 
-def _cuts(corpus: Corpus, size: int, overlap: int | None) -> Cuts | None:
+def _cuts(corpus: Corpus, size: int, overlap: int | None) -> WindowLayout | None:
     """Windows of documents that are given as words and asked about words alone."""
     if corpus.words is None or not all(TARGETS[task.kind].by_word for task in corpus.tasks):
         return None
-    return Cuts.of(map(len, corpus.words), size=size, overlap=size // 3 if overlap is None else overlap)
+    return WindowLayout.of(
+        map(len, corpus.words), size=size, overlap=size // 3 if overlap is None else overlap
+    )

@@ -19,18 +19,18 @@ from mtlv.plan import Scores, Task, TaskScores
 from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
-    from mtlv.data.batches import Documents
-    from mtlv.data.columns import Column
+    from mtlv.data.batches import PartDocuments
+    from mtlv.data.columns import TargetColumn
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
-    from mtlv.models.frozen_cache import Below
+    from mtlv.models.frozen_cache import FrozenCache
 
 Outputs = Mapping[str, NDArray]
 """Of each task of a model, for the documents of its own source in one part of a split."""
 
 
 @dataclass(frozen=True)
-class Material:
+class UnitInputs:
     """Corpus, tokens and encoder: read once, never changed.
 
     Args:
@@ -45,26 +45,26 @@ class Material:
     tokens: Tokens
     encoder: Encoder
     targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
-    below: Below | None = field(default=None, repr=False)
-    _columns: dict[str, Column] = field(default_factory=dict, repr=False)
+    below: FrozenCache | None = field(default=None, repr=False)
+    _columns: dict[str, TargetColumn] = field(default_factory=dict, repr=False)
 
     @property
     def tasks(self) -> dict[str, Task]:
         """By name."""
         return {task.name: task for task in self.corpus.tasks}
 
-    def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[Documents, ...]:
+    def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[PartDocuments, ...]:
         """Documents of these rows with targets of these tasks, for each source that has some of them.
 
         Where long documents are cut into windows, their positions are those of windows among the tokens.
         """
-        from mtlv.data.batches import Documents
+        from mtlv.data.batches import PartDocuments
 
         found = []
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
-            found.append(Documents(self.tokens, columns, self.tokens.rows(here)))
+            found.append(PartDocuments(self.tokens, columns, self.tokens.rows(here)))
         return tuple(found)
 
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class Material:
         placed = zip(held, begins(held), strict=False)
         return [(source, start) for source, start in placed if not set(names).isdisjoint(source.names)]
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> TargetColumn:
         if name not in self._columns:
             task = self.tasks[name]
             self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
@@ -89,7 +89,7 @@ class Material:
         return tuple(note for note in found if note)
 
     def outputs(
-        self, model: Any, parts: Sequence[Documents], *, precision: str, ranks: Ranks = ALONE
+        self, model: Any, parts: Sequence[PartDocuments], *, precision: str, ranks: Ranks = ALONE
     ) -> Outputs:
         """What a model says of documents, as scores of each task's kind."""
         from mtlv.training.predict import predict
@@ -101,7 +101,7 @@ class Material:
                 found[name] = self.targets[task.kind].read(task, self._whole(values, part))
         return found
 
-    def _whole(self, values: NDArray, part: Documents) -> NDArray:
+    def _whole(self, values: NDArray, part: PartDocuments) -> NDArray:
         """Of each document, put together from its windows."""
         documents = self.documents(part.index)
         if self.tokens.cuts is None or len(documents) == len(values):
@@ -117,7 +117,7 @@ class Material:
         return tuple(self.corpus.ids[n] for n in self.documents(rows))
 
     def scores(
-        self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[Documents], outputs: Outputs
+        self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[PartDocuments], outputs: Outputs
     ) -> Scores:
         """Outputs as scores of all of `rows`; documents of other sources have no target.
 

@@ -10,10 +10,10 @@ from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
-    from mtlv.models.frozen_cache import Below
+    from mtlv.models.frozen_cache import FrozenCache
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.models.pooling import Reader
-    from mtlv.settings.schema import Heads
+    from mtlv.models.pooling import Pooler
+    from mtlv.settings.schema import HeadSettings
 
 
 def build_model(
@@ -22,12 +22,12 @@ def build_model(
     *,
     tasks: Mapping[str, Task],
     features: str,
-    choices: Heads,
+    choices: HeadSettings,
     marked: Mapping[str, int],
     seed: int,
     dropout: float | None = None,
     frozen_layers: int = 0,
-    below: Below | None = None,
+    below: FrozenCache | None = None,
 ) -> MultiTaskModel:
     """A model with new heads.
 
@@ -65,7 +65,7 @@ def build_model(
     )
 
 
-def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Reader]:
+def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Pooler]:
     from mtlv.models.pooling import RELATION_FEATURES
 
     make = RELATION_FEATURES.get(features)  # `document`: as every other head

@@ -16,19 +16,19 @@ from mtlv import processes
 from mtlv.errors import MtlvError
 from mtlv.events import Observer
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 
 READY, DONE, FAILED, FAULT = "ready", "done", "failed", "fault"
 
 
 @dataclass(frozen=True)
-class Call:
+class RankConfig:
     """What a rank is told.
 
     Args:
         job: the unit.
-        material: that it reads; a node of a cluster has it from nowhere else.
+        inputs: that it reads; a node of a cluster has it from nowhere else.
         checkpoints: folder of those of the unit.
         rank: from 1; the first is the process that calls.
         world: how many there are.
@@ -38,7 +38,7 @@ class Call:
     """
 
     job: Job
-    material: Material
+    inputs: UnitInputs
     checkpoints: Path
     rank: int
     world: int
@@ -47,14 +47,14 @@ class Call:
     threads: int
 
 
-def train_as(call: Call, answers: BinaryIO) -> None:
+def train_as(call: RankConfig, answers: BinaryIO) -> None:
     """Train one unit as one of its ranks."""
     import torch
 
     from mtlv.training.group import join
     from mtlv.training.optim import device_of
     from mtlv.units.train import train_unit
-    from mtlv.units.validation import Listeners
+    from mtlv.units.validation import UnitCallbacks
 
     torch.set_num_threads(call.threads)
     device = device_of(call.job.settings.training.device, call.rank, call.world)
@@ -63,8 +63,8 @@ def train_as(call: Call, answers: BinaryIO) -> None:
     _say(answers, READY)
     seed = call.job.unit.draw_seed("dropout")
     ranks = join(call.meeting, call.rank, call.world, device=call.device, seed=seed)
-    unheard = Listeners(Observer(), lambda *_: None, lambda _: 0)
-    train_unit(call.job, call.material, unheard, Checkpoints(call.checkpoints), ranks=ranks)
+    unheard = UnitCallbacks(Observer(), lambda *_: None, lambda _: 0)
+    train_unit(call.job, call.inputs, unheard, Checkpoints(call.checkpoints), ranks=ranks)
 
 
 def _say(answers: BinaryIO, word: str, *content: Any) -> None:

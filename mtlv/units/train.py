@@ -13,18 +13,18 @@ from mtlv.formatting import many
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.units.checkpointing import Saver
-from mtlv.units.inputs import Material
+from mtlv.units.checkpointing import CheckpointHook
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import build_model, marked_entities
-from mtlv.units.validation import Chosen, Listeners, Watch
+from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
     import torch
 
     from mtlv.data.mixing import Mixture
     from mtlv.plan import Scores, Task
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
 
 FULL = "out of memory", "ALLOC_FAILED"  # of CUDA, and of its libraries
@@ -32,8 +32,8 @@ FULL = "out of memory", "ALLOC_FAILED"  # of CUDA, and of its libraries
 
 def train_unit(
     job: Job,
-    material: Material,
-    listeners: Listeners,
+    inputs: UnitInputs,
+    callbacks: UnitCallbacks,
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None = None,
     ranks: Ranks = ALONE,
@@ -45,8 +45,8 @@ def train_unit(
 
     Args:
         job: the unit.
-        material: that it reads.
-        listeners: who hear of it.
+        inputs: that it reads.
+        callbacks: who hear of it.
         checkpoints: of it.
         start: weights of the unit that it starts from; without them the encoder's own. Of several ranks the
             first one's count.
@@ -62,13 +62,15 @@ def train_unit(
     with _need_room(job):
         device = _device(job, ranks)
         with _own_draws(job, device):
-            model = _build(job, material, start).to(device)
-            training = _training(job, material)
-            trained, objective = _optimisation(job, model, material, training)
-            saver = Saver(job, trained, Watch(job, model, material, listeners, ranks), checkpoints, ranks)
-            _train(job, training, objective, saver, material)
-        chosen = saver.watch.chosen()
-        record = _record(saver, chosen, device)
+            model = _build(job, inputs, start).to(device)
+            training = _training(job, inputs)
+            trained, objective = _optimisation(job, model, inputs, training)
+            checkpointing = CheckpointHook(
+                job, trained, ValidationHook(job, model, inputs, callbacks, ranks), checkpoints, ranks
+            )
+            _train(job, training, objective, checkpointing, inputs)
+        chosen = checkpointing.validation.chosen()
+        record = _record(checkpointing, chosen, device)
         return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
 
 
@@ -115,38 +117,40 @@ def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _record(saver: Saver, chosen: Chosen, device: torch.device) -> UnitRecord:
+def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.device) -> UnitRecord:
     """What the unit came to."""
-    watch, ranks = saver.watch, saver.ranks
-    test = _test(saver.job, watch.model, watch.material, chosen, ranks)  # before the clock is read
+    validation, ranks = checkpointing.validation, checkpointing.ranks
+    test = _test(
+        checkpointing.job, validation.model, validation.inputs, chosen, ranks
+    )  # before the clock is read
     return UnitRecord(
-        key=saver.job.unit.key,
-        epochs=tuple(watch.records),
+        key=checkpointing.job.unit.key,
+        epochs=tuple(validation.records),
         chosen_epoch=chosen.epoch,
         chosen_epochs=dict(chosen.epochs),
-        train_seconds=sum(epoch.seconds for epoch in watch.records),
-        total_seconds=saver.seconds,
-        parameters=sum(p.numel() for p in watch.model.parameters() if p.requires_grad),
+        train_seconds=sum(epoch.seconds for epoch in validation.records),
+        total_seconds=checkpointing.seconds,
+        parameters=sum(p.numel() for p in validation.model.parameters() if p.requires_grad),
         peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
         device=_device_name(device, ranks.world),
-        validation=watch.scores_of(chosen.epochs),
+        validation=validation.scores_of(chosen.epochs),
         test=test,
-        curve=tuple(watch.scores(epoch).outputs for epoch in range(len(watch.curve))),
+        curve=tuple(validation.scores(epoch).outputs for epoch in range(len(validation.curve))),
     )
 
 
-def _test(job: Job, model: Any, material: Material, chosen: Chosen, ranks: Ranks) -> Scores:
+def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: Ranks) -> Scores:
     """Scores of the test part, each task's by the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
         wanted = {name for name, its in chosen.epochs.items() if its == epoch}
         heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]  # they answer whole
-        parts = material.parts([name for head in heads for name in head.tasks], job.fold.test)
+        parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
-        found = material.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
+        found = inputs.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
         outputs |= {name: found[name] for name in wanted}
-    parts = material.parts(unit.model.tasks, job.fold.test)
-    return material.scores(unit.key, "test", job.fold.test, parts, outputs)
+    parts = inputs.parts(unit.model.tasks, job.fold.test)
+    return inputs.scores(unit.key, "test", job.fold.test, parts, outputs)
 
 
 def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -160,7 +164,9 @@ def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return found
 
 
-def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Material) -> None:
+def _train(
+    job: Job, training: Any, objective: Any, checkpointing: CheckpointHook, inputs: UnitInputs
+) -> None:
     import torch
 
     from mtlv.training.finite import LossError
@@ -169,17 +175,17 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")
     try:
         train(
-            saver.trained,
+            checkpointing.trained,
             lambda epoch: training.training(seed=order_seed, epoch=epoch),
             objective=objective,
             epochs=settings.epochs,
             precision=str(job.unit.train["precision"]),
             accumulation=settings.accumulation * training.per_step,
             clip_norm=settings.clip_norm,
-            hooks=[saver.watch, saver],
-            progress=saver.go_on(),
-            on_pieces=partial(_tell_pieces, job, saver.watch) if settings.auto_batch else None,
-            ranks=saver.ranks,
+            hooks=[checkpointing.validation, checkpointing],
+            progress=checkpointing.go_on(),
+            on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
+            ranks=checkpointing.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
         raise NoRoomError(
@@ -188,7 +194,7 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
-        ids = material.ids(error.index)
+        ids = inputs.ids(error.index)
         where = f"step {error.step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",
@@ -196,45 +202,45 @@ def _train(job: Job, training: Any, objective: Any, saver: Saver, material: Mate
             then="lower `training.learning_rate`, or set `training.precision: fp32`",
         ) from error
     finally:
-        saver.checkpoints.close()
+        checkpointing.checkpoints.close()
 
 
-def _tell_pieces(job: Job, watch: Watch, pieces: int) -> None:
+def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
     text = f"{job.name}: a batch does not fit the device's memory and is taken in {pieces} pieces"
-    watch.listeners.observer.note(text)
+    validation.callbacks.observer.note(text)
 
 
-def _training(job: Job, material: Material) -> Mixture:
+def _training(job: Job, inputs: UnitInputs) -> Mixture:
     """The batches that a unit learns from."""
     from mtlv.data.mixing import DRAWS, Mixture
     from mtlv.models.compiled import MULTIPLE
 
     settings, own = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
-    sizes = tuple(own.get(name, settings.batch_size) for name in material.sources(tasks))
-    parts = material.parts(tasks, job.fold.train)
+    sizes = tuple(own.get(name, settings.batch_size) for name in inputs.sources(tasks))
+    parts = inputs.parts(tasks, job.fold.train)
     if job.unit.train.get("compile"):
         parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
     return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature))
 
 
-def _build(job: Job, material: Material, start: Mapping[str, torch.Tensor] | None) -> Any:
+def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
     """The unit's model; its heads are drawn, and what it starts from is taken over."""
     from mtlv.models.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
 
     model = build_model(
-        material.encoder.module,
+        inputs.encoder.module,
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=inputs.tasks,
         features=job.settings.encoder.features,
         choices=job.settings.heads,
-        marked=marked_entities(material.corpus),
+        marked=marked_entities(inputs.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
         frozen_layers=job.settings.encoder.frozen_layers,
-        below=material.below,
+        below=inputs.below,
     )
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
@@ -245,23 +251,23 @@ def _build(job: Job, material: Material, start: Mapping[str, torch.Tensor] | Non
     return model
 
 
-def _optimisation(job: Job, model: Any, material: Material, training: Mixture) -> tuple[Trained, Any]:
+def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -> tuple[TrainingState, Any]:
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import Trained
+    from mtlv.training.state import TrainingState
 
     settings = job.settings.training
     steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     objective = Objective(
         job.unit.model.heads,
-        tasks=_weighted(material.tasks, settings.task_weights or {}),
+        tasks=_weighted(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
         together=training.draw.together,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
-    trained = Trained(model, optimizer, scheduler)
+    trained = TrainingState(model, optimizer, scheduler)
     return trained, objective.to(trained.device)
 
 

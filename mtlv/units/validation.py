@@ -17,9 +17,9 @@ from mtlv.plan.spans import Span
 from mtlv.store.local import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.units.best_epochs import Selection
+from mtlv.units.best_epochs import EpochSelection
 from mtlv.units.criteria import value
-from mtlv.units.inputs import Material, Outputs
+from mtlv.units.inputs import Outputs, UnitInputs
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Listeners:
+class UnitCallbacks:
     """Who hears of a unit in training.
 
     Args:
@@ -42,7 +42,7 @@ class Listeners:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BestWeights:
     """The epochs whose weights are kept.
 
     Args:
@@ -56,27 +56,27 @@ class Chosen:
     weights: Mapping[int, Mapping[str, torch.Tensor]]
 
 
-class Watch(Hook):
+class ValidationHook(Hook):
     """Hears of each epoch of a unit.
 
     Args:
         job: the unit.
         model: in training.
-        material: that it reads.
-        listeners: who hear of it.
+        inputs: that it reads.
+        callbacks: who hear of it.
         ranks: who train it together; each validates a part.
     """
 
     def __init__(
-        self, job: Job, model: Any, material: Material, listeners: Listeners, ranks: Ranks = ALONE
+        self, job: Job, model: Any, inputs: UnitInputs, callbacks: UnitCallbacks, ranks: Ranks = ALONE
     ) -> None:
-        self.job, self.model, self.material, self.listeners = job, model, material, listeners
+        self.job, self.model, self.inputs, self.callbacks = job, model, inputs, callbacks
         self.ranks = ranks
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
         self.selection = _selection(job)
-        self._validation = material.parts(job.unit.model.tasks, job.fold.validation)
-        self._tasks = [material.tasks[name] for name in job.unit.model.tasks]
+        self._validation = inputs.parts(job.unit.model.tasks, job.fold.validation)
+        self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
         self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
 
     @property
@@ -85,19 +85,19 @@ class Watch(Hook):
         return self.selection.done
 
     def on_batch(self, documents: int) -> None:
-        self.listeners.observer.batch(self.job.name, documents)
+        self.callbacks.observer.batch(self.job.name, documents)
 
     def on_epoch(self, losses: EpochLosses) -> None:
         precision = str(self.job.unit.train["precision"])
         parts = self._validation
-        self.curve.append(self.material.outputs(self.model, parts, precision=precision, ranks=self.ranks))
-        when = self.listeners.timestamp_ms(losses.epoch)
+        self.curve.append(self.inputs.outputs(self.model, parts, precision=precision, ranks=self.ranks))
+        when = self.callbacks.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)
         scores = self.scores(losses.epoch)
         self._judge(scores)
-        self.listeners.on_epoch(record, scores)
-        self.listeners.observer.epoch(
+        self.callbacks.on_epoch(record, scores)
+        self.callbacks.observer.epoch(
             self.job.name,
             losses.epoch + 1,
             self.job.settings.training.epochs,
@@ -109,7 +109,7 @@ class Watch(Hook):
     def _judge(self, scores: Scores) -> None:
         if self.selection.idle:
             return
-        rule, tasks = self.job.settings.training.select_by, self.material.tasks
+        rule, tasks = self.job.settings.training.select_by, self.inputs.tasks
         values = [value(scores, [tasks[name] for name in group], rule) for group in self.selection.groups]
         self.selection.add(values, self._copy)
 
@@ -132,13 +132,13 @@ class Watch(Hook):
         ]
         self.selection.put_back(state["selection"])
 
-    def chosen(self) -> Chosen:
+    def chosen(self) -> BestWeights:
         """The epochs to keep, with their weights."""
         if not self.selection.best:
             last = len(self.records) - 1
             weights = {last: self.model.state_dict()}  # as they are: nothing trains them any more
-            return Chosen(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
-        return Chosen(self.selection.epoch, self.selection.epochs, self.selection.weights)
+            return BestWeights(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
+        return BestWeights(self.selection.epoch, self.selection.epochs, self.selection.weights)
 
     def scores(self, epoch: int) -> Scores:
         """Of the validation part after `epoch`."""
@@ -150,13 +150,13 @@ class Watch(Hook):
 
     def _scores(self, outputs: Outputs) -> Scores:
         rows = self.job.fold.validation
-        return self.material.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
+        return self.inputs.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
 
 
-def _selection(job: Job) -> Selection:
+def _selection(job: Job) -> EpochSelection:
     training, names = job.settings.training, job.unit.model.tasks
     groups = {"model": (tuple(names),), "task": tuple((name,) for name in names)}[training.select_per]
-    return Selection(groups, training.select == "best", training.patience)
+    return EpochSelection(groups, training.select == "best", training.patience)
 
 
 def _plain(values: NDArray) -> Any:

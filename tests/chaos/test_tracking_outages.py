@@ -16,10 +16,10 @@ from faulty import Held, Proxy, Server
 
 from mtlv.events import Observer
 from mtlv.settings import Settings, load_overrides
-from mtlv.suite.delivery import Delivery, deliver
+from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.tracking import Metric, RunSpec, TableFile, Tracker
 from mtlv.tracking.sync import sync_store
-from mtlv.tracking.upload_process import Courier
+from mtlv.tracking.upload_process import UploadProcess
 
 EVERY = 0.25  # seconds between two epochs of the make-believe training
 LABELS = 23
@@ -50,12 +50,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @contextmanager
-def delivering(settings: Settings, *, answers: bool) -> Iterator[Delivery]:
+def delivering(settings: Settings, *, answers: bool) -> Iterator[TrackerConnection]:
     uri = settings.tracking.uri
     assert uri is not None
-    with Courier(uri, settings.experiment, print) as courier:
-        assert courier.check() == answers
-        with deliver(settings, Observer(), courier) as delivery:
+    with UploadProcess(uri, settings.experiment, print) as uploads:
+        assert uploads.check() == answers
+        with deliver(settings, Observer(), uploads) as delivery:
             yield delivery
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mtlv.data import catalog
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.source import DataOptions
 from mtlv.data.tokens import tokenise
@@ -25,7 +25,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 BATCHES = 10  # of an epoch
 
@@ -48,7 +48,7 @@ class Asking(Hook):
     def on_batch(self, documents: int) -> None:
         torch.cuda.set_sync_debug_mode("error")
 
-    def on_step(self, progress: Progress) -> None:
+    def on_step(self, progress: EpochProgress) -> None:
         torch.cuda.set_sync_debug_mode("default" if progress.batches == BATCHES else "error")
 
 
@@ -59,7 +59,7 @@ def trained(
     corpus = catalog.load("synthetic", DataOptions(documents=160))
     encoder = load_encoder("tiny", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
-    documents = Documents(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=MULTIPLE)
+    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=MULTIPLE)
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
@@ -71,7 +71,7 @@ def trained(
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
     scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
-        Trained(model, optimizer, scheduler),
+        TrainingState(model, optimizer, scheduler),
         lambda epoch: documents.training(16, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(device),
         epochs=3,

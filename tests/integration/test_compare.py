@@ -57,9 +57,9 @@ def client(folder):
 
 def texts_of(config: Path) -> tuple[str, ...]:
     from mtlv.settings import load_suite
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
-    return Workbench().corpus(load_suite(config).members[0].settings.data).texts
+    return InputCache().corpus(load_suite(config).members[0].settings.data).texts
 
 
 def runs_of(client, kind):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.compare.blocks import Baseline, Figure
+from mtlv.compare.blocks import Baseline, FigureBlock
 from mtlv.compare.page import embedded, page_data, page_html
 from mtlv.compare.rows import visible
 from mtlv.compare.sections import sections
@@ -104,7 +104,7 @@ def test_every_section_and_figure_is_drawn(open_page, page_file: Path, compariso
     expected = sections(comparison)
     expect(page.locator("main > section")).to_have_count(len(expected))
     assert page.locator(".contents a").all_inner_texts() == [section.title for section in expected]
-    drawn = [block for section in expected for block in section.blocks if isinstance(block, Figure)]
+    drawn = [block for section in expected for block in section.blocks if isinstance(block, FigureBlock)]
     assert page.locator("figure").count() == len(drawn) > 10
     for block in drawn:
         figure = page.locator(f"#figure-{block.id}")
@@ -350,7 +350,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
         return visible(unpacked(packed), rule, new Set(runs), new Set(tasks), baseline); }}"""
     page = browser.new_page()
     for baseline in (None, Baseline("f1", ("task",)), Baseline("f1", ("task", "by"), "gain")):
-        figure = Figure("f", "", "", {}, rows, baseline)
+        figure = FigureBlock("f", "", "", {}, rows, baseline)
         section = type(sections(comparison)[0])("s", "", "", [figure])
         block = page_data(comparison, [section])["sections"][0]["blocks"][0]
         for runs, tasks, key in (

@@ -9,8 +9,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from mtlv.display.download import Download
-from mtlv.display.suite import Display, Progress
+from mtlv.display.download import DownloadBar
+from mtlv.display.suite import Display, WorkDone
 from mtlv.display.tables import plain_table, table
 from mtlv.events import Observer
 
@@ -197,9 +197,9 @@ def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
 
 
 def test_time_left_is_unknown_before_the_first_batch() -> None:
-    assert Progress(units=2, documents=100).left(5.0) is None
-    assert Progress(units=2, documents=100, done=50, trained=50).left(5.0) == 5.0
-    assert Progress(units=2, documents=100, done=120, trained=120).left(5.0) == 0.0
+    assert WorkDone(units=2, documents=100).left(5.0) is None
+    assert WorkDone(units=2, documents=100, done=50, trained=50).left(5.0) == 5.0
+    assert WorkDone(units=2, documents=100, done=120, trained=120).left(5.0) == 0.0
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -269,7 +269,7 @@ def test_a_table_is_whole_in_a_file_and_folds_by_rows_on_a_narrow_terminal() -> 
 
 def test_a_download_tells_each_tenth_once() -> None:
     target = console()
-    with Download(target, "openi") as download:
+    with DownloadBar(target, "openi") as download:
         for done in range(0, 1_000_001, 50_000):
             download.update(done, 1_000_000)
     lines = text(target).splitlines()
@@ -277,6 +277,6 @@ def test_a_download_tells_each_tenth_once() -> None:
     assert lines[0] == "openi: 0.0 of 1.0 MB"
     assert lines[-1] == "openi: 1.0 of 1.0 MB"
     unknown = console()
-    with Download(unknown, "x") as download:
+    with DownloadBar(unknown, "x") as download:
         download.update(5_000_000, None)
     assert text(unknown) == "x: 5.0 MB\n"

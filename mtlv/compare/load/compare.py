@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 from mtlv.compare import vega
 from mtlv.compare.blocks import Section
 from mtlv.compare.disagree import with_texts
-from mtlv.compare.drawing import DrawingPool, Picture
-from mtlv.compare.load.read_runs import Found, read_runs, sized, with_scores
-from mtlv.compare.load.select_runs import SETTINGS, Chosen, Wanted, choose
-from mtlv.compare.load.texts import Config, Reading, reading
+from mtlv.compare.drawing import DrawingPool, FigureFiles
+from mtlv.compare.load.read_runs import LoadedRuns, read_runs, sized, with_scores
+from mtlv.compare.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
+from mtlv.compare.load.texts import RunConfig, TextsProcess, reading
 from mtlv.errors import DataError, TrackingError, nearest, shorten
-from mtlv.evaluation.comparison import SHOWN_AT_FIRST, Child, ComparedRun, Comparison, shown_at_first
+from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
 from mtlv.formatting import plain
 from mtlv.plan import ascii_slug
-from mtlv.reporting.suite_table import Member, as_text
+from mtlv.reporting.suite_table import SuiteMember, as_text
 from mtlv.seeding import content_key
 from mtlv.settings import dump
 from mtlv.settings.identity import settings_key
 from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
-from mtlv.tracking.reader import COMPARISON, Reader, StoredRun
+from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -41,7 +41,7 @@ IN_TABLE = ("test/", "time/", "cost/")
 
 
 @dataclass(frozen=True)
-class Ask:
+class ComparisonOptions:
     """What a comparison is to be.
 
     Args:
@@ -56,7 +56,7 @@ class Ask:
         log: write the result to the store as a run of kind `comparison`.
     """
 
-    wanted: Wanted
+    wanted: RunQuery
     baseline: str | None = None
     expected: Path | None = None
     texts: bool = True
@@ -85,10 +85,12 @@ class Compared:
     @property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Header and rows, as `mtlv run` ends with."""
-        return as_text([Member(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs])
+        return as_text(
+            [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs]
+        )
 
 
-def _figures(child: Child) -> dict[str, float]:
+def _figures(child: ComparedFold) -> dict[str, float]:
     return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(IN_TABLE)}
 
 
@@ -98,7 +100,7 @@ class _Texts:
     note: str = ""
 
 
-def compare_store(uri: str | None, ask: Ask) -> Compared:
+def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     """`compare` on an MLflow store.
 
     Raises:
@@ -114,7 +116,12 @@ def compare_store(uri: str | None, ask: Ask) -> Compared:
 
 
 def compare(
-    reader: Reader, ask: Ask, tracker: Callable[[str], Tracker], pool: DrawingPool, *, remote: bool = False
+    reader: RunReader,
+    ask: ComparisonOptions,
+    tracker: Callable[[str], Tracker],
+    pool: DrawingPool,
+    *,
+    remote: bool = False,
 ) -> Compared:
     """Lay runs side by side. The long parts overlap: figures are drawn and texts read in other processes.
 
@@ -149,22 +156,24 @@ def compare(
 
 def _begin_parts(
     comparison: Comparison, pool: DrawingPool
-) -> tuple[list[Section], dict[str, Future[Picture]]]:
+) -> tuple[list[Section], dict[str, Future[FigureFiles]]]:
     """All parts of the page, and their figures, which are begun to be drawn part by part."""
     from mtlv.compare.files import begin_pictures
     from mtlv.compare.sections import each_section
 
     parts: list[Section] = []
-    pictures: dict[str, Future[Picture]] = {}
+    pictures: dict[str, Future[FigureFiles]] = {}
     for part in each_section(comparison):
         parts.append(part)
         pictures |= begin_pictures(comparison, part, pool)
     return parts, pictures
 
 
-def _comparison(reader: Reader, ask: Ask, chosen: Chosen, found: Found) -> Comparison:
+def _comparison(
+    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
+) -> Comparison:
     """All but the documents' texts."""
-    from mtlv.compare.expected import read_expected
+    from mtlv.compare.published_numbers import read_expected
 
     baseline = _baseline(found.runs, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
@@ -200,8 +209,14 @@ def _single(model: tuple[tuple[str, ...], ...]) -> bool:
 
 
 def _begin_texts(
-    reader: Reader, ask: Ask, chosen: Chosen, found: Found, ending: ExitStack, *, remote: bool
-) -> Reading | str:
+    reader: RunReader,
+    ask: ComparisonOptions,
+    chosen: SelectedRuns,
+    found: LoadedRuns,
+    ending: ExitStack,
+    *,
+    remote: bool,
+) -> TextsProcess | str:
     """Begin to read the baseline's corpus, or say why not.
 
     The run's own `config.yml` names it. Of a server's runs it does so only with `--data`; else the user's own
@@ -215,21 +230,21 @@ def _begin_texts(
             return "the runs are on a server, and the files that they name are not read from this machine."
         file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
         file.write_text(dump(own), encoding="utf-8")
-        return ending.enter_context(reading(Config(file, "your config")))
+        return ending.enter_context(reading(RunConfig(file, "your config")))
     found_file = reader.files([(stored, "config.yml")])[0]
     if found_file is None:
         return "the run has no `config.yml`."
     name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
-    return ending.enter_context(reading(Config(found_file, name, ask.data)))
+    return ending.enter_context(reading(RunConfig(found_file, name, ask.data)))
 
 
-def _own_config(ask: Ask, stored: StoredRun) -> Settings | None:
+def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     """The settings of a run as a config of the user's has them; None where none was named."""
     members = (member.settings for suite in ask.wanted.suites for member in suite.members)
     return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
 
 
-def _texts(comparison: Comparison, begun: Reading | str, ask: Ask) -> _Texts:
+def _texts(comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions) -> _Texts:
     """Texts of the baseline's test documents; none if the corpus is not at hand."""
     if isinstance(begun, str):
         return _Texts(note=f"documents are shown without their texts: {begun} Name the corpus by `--data`.")
@@ -250,7 +265,10 @@ def _texts(comparison: Comparison, begun: Reading | str, ask: Ask) -> _Texts:
 
 
 def _write(
-    comparison: Comparison, parts: Sequence[Section], pictures: Mapping[str, Future[Picture]], folder: Path
+    comparison: Comparison,
+    parts: Sequence[Section],
+    pictures: Mapping[str, Future[FigureFiles]],
+    folder: Path,
 ) -> list[Path]:
     from mtlv.compare.files import write_files
 

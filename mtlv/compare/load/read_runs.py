@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.compare.load.check_scores import Figures, scores_of
-from mtlv.compare.readings import READINGS
+from mtlv.compare.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
-from mtlv.evaluation.comparison import F1, SCORE, Child, ComparedRun, Groups, TaskInfo
+from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
 from mtlv.foreign import parse_json, read_json
 from mtlv.plan import Scores, Task
-from mtlv.tracking.reader import FOLD, Reader, StoredRun
+from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
@@ -26,7 +26,7 @@ OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has 
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedRuns:
     """Runs as read, their tasks, what a reader has to know, and their folds as stored, by id."""
 
     runs: tuple[ComparedRun, ...]
@@ -39,7 +39,7 @@ class Found:
 class _Files:
     """Artifacts of many runs, fetched together."""
 
-    reader: Reader
+    reader: RunReader
     _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
 
     def fetch(self, runs: Sequence[StoredRun], *names: str) -> None:
@@ -98,7 +98,7 @@ def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
     )
 
 
-def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
+def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     """Read members and their folds, without their scores.
 
     Args:
@@ -135,10 +135,10 @@ def read_runs(reader: Reader, members: Sequence[StoredRun]) -> Found:
         for run in runs
         if run.status != "FINISHED"
     ]
-    return Found(runs, tasks, tuple(warnings), {fold.id: fold for fold in folds})
+    return LoadedRuns(runs, tasks, tuple(warnings), {fold.id: fold for fold in folds})
 
 
-def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
+def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
     """Add the raw scores of some runs, by their keys: they are large, and only of a few can they be shown.
 
     Raises:
@@ -149,7 +149,7 @@ def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
     wanted = [child for run in found.runs if run.key in keys for child in run.children]
     files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
 
-    def complete(child: Child) -> Child:
+    def complete(child: ComparedFold) -> ComparedFold:
         fold = found.folds[child.run_id]
         validation, test = (files.scores(fold, name, child.tasks, tasks) for name in (VALIDATION, TEST))
         return replace(child, validation=validation, test=test)
@@ -161,7 +161,7 @@ def with_scores(reader: Reader, found: Found, keys: Collection[str]) -> Found:
     return replace(found, runs=tuple(runs))
 
 
-def _children(reader: Reader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     """Folds that have ended of each member, by fold and seed."""
     out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
     if len(members) <= ONE_BY_ONE:
@@ -191,7 +191,7 @@ def _unique_names(members: Sequence[StoredRun]) -> list[str]:
 class _Source:
     """Where one member is read from."""
 
-    reader: Reader
+    reader: RunReader
     files: _Files
     member: StoredRun
     folds: Sequence[StoredRun]
@@ -233,11 +233,11 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     )
 
 
-def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Child:
+def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> ComparedFold:
     names = {slug: each["name"] for slug, each in content.get("tasks", {}).items()}
     heads = {slug: each["name"] for slug, each in content.get("heads", {}).items()}
     number, seed = _fold_and_seed(fold)
-    return Child(
+    return ComparedFold(
         run_id=fold.id,
         fold=number,
         seed=seed,
@@ -274,13 +274,13 @@ def _curves(
     return out
 
 
-def _groups(source: _Source) -> Groups | None:
+def _groups(source: _Source) -> ComparedGroups | None:
     found = source.json("grouping/groups.json")
     if found is None:
         return None
     elbow = source.files.json(source.member, "grouping/elbow.json") or {}
     rows = zip(elbow.get("k", ()), elbow.get("inertia", ()), elbow.get("silhouette", ()), strict=True)
-    return Groups(
+    return ComparedGroups(
         groups=tuple(tuple(members) for members in found["groups"]),
         reason=found.get("reason") or "",
         elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
@@ -330,7 +330,7 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
 
 
-def sized(found: Found) -> Found:
+def sized(found: LoadedRuns) -> LoadedRuns:
     """With the number of test documents from the scores, for runs that did not write it down."""
     documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
     tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)

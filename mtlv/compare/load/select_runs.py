@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
 from mtlv.settings.identity import settings_key
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, Reader, StoredRun, experiment_id
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
@@ -20,7 +20,7 @@ SHORTEST_ID = 6
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunQuery:
     """What a user asks to compare.
 
     Args:
@@ -37,7 +37,7 @@ class Wanted:
 
 
 @dataclass
-class Chosen:
+class SelectedRuns:
     """Members' runs in the order asked for, each once, what a reader has to know of the choice, and the name
     of the first run's experiment."""
 
@@ -50,7 +50,7 @@ class Chosen:
         self.runs += [run for run in runs if run.id not in known]
 
 
-def choose(reader: Reader, wanted: Wanted) -> Chosen:
+def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
     """Find the members' runs that `wanted` asks for.
 
     Raises:
@@ -62,7 +62,7 @@ def choose(reader: Reader, wanted: Wanted) -> Chosen:
             "`--last` counts the newest runs of an experiment, and runs were named as well",
             then="leave out one of the two",
         )
-    chosen = Chosen()
+    chosen = SelectedRuns()
     experiments = dict(reader.experiments())
     for suite in wanted.suites:
         _add_suite(chosen, reader, suite, experiments)
@@ -80,7 +80,7 @@ def choose(reader: Reader, wanted: Wanted) -> Chosen:
     return chosen
 
 
-def _add_suite(chosen: Chosen, reader: Reader, suite: Suite, experiments: dict[str, str]) -> None:
+def _add_suite(chosen: SelectedRuns, reader: RunReader, suite: Suite, experiments: dict[str, str]) -> None:
     if suite.experiment not in experiments:
         raise TrackingError(
             f"{suite.path}: its experiment `{suite.experiment}` is not in the store",
@@ -101,7 +101,7 @@ def _add_suite(chosen: Chosen, reader: Reader, suite: Suite, experiments: dict[s
     chosen.add(found)
 
 
-def _named(reader: Reader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
+def _named(reader: RunReader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
     """The run with this id, beginning of an id, or name; `members` is filled once, when it is needed."""
     run = reader.run(name) if re.fullmatch(rf"[0-9a-f]{{{LONGEST_ID}}}", name) else None
     if run is None:
@@ -133,7 +133,7 @@ def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
     )
 
 
-def _member(reader: Reader, run: StoredRun) -> StoredRun:
+def _member(reader: RunReader, run: StoredRun) -> StoredRun:
     """The member that a run is or belongs to."""
     if run.kind == MEMBER:
         return run
@@ -144,7 +144,7 @@ def _member(reader: Reader, run: StoredRun) -> StoredRun:
     return parent
 
 
-def _all_of(reader: Reader, wanted: Wanted, experiments: dict[str, str]) -> list[StoredRun]:
+def _all_of(reader: RunReader, wanted: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
     """All members of an experiment, the oldest first."""
     if wanted.experiment is not None:
         place = [experiment_id(wanted.experiment, experiments)]

@@ -24,7 +24,7 @@ LEAST_MEMORY = 1_000_000_000  # bytes that it may take in any case; where more i
 
 
 @dataclass(frozen=True)
-class Config:
+class RunConfig:
     """The `config.yml` of a run.
 
     Args:
@@ -39,7 +39,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextsProcess:
     """A corpus that is being read.
 
     Args:
@@ -47,7 +47,7 @@ class Reading:
         process: reads it.
     """
 
-    config: Config
+    config: RunConfig
     process: Process
 
     def texts(self) -> dict[str, str]:
@@ -74,7 +74,7 @@ class Reading:
 
 
 @contextmanager
-def reading(config: Config) -> Iterator[Reading]:
+def reading(config: RunConfig) -> Iterator[TextsProcess]:
     """Begin to read; what is not asked for until the block ends is not read to its end."""
     process = begin("mtlv.compare.load.texts")
     assert process.stdin is not None
@@ -82,12 +82,12 @@ def reading(config: Config) -> Iterator[Reading]:
         pickle.dump(config, process.stdin)
         process.stdin.flush()
     try:
-        yield Reading(config, process)
+        yield TextsProcess(config, process)
     finally:
         end(process)
 
 
-def read(config: Config) -> dict[str, str]:
+def read(config: RunConfig) -> dict[str, str]:
     """All documents of the corpus that a run's `config.yml` names, by id.
 
     Raises:
@@ -122,7 +122,7 @@ def _whole(corpus: Corpus) -> list[str]:
     return [f"{first}\n{second}" for first, second in zip(corpus.texts, seconds, strict=True)]
 
 
-def _answer(config: Config) -> tuple[dict[str, str], str]:
+def _answer(config: RunConfig) -> tuple[dict[str, str], str]:
     try:
         return read(config), ""
     except DataError as error:

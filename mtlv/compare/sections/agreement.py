@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.compare.sections.parts import of_run, run_axis, run_names, shown_first, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -40,7 +40,7 @@ def _places(groups: Sequence[Sequence[str]]) -> Mapping[str, int]:
     return {task: at for at, members in enumerate(groups) for task in members}
 
 
-def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figure]:
+def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
     """Every pair of runs with groups; nothing where there is no pair."""
     chosen = {run.key for run in [run for run in shown_first(comparison) if run.groups][:MOST]}
     kept = [run for run in runs if run.key in chosen]
@@ -65,7 +65,7 @@ def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
     if len(runs) > MOST:
         caption += f" {len(runs) - MOST} of {len(runs)} runs with groups are left out: too many pairs."
     spec = _agreement_spec(comparison)
-    return [Figure("groups_agreement", "Agreement between groupings", caption, spec, rows)]
+    return [FigureBlock("groups_agreement", "Agreement between groupings", caption, spec, rows)]
 
 
 def _agreement_spec(comparison: Comparison) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Column, Section, Table, Text
+from mtlv.compare.blocks import Section, TableBlock, TableColumn, TextBlock
 from mtlv.compare.sections.parts import known, listed, of_run
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.kinds.benchmark import BLURB, average_f1_micro, blurb_score, type_means
 from mtlv.evaluation.metrics import decide
 
@@ -29,21 +29,21 @@ def build(comparison: Comparison) -> Section | None:
         return None
     there = {key for row in rows for key in row}
     alike = len({row["tested"] for row in rows}) == 1  # else the best of a column is best of another mean
-    columns = [Column("name", "run", kind="text")]
+    columns = [TableColumn("name", "run", kind="text")]
     for key, title in (*((name, name) for name in TYPES), ("score", _title(rows))):
         if key in there:
-            columns.append(Column(key, title, best="high" if alike else "", spread=f"{key}_sd"))
-    columns.append(Column("tested", "corpora", kind="text"))
+            columns.append(TableColumn(key, title, best="high" if alike else "", spread=f"{key}_sd"))
+    columns.append(TableColumn("tested", "corpora", kind="text"))
     return Section(
         "benchmark",
         "Task types",
         "The corpora of BLURB by task type, so that the many corpora of one type do not outweigh the others.",
-        [Text(_in_words(comparison, rows, corpora), "finding"), _table(columns, rows)],
+        [TextBlock(_in_words(comparison, rows, corpora), "finding"), _table(columns, rows)],
     )
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Table:
-    return Table("benchmark", "Scores by task type", CAPTION, columns, rows)
+def _table(columns: Sequence[TableColumn], rows: Sequence[Mapping[str, Any]]) -> TableBlock:
+    return TableBlock("benchmark", "Scores by task type", CAPTION, columns, rows)
 
 
 def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
@@ -73,12 +73,12 @@ def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[st
     return row
 
 
-def _scores(child: Child, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, float]:
+def _scores(child: ComparedFold, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, float]:
     found = {corpus: _score(child, tasks) for corpus, tasks in corpora.items()}
     return {corpus: value for corpus, value in found.items() if value is not None}
 
 
-def _score(child: Child, tasks: Sequence[TaskInfo]) -> float | None:
+def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     """A corpus by its task's figure; several yes/no tasks by all their decisions, where these are known."""
     if len(tasks) == 1:
         return known(child.tasks.get(tasks[0].name, {}).get(tasks[0].main_metric))

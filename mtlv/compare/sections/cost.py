@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.blocks import Figure, Section, Text
+from mtlv.compare.blocks import FigureBlock, Section, TextBlock
 from mtlv.compare.sections.parts import known, listed, of_run, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, short_names
@@ -41,7 +41,7 @@ def build(comparison: Comparison) -> Section | None:
         said = (
             f"{APART}: no score can be laid over their training times. The overview says what each run cost."
         )
-        return Section("cost", TITLE, INTRO, [Text(said)])
+        return Section("cost", TITLE, INTRO, [TextBlock(said)])
     figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
     short = short_names([run for run in comparison.runs if run.key in comparison.shown])
@@ -50,7 +50,7 @@ def build(comparison: Comparison) -> Section | None:
         label = short.get(row["run"], row["name"])
         dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(_cut(label)), -LINE))
         row |= {"label": _cut(label), "dx": dx, "dy": dy}
-    drawing = Figure(
+    drawing = FigureBlock(
         "cost",
         f"{figure[0].upper()}{figure[1:]} over training time",
         f"Each dot is a run: the mean over its folds and seeds, with one standard deviation of the {figure} "
@@ -61,7 +61,7 @@ def build(comparison: Comparison) -> Section | None:
         _spec(comparison),
         rows,
     )
-    return Section("cost", TITLE, INTRO, [Text(in_words(rows, figure), "finding"), drawing])
+    return Section("cost", TITLE, INTRO, [TextBlock(in_words(rows, figure), "finding"), drawing])
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mtlv.compare.blocks import Figure, Section
+from mtlv.compare.blocks import FigureBlock, Section
 from mtlv.compare.sections.parts import (
     PANELS,
     STEPS,
@@ -35,7 +35,7 @@ HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS}
 
 
 @dataclass(frozen=True)
-class Multiples:
+class SmallMultiples:
     """Small multiples of one figure.
 
     Args:
@@ -69,14 +69,14 @@ class Panel:
 
 FRACTION = {"zero": False}
 OF_HEAD = (tip("members", "tasks of the head"),)
-HEAD_LOSS = Multiples(
+HEAD_LOSS = SmallMultiples(
     "curves_head_loss",
     "Training loss of each head",
     "A panel is a head: a set of tasks that are decided together. Runs with the same head share its panel, "
     "heads of several tasks come first. Other panels come when runs are switched off. ",
     "train.heads.loss", "head", "loss", {"zero": True}, OF_HEAD,
 )  # fmt: skip
-HEAD_F1 = Multiples(
+HEAD_F1 = SmallMultiples(
     "curves_head_f1",
     "Validation macro F1 of each head",
     "The mean F1 of a head's tasks on the validation set, in panels as above. ",
@@ -99,7 +99,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
 
 
-def _of_tasks(comparison: Comparison) -> Multiples:
+def _of_tasks(comparison: Comparison) -> SmallMultiples:
     figure = main_title(comparison.tasks)
     not_learned = "label that was not learned" if figure == "F1" else "task that was not learned"
     caption = (
@@ -107,7 +107,7 @@ def _of_tasks(comparison: Comparison) -> Multiples:
         f"The filter of tasks brings the panels of rarer ones. {judged_words(comparison.tasks)} "
     )
     title = f"Validation {figure} of each task"
-    return Multiples(
+    return SmallMultiples(
         "curves_task_f1", title, caption, "val.tasks.f1", "task", figure, FRACTION, (tip("task"),)
     )
 
@@ -119,16 +119,18 @@ def _tasks(comparison: Comparison) -> dict[str, Panel]:
     }
 
 
-def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[Figure]:
+def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[FigureBlock]:
     """One curve of all runs with bands."""
     rows = [of_run(run) | point for run in comparison.runs for point in band(curves_of(run, key), 4 * STEPS)]
     if not rows:
         return []
     spec = {"width": "container", "height": 300} | _lines(comparison, title, scale, banded=True)
-    return [Figure(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
+    return [FigureBlock(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
 
 
-def _multiples(comparison: Comparison, what: Multiples, panels: Mapping[str, Panel]) -> list[Figure]:
+def _multiples(
+    comparison: Comparison, what: SmallMultiples, panels: Mapping[str, Panel]
+) -> list[FigureBlock]:
     """A panel per head or task, a line per run in it."""
     found = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
     rows, left = whole_runs(comparison, found)
@@ -148,10 +150,12 @@ def _multiples(comparison: Comparison, what: Multiples, panels: Mapping[str, Pan
         | _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips),
     }
     caption = f"{what.caption}{HOW_PANELS}.{left}"
-    return [Figure(what.id, what.title, caption, spec, rows, wide=True)]
+    return [FigureBlock(what.id, what.title, caption, spec, rows, wide=True)]
 
 
-def _panel_rows(run: ComparedRun, what: Multiples, panels: Mapping[str, Panel]) -> Iterable[dict[str, Any]]:
+def _panel_rows(
+    run: ComparedRun, what: SmallMultiples, panels: Mapping[str, Panel]
+) -> Iterable[dict[str, Any]]:
     every = dict.fromkeys(key for child in run.children for key in child.curves)
     for key in every:
         prefix, _, name = key.partition("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.parts import first_panels, known, of_run, run_header, tip, whole_ticks
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
@@ -23,19 +23,19 @@ MEASURES = (
 MARKS = "A ring marks the number that the elbow recommends, a square the one used, a diamond both in one."
 
 
-def elbows(comparison: Comparison) -> list[Figure]:
+def elbows(comparison: Comparison) -> list[FigureBlock]:
     """Inertia and silhouette, a panel per run that has a curve."""
     return [figure for measure in MEASURES for figure in _elbows(comparison, *measure)]
 
 
-def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[Figure]:
+def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[FigureBlock]:
     """A panel per run that has a curve."""
     rows = [row for at, run in enumerate(comparison.runs) for row in _elbow_rows(run, at, field)]
     if not rows:
         return []
     caption = f"{meaning} {MARKS}"
     spec = _elbow_spec(comparison, axis)
-    return [Figure(f"groups_{field}", title, caption, spec, rows, wide=True)]
+    return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
 
 
 def _elbow_rows(run: ComparedRun, at: int, field: str) -> list[dict[str, Any]]:

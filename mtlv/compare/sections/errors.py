@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.blocks import Block, Figure, Section, Text
+from mtlv.compare.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.compare.disagree import disagreement
-from mtlv.compare.pooled import one_after_the_other
+from mtlv.compare.pooled_scores import one_after_the_other
 from mtlv.compare.sections.parts import PANELS, enumerated, first_panels, of_run, tip
 from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -46,24 +46,24 @@ def build(comparison: Comparison) -> Section | None:
             "matters, and single documents."
         )
     intro = f"{behind} For the runs that are on when the page opens."
-    told = any(not isinstance(block, Text) for block in blocks)
+    told = any(not isinstance(block, TextBlock) for block in blocks)
     return Section("errors", "Errors", intro, blocks) if told else None
 
 
-def _left_out(comparison: Comparison) -> list[Text]:
+def _left_out(comparison: Comparison) -> list[TextBlock]:
     """Which tasks have no threshold, where others have one."""
     others = [task.name for task in comparison.tasks if not task.yes_no]
     if not others or len(others) == len(comparison.tasks):
         return []
     said = "Curves of precision and recall, and over thresholds, are of yes/no tasks"
-    return [Text(f"{said}; left out: {enumerated(others)}.")]
+    return [TextBlock(f"{said}; left out: {enumerated(others)}.")]
 
 
 def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:
     return max(LEAST, min(MOST, ROWS // max(1, len(runs) * len(comparison.tasks))))
 
 
-def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figure]:
+def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
     most = _points(runs, comparison)
     rows = [row for run in runs for row in _curve_rows(comparison, run, most)]
     if not rows:
@@ -80,7 +80,7 @@ def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> li
         f"right is better. {PANELS_SAID}"
     )
     spec = _panels({"encoding": encoding, "layer": [lines, points]})
-    return [Figure("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)]
+    return [FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)]
 
 
 def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator[dict[str, Any]]:
@@ -110,7 +110,7 @@ def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.flo
     return (task.targets == 1)[task.mask], np.asarray(task.outputs, np.float64)[task.mask]
 
 
-def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figure]:
+def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
     most = _points(runs, comparison)
     grid = next((grid for grid in GRIDS.values() if len(grid) <= most), GRIDS[0.1])
     rows = [row for run in runs for row in _threshold_rows(comparison, run, grid)]
@@ -133,7 +133,7 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
         f"means that the threshold hardly matters. {PANELS_SAID}"
     )
     spec = _panels({"encoding": encoding, "layer": [lines, fitted, hover]})
-    return [Figure("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
+    return [FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
 
 
 def _threshold_rows(

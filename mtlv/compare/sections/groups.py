@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Block, Column, Section, Table, Text
+from mtlv.compare.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.compare.sections.agreement import agreements
 from mtlv.compare.sections.elbows import elbows
 from mtlv.compare.sections.parts import known, listed, of_run
+from mtlv.compare.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.compare.sections.task_maps import task_maps
-from mtlv.compare.sections.together import Numbering, numbering, together
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 
 
@@ -34,35 +34,35 @@ def build(comparison: Comparison) -> Section | None:
     return Section("groups", "Groups", intro, blocks)
 
 
-def _elsewhere(comparison: Comparison) -> list[Text]:
+def _elsewhere(comparison: Comparison) -> list[TextBlock]:
     """A word on runs whose folds have different groups."""
     names = [f"“{run.name}”" for run in comparison.runs if run.elsewhere]
     if not names:
         return []
     said = f"In {listed(names)} other folds came to other groups; those of the first fold are shown."
-    return [Text(said, "warning")]
+    return [TextBlock(said, "warning")]
 
 
-def _table(runs: Sequence[ComparedRun], given: Numbering) -> list[Table]:
+def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]:
     """Groups as text, with the reason for their number."""
     rows = [row for run in runs for row in _group_rows(run, given)]
     if not rows:
         return []
     columns = [
-        Column("name", "run", kind="text"),
-        Column("group", "group", kind="text"),
-        Column("tasks", "tasks", digits=0),
-        Column("names", "names", kind="text"),
-        Column("medoid", "most central", kind="text"),
-        Column("reason", "why so many groups", kind="text"),
+        TableColumn("name", "run", kind="text"),
+        TableColumn("group", "group", kind="text"),
+        TableColumn("tasks", "tasks", digits=0),
+        TableColumn("names", "names", kind="text"),
+        TableColumn("medoid", "most central", kind="text"),
+        TableColumn("reason", "why so many groups", kind="text"),
     ]
     if not any(row["medoid"] for row in rows):
         del columns[4]
     caption = "The groups of each run, numbered as in the figure above, and why there are so many of them."
-    return [Table("groups", "Groups", caption, columns, rows)]
+    return [TableBlock("groups", "Groups", caption, columns, rows)]
 
 
-def _group_rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
+def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     groups = run.groups
     if groups is None:
         return []
@@ -76,7 +76,7 @@ def _group_rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: int(row["group"]))
 
 
-def _stability(runs: Sequence[ComparedRun]) -> list[Table]:
+def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
     """How much each grouping changes when a detail of its recipe does."""
     rows = [
         of_run(run) | {"change": change, "value": known(value)}
@@ -87,13 +87,13 @@ def _stability(runs: Sequence[ComparedRun]) -> list[Table]:
     if not rows:
         return []
     columns = [
-        Column("name", "run", kind="text"),
-        Column("change", "with one thing changed", kind="text"),
-        Column("value", "adjusted Rand index", digits=2),
+        TableColumn("name", "run", kind="text"),
+        TableColumn("change", "with one thing changed", kind="text"),
+        TableColumn("value", "adjusted Rand index", digits=2),
     ]
     caption = (
         "Adjusted Rand index between a run's groups and those that the same method finds when one detail of "
         "its recipe is changed: 1 is the same grouping, 0 is chance. Groups that change with a detail say "
         "little about the tasks."
     )
-    return [Table("groups_stability", "How stable the groups are", caption, columns, rows)]
+    return [TableBlock("groups_stability", "How stable the groups are", caption, columns, rows)]

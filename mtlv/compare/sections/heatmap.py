@@ -16,7 +16,7 @@ BARS = 90  # pixels of the bars of support
 
 
 @dataclass(frozen=True)
-class Cells:
+class HeatmapCells:
     """What the cells show.
 
     Args:
@@ -36,7 +36,7 @@ class Cells:
     tips: tuple[Mapping[str, str], ...]
 
 
-def heatmap(comparison: Comparison, cells: Cells) -> dict[str, Any]:
+def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
     """Two charts with one axis of tasks: bars of the support, and the cells."""
     y = {"field": "task", "type": "nominal", "sort": task_names(comparison), "axis": task_axis()}
     return {
@@ -66,7 +66,7 @@ def few_enough() -> list[dict[str, Any]]:
     return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
 
 
-def _cells(comparison: Comparison, cells: Cells, y: Mapping[str, Any]) -> dict[str, Any]:
+def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) -> dict[str, Any]:
     colour = {
         "field": cells.field,
         "type": "quantitative",

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
+from mtlv.compare.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.compare.pairwise_tests import judged_pairs
 from mtlv.compare.sections.parts import known, listed, of_run, run_axis, run_names, tip
-from mtlv.compare.tested import judged_pairs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
 
 FIGURES = (
-    Column("score", "score", best="high"),
-    Column("f1_macro", "F1 macro", best="high"),
-    Column("f1_micro", "F1 micro", best="high"),
-    Column("subset_accuracy", "subset accuracy", best="high"),
-    Column("hamming_score", "Hamming score", best="high"),
-    Column("average_precision_macro", "average precision", best="high"),
+    TableColumn("score", "score", best="high"),
+    TableColumn("f1_macro", "F1 macro", best="high"),
+    TableColumn("f1_micro", "F1 micro", best="high"),
+    TableColumn("subset_accuracy", "subset accuracy", best="high"),
+    TableColumn("hamming_score", "Hamming score", best="high"),
+    TableColumn("average_precision_macro", "average precision", best="high"),
 )
 COSTS = (
-    ("time/train_seconds", Column("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)),
-    ("cost/documents_per_second", Column("documents_per_second", "documents/s", digits=0, best="high")),
-    ("cost/parameters", Column("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
-    ("cost/peak_memory_mb", Column("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
+    ("time/train_seconds", TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)),
+    ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
+    ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
+    ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
 HOW_F1 = "Macro F1 (each label counts the same) and micro F1 (each decision counts the same) on the test set."
@@ -37,14 +37,14 @@ def build(comparison: Comparison) -> Section | None:
     """The section; nothing where there is no run."""
     if not comparison.runs:
         return None
-    finding = Text(in_words(comparison), "finding")
+    finding = TextBlock(in_words(comparison), "finding")
     blocks: list[Block] = [finding, _table(comparison), *_dots(comparison)]
     intro = "Every run on the test set, averaged over its folds and seeds, and what it cost."
     return Section("overview", "Overview", intro, blocks)
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedRun:
     """A run with what it is judged by: mean and standard deviation over its children."""
 
     run: ComparedRun
@@ -76,18 +76,18 @@ def in_words(comparison: Comparison) -> str:
     return said + _caveats(comparison)
 
 
-def _ranked(comparison: Comparison) -> list[Ranked]:
+def _ranked(comparison: Comparison) -> list[RankedRun]:
     """Runs that have what they are judged by, the highest first."""
     out = []
     for run in comparison.runs:
         values = run.mains
         mean, sd = mean_and_sd(values)
         if mean is not None and known(mean) is not None:
-            out.append(Ranked(run, mean, sd, len(values)))
+            out.append(RankedRun(run, mean, sd, len(values)))
     return sorted(out, key=lambda one: -one.mean)
 
 
-def _distance(best: Ranked, second: Ranked) -> str:
+def _distance(best: RankedRun, second: RankedRun) -> str:
     gap = best.mean - second.mean
     behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
     said = f" The next, “{second.run.name}”, is {behind} behind ({second})."
@@ -97,7 +97,7 @@ def _distance(best: Ranked, second: Ranked) -> str:
     return said
 
 
-def _tested(comparison: Comparison, best: Ranked, second: Ranked) -> str:
+def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
     """What the tests show of the two, by the verdict that the section on significance has."""
     keys = {best.run.key, second.run.key}
     pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
@@ -121,7 +121,7 @@ def _caveats(comparison: Comparison) -> str:
     return said
 
 
-def _table(comparison: Comparison) -> Table:
+def _table(comparison: Comparison) -> TableBlock:
     rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
     there = {key for row in rows for key, value in row.items() if value is not None}
     apart = different_tasks(comparison)  # then the highest score is no better than others
@@ -133,15 +133,15 @@ def _table(comparison: Comparison) -> Table:
         if column.key in there
     ]
     costs = [column for _, column in COSTS if column.key in there]
-    status = [Column("status", "status", kind="text")]
+    status = [TableColumn("status", "status", kind="text")]
     columns = [
-        Column("name", "run", kind="text"),
+        TableColumn("name", "run", kind="text"),
         *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
         *figures,
         *costs,
-        Column("models", "models", digits=0),
-        Column("children", "n", digits=0),
-        *(Column(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
+        TableColumn("models", "models", digits=0),
+        TableColumn("children", "n", digits=0),
+        *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
     thresholds = THRESHOLDS if _some_yes_no(comparison) else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
@@ -150,7 +150,7 @@ def _table(comparison: Comparison) -> Table:
         f"a column is bold.{score}{thresholds} Costs are means per fold and "
         "seed, for all models of a run together; memory is the peak of its largest model."
     )
-    return Table("overview", "All runs", caption, columns, rows)
+    return TableBlock("overview", "All runs", caption, columns, rows)
 
 
 def _some_yes_no(comparison: Comparison) -> bool:
@@ -175,7 +175,7 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
     return row
 
 
-def _dots(comparison: Comparison) -> list[Figure]:
+def _dots(comparison: Comparison) -> list[FigureBlock]:
     """Macro and micro F1 of each run, or its score, with error bars; nothing where no run has them."""
     scored = comparison.scored
     rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
@@ -188,7 +188,7 @@ def _dots(comparison: Comparison) -> list[Figure]:
         "both sides; a dot without a bar was measured once. The axis does not begin at 0."
     )
     id, title = ("overview_score", "Score") if scored else ("overview_f1", "Macro and micro F1")
-    return [Figure(id, title, caption, _dot_spec(comparison), rows, wide=True)]
+    return [FigureBlock(id, title, caption, _dot_spec(comparison), rows, wide=True)]
 
 
 def _dot_rows(run: ComparedRun) -> list[dict[str, Any]]:

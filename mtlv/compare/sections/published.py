@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Column, Figure, Section, Table, Text
-from mtlv.compare.expected import is_fraction, measured
+from mtlv.compare.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.compare.published_numbers import is_fraction, measured
 from mtlv.compare.sections.parts import of_run, tip
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
@@ -23,7 +23,7 @@ def build(comparison: Comparison) -> Section | None:
         "published",
         "Published numbers",
         "What a paper reports, and what was measured here.",
-        [Text(_in_words(rows), "finding"), *_figures(rows), *_tables(rows)],
+        [TextBlock(_in_words(rows), "finding"), *_figures(rows), *_tables(rows)],
     )
 
 
@@ -63,7 +63,7 @@ def _in_words(rows: Sequence[dict[str, Any]]) -> str:
     return f"{text} In macro F1 measured minus published goes from {low} to {high} over {len(gaps)} rows."
 
 
-def _tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
+def _tables(rows: Sequence[dict[str, Any]]) -> list[TableBlock]:
     """Fractions apart from counts and times, which need fewer decimals."""
     scores = [row for row in rows if is_fraction(row["metric"])]
     others = [row for row in rows if not is_fraction(row["metric"])]
@@ -76,24 +76,26 @@ def _tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
         "run's folds and seeds ± standard deviation (ddof 1). An empty cell: not measured; see the note."
     )
     return [
-        Table(id, title, caption, _columns(digits), found) for id, title, digits, found in tables if found
+        TableBlock(id, title, caption, _columns(digits), found)
+        for id, title, digits, found in tables
+        if found
     ]
 
 
-def _columns(digits: int) -> list[Column]:
+def _columns(digits: int) -> list[TableColumn]:
     return [
-        Column("row", "row", "text"),
-        Column("metric", "metric", "text"),
-        Column("published", "published", digits=digits, spread="published_sd"),
-        Column("measured", "measured", digits=digits, spread="measured_sd"),
-        Column("difference", "measured − published", digits=digits, signed=True),
-        Column("children", "n", digits=0),
-        Column("name", "run", "text"),
-        Column("note", "note", "text"),
+        TableColumn("row", "row", "text"),
+        TableColumn("metric", "metric", "text"),
+        TableColumn("published", "published", digits=digits, spread="published_sd"),
+        TableColumn("measured", "measured", digits=digits, spread="measured_sd"),
+        TableColumn("difference", "measured − published", digits=digits, signed=True),
+        TableColumn("children", "n", digits=0),
+        TableColumn("name", "run", "text"),
+        TableColumn("note", "note", "text"),
     ]
 
 
-def _figures(rows: Sequence[dict[str, Any]]) -> list[Figure]:
+def _figures(rows: Sequence[dict[str, Any]]) -> list[FigureBlock]:
     """Pairs of dots, of all tasks together and of single ones; nothing where no score was measured."""
     shown = [row | _labels(row) for row in rows if row["measured"] is not None and is_fraction(row["metric"])]
     caption = (
@@ -112,7 +114,7 @@ def _figures(rows: Sequence[dict[str, Any]]) -> list[Figure]:
             for which in (PUBLISHED, MEASURED)
         ]
         if points:
-            figures.append(Figure(id, title, caption, _spec(points), points, wide=True))
+            figures.append(FigureBlock(id, title, caption, _spec(points), points, wide=True))
     return figures
 
 

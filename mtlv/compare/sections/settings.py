@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Block, Column, Section, Table, Text
+from mtlv.compare.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.compare.sections.parts import listed, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
@@ -22,11 +22,11 @@ def build(comparison: Comparison) -> Section | None:
     runs = comparison.runs
     if len(runs) < 2:
         return None
-    blocks: list[Block] = [Text(text, "warning") for text in warnings(runs)]
+    blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
     keys = sorted({key for row in rows for key in row})
     differing = [key for key in keys if _differs(key, rows)]
-    blocks.append(Text(_in_words(len(keys) - len(differing), differing)))
+    blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))
     intro = "Only the settings in which the runs differ, so that a difference in figures can be explained."
@@ -58,19 +58,21 @@ def _in_words(same: int, differing: Sequence[str]) -> str:
     return f"{len(differing)} {settings}, {same} are the same in all runs. {left}"
 
 
-def _table(runs: Sequence[ComparedRun], settings: Sequence[Mapping[str, str]], keys: Sequence[str]) -> Table:
-    columns = [Column("name", "run", "text"), Column("children", "folds × seeds", "text")]
+def _table(
+    runs: Sequence[ComparedRun], settings: Sequence[Mapping[str, str]], keys: Sequence[str]
+) -> TableBlock:
+    columns = [TableColumn("name", "run", "text"), TableColumn("children", "folds × seeds", "text")]
     rows: list[dict[str, Any]] = []
     for run, own in zip(runs, settings, strict=True):
         folds, seeds = ({child.pair[i] for child in run.children} for i in (0, 1))
         row = of_run(run) | {"children": f"{len(folds)} × {len(seeds)}"}
         rows.append(row | {f"setting.{key}": own.get(key) for key in keys})
-    return Table(
+    return TableBlock(
         "settings",
         "Settings that differ",
         "A column per setting that is not the same in all runs. An empty cell: the run has no such setting; "
         "those of a grouping do not concern runs without groups.",
-        [*columns, *(Column(f"setting.{key}", key, "text") for key in keys)],
+        [*columns, *(TableColumn(f"setting.{key}", key, "text") for key in keys)],
         rows,
     )
 

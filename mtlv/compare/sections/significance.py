@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Block, Column, Figure, Section, Table, Text
+from mtlv.compare.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.compare.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.compare.sections.parts import enumerated, tip
-from mtlv.compare.tested import Tested, tested_pairs
 from mtlv.compare.verdicts import dependence, finding, follows, signed
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
@@ -24,22 +24,22 @@ ROW = 30  # pixels of a pair: two lines of text
 VALUES, DOCUMENTS = "folds and seeds", "test documents"
 
 COLUMNS = (
-    Column("name", "run", "text"),
-    Column("other_name", "other", "text"),
-    Column("n", "pairs", digits=0),
-    Column("mean", "difference", signed=True),
-    Column("follows", "what follows", "text"),
-    Column("interval", "95% interval", "text"),
-    Column("wilcoxon_p", "Wilcoxon p", digits=4),
-    Column("wilcoxon_holm", "after Holm", digits=4),
-    Column("wilcoxon_method", "computed", "text"),
-    Column("rank_biserial", "rank-biserial r", digits=2, signed=True),
-    Column("t_p", "t-test p", digits=4),
-    Column("t_holm", "after Holm", digits=4),
-    Column("d_z", "Cohen's d_z", digits=2, signed=True),
-    Column("documents", "95% over documents", "text"),
+    TableColumn("name", "run", "text"),
+    TableColumn("other_name", "other", "text"),
+    TableColumn("n", "pairs", digits=0),
+    TableColumn("mean", "difference", signed=True),
+    TableColumn("follows", "what follows", "text"),
+    TableColumn("interval", "95% interval", "text"),
+    TableColumn("wilcoxon_p", "Wilcoxon p", digits=4),
+    TableColumn("wilcoxon_holm", "after Holm", digits=4),
+    TableColumn("wilcoxon_method", "computed", "text"),
+    TableColumn("rank_biserial", "rank-biserial r", digits=2, signed=True),
+    TableColumn("t_p", "t-test p", digits=4),
+    TableColumn("t_holm", "after Holm", digits=4),
+    TableColumn("d_z", "Cohen's d_z", digits=2, signed=True),
+    TableColumn("documents", "95% over documents", "text"),
 )
-MICRO = Column("documents_micro", "the same, micro F1", "text")
+MICRO = TableColumn("documents_micro", "the same, micro F1", "text")
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -47,10 +47,10 @@ def build(comparison: Comparison) -> Section | None:
     tested = tested_pairs(comparison)
     if not tested:
         return None
-    blocks: list[Block] = [Text(finding(tested), "finding")]
+    blocks: list[Block] = [TextBlock(finding(tested), "finding")]
     caution = dependence(tested)
     if caution:
-        blocks.append(Text(caution))
+        blocks.append(TextBlock(caution))
     blocks += _not_drawn(comparison)
     blocks += [_forest(comparison, tested), _table(comparison, tested)]
     return Section(
@@ -62,22 +62,22 @@ def build(comparison: Comparison) -> Section | None:
     )
 
 
-def _not_drawn(comparison: Comparison) -> list[Text]:
+def _not_drawn(comparison: Comparison) -> list[TextBlock]:
     """Which tasks keep documents from being drawn anew."""
     tasks = not_of_sums([task.task for task in comparison.tasks])
     if not tasks:
         return []
     named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
     said = "Test documents are not drawn anew for runs with tasks whose figure is no sum over documents"
-    return [Text(f"{said}: {named}.")]
+    return [TextBlock(f"{said}: {named}.")]
 
 
-def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
+def _table(comparison: Comparison, tested: Sequence[PairwiseTest]) -> TableBlock:
     counted = sum(pair.verdict.wilcoxon_holm is not None for pair in tested)
     counted_t = sum(pair.verdict.t_holm is not None for pair in tested)
     some = len(comparison.runs) > len(comparison.shown)
     which = " Here are the pairs of runs that are on when the page opens, and all others with the baseline."
-    return Table(
+    return TableBlock(
         "significance",
         "Pairs of runs" if some else "Every pair of runs",
         f"Each row compares two runs with the same data on {_counts(tested)}. Wilcoxon's signed-rank test "
@@ -93,7 +93,7 @@ def _table(comparison: Comparison, tested: Sequence[Tested]) -> Table:
     )
 
 
-def _counts(tested: Sequence[Tested]) -> str:
+def _counts(tested: Sequence[PairwiseTest]) -> str:
     low, high = (end(pair.values.n for pair in tested) for end in (min, max))
     if high == 1:
         return "one fold and seed"
@@ -102,7 +102,7 @@ def _counts(tested: Sequence[Tested]) -> str:
     return f"{high} {what}" if low == high else f"{low} to {high} {what}"
 
 
-def _row(pair: Tested) -> dict[str, Any]:
+def _row(pair: PairwiseTest) -> dict[str, Any]:
     values, documents = pair.values, pair.documents
     return {
         "run": pair.run.key,
@@ -136,10 +136,10 @@ def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
     return {key: text, f"{key}_low": interval.low, f"{key}_high": interval.high}
 
 
-def _forest(comparison: Comparison, tested: Sequence[Tested]) -> Figure:
+def _forest(comparison: Comparison, tested: Sequence[PairwiseTest]) -> FigureBlock:
     short, figure = short_names(comparison.runs), plan_title(comparison)
     rows = [row for pair in tested for row in _forest_rows(pair, short)]
-    return Figure(
+    return FigureBlock(
         "significance_forest",
         "Differences between runs",
         f"The mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
@@ -152,7 +152,7 @@ def _forest(comparison: Comparison, tested: Sequence[Tested]) -> Figure:
     )
 
 
-def _forest_rows(pair: Tested, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _forest_rows(pair: PairwiseTest, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     base = {
         "run": pair.run.key,
         "other": pair.other.key,

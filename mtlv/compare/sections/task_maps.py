@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.parts import PANELS, first_panels, of_run, run_header, shown_first, tip
-from mtlv.compare.sections.together import Numbering, group_shapes
+from mtlv.compare.sections.shared_groups import GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrapped
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
@@ -23,7 +23,7 @@ Points = Mapping[str, tuple[float, float]]
 Array = NDArray[np.float64]
 
 
-def task_maps(comparison: Comparison, given: Numbering) -> list[Figure]:
+def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     """A panel per run with a map; nothing where no run has one."""
     maps, left = _maps(comparison)
     if not maps:
@@ -43,7 +43,7 @@ def task_maps(comparison: Comparison, given: Numbering) -> list[Figure]:
     if not any(row["label"] for row in rows):
         caption += " The names are too many to write: hover to read them."
     spec = _spec(width, height, columns, given)
-    return [Figure("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
+    return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
 
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
@@ -111,7 +111,7 @@ def _scaled(points: Array, width: int, height: int) -> Array:
 
 
 def _rows(
-    run: ComparedRun, at: int, given: Numbering, laid: Sequence[dict[str, Any]]
+    run: ComparedRun, at: int, given: GroupNumbers, laid: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     groups = run.groups.groups if run.groups else ()
     medoids = run.groups.medoids if run.groups else ()
@@ -126,7 +126,7 @@ def _rows(
     ]
 
 
-def _spec(width: int, height: int, columns: int, given: Numbering) -> dict[str, Any]:
+def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[str, Any]:
     x = {"type": "quantitative", "scale": {"domain": [0, width], "nice": False}, "axis": None}
     y = {"type": "quantitative", "scale": {"domain": [height, 0], "nice": False}, "axis": None}
     tips = [tip("task"), tip("group"), tip("name", "run")]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor
 from typing import Any
 
-from mtlv.compare.blocks import Baseline, Block, Column, Figure, Row, Section, Table, Text
+from mtlv.compare.blocks import Baseline, Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
 from mtlv.compare.same_documents import same_documents
-from mtlv.compare.sections.heatmap import Cells, heatmap, supported_by
+from mtlv.compare.sections.heatmap import HeatmapCells, heatmap, supported_by
 from mtlv.compare.sections.parts import enumerated, known, listed, of_run, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.pairs import tasks_of
@@ -18,10 +18,10 @@ from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, titl
 FIGURES = ("precision", "recall", "average_precision", "threshold")
 LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart
 OF_LABELS = (
-    Column("precision", "precision"),
-    Column("recall", "recall"),
-    Column("average_precision", "average precision"),
-    Column("threshold", "threshold", digits=2),
+    TableColumn("precision", "precision"),
+    TableColumn("recall", "recall"),
+    TableColumn("average_precision", "average precision"),
+    TableColumn("threshold", "threshold", digits=2),
 )
 BASELINE = Baseline("value", ("task",))
 NAMED = 3  # tasks that the text names as gaining and losing most
@@ -83,10 +83,10 @@ def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
     return [{name: row[name] for name in ("run", "name", "task", "value", *fields)} for row in rows]
 
 
-def _main(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+def _main(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     figure = main_title(comparison.tasks)
     lowest = min(0.9, floor(10 * min(row["value"] for row in rows)) / 10)
-    cells = Cells(
+    cells = HeatmapCells(
         "value",
         ".2f",
         {"type": "linear", "scheme": SEQUENTIAL, "domain": [lowest, 1]},
@@ -103,7 +103,7 @@ def _main(comparison: Comparison, rows: Sequence[Row]) -> Figure:
     caption = f"{title} on the test set, mean over a run's folds and seeds{_how(comparison)}"
     spec = heatmap(comparison, cells)
     fields = (*(said["field"] for said in _judged_tip(comparison)), "sd", "children", "support")
-    return Figure("tasks_f1", title, caption, spec, _only(rows, *fields), wide=True)
+    return FigureBlock("tasks_f1", title, caption, spec, _only(rows, *fields), wide=True)
 
 
 def _capital(text: str) -> str:
@@ -131,9 +131,9 @@ def _how(comparison: Comparison) -> str:
     )
 
 
-def _gain(comparison: Comparison, rows: Sequence[Row]) -> Figure:
+def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     reach, figure = _reach(rows), main_title(comparison.tasks)
-    cells = Cells(
+    cells = HeatmapCells(
         "delta",
         "+.2f",
         {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]},
@@ -155,7 +155,7 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> Figure:
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
     shown = _only(rows, *(said["field"] for said in _judged_tip(comparison)), "support")
-    return Figure("tasks_gain", title, caption, spec, shown, BASELINE, wide=True)
+    return FigureBlock("tasks_gain", title, caption, spec, shown, BASELINE, wide=True)
 
 
 def _gaps(comparison: Comparison) -> bool:
@@ -173,7 +173,7 @@ def _reach(rows: Sequence[Row]) -> float:
     return max(0.01, *(high - low for low, high in ends.values()))
 
 
-def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[Figure]:
+def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
     """Of the yes/no tasks, which alone are rare or frequent; nothing where there are none."""
     labels = {task.name for task in comparison.tasks if task.yes_no}
     rows = [row for row in rows if row["task"] in labels]
@@ -192,7 +192,7 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[Figure]:
     spec = _scatter_spec(comparison, field, title)
     shown = [row for row in _only(rows, "support", field) if row[field]]
     heading = "Gain over the baseline against label frequency"
-    return [Figure("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)]
+    return [FigureBlock("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)]
 
 
 def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _trend(x: Mapping[str, Any], y: Mapping[str, Any], comparison: Comparison) -
     }
 
 
-def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[Text]:
+def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
     """Which tasks gain and lose most against the first baseline, and in which run."""
     base = comparison.run(comparison.baseline)
     own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
@@ -248,10 +248,10 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[Text]:
     said = f"Against “{base.name}”, {_share(gains)}."
     said += f" Most is gained on {_named(up)}." if up else ""
     said += f" Most is lost on {_named(down)}." if down else ""
-    return [Text(f"{said} These are means; with little support they move much by chance.", "finding")]
+    return [TextBlock(f"{said} These are means; with little support they move much by chance.", "finding")]
 
 
-def _alike(comparison: Comparison) -> list[Text]:
+def _alike(comparison: Comparison) -> list[TextBlock]:
     """Which tasks of runs on different data may be compared all the same."""
     found = same_documents(comparison)
     parts = []
@@ -261,7 +261,7 @@ def _alike(comparison: Comparison) -> list[Text]:
         parts.append(
             f"Tested on other documents, so that figures may not be compared: {enumerated(found.different)}."
         )
-    return [Text(" ".join(parts))] if parts else []
+    return [TextBlock(" ".join(parts))] if parts else []
 
 
 def _share(gains: Sequence[tuple[float, Row]]) -> str:
@@ -284,17 +284,17 @@ def _named(gains: Sequence[tuple[float, Row]]) -> str:
     )
 
 
-def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
+def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     figure = main_title(comparison.tasks)
-    several = [Column("judged_by", "judged by", kind="text")] if figure == SEVERAL else []
-    gain = [Column("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
-    others = OF_LABELS if _labels(comparison) else (Column("others", "other figures", kind="text"),)
+    several = [TableColumn("judged_by", "judged by", kind="text")] if figure == SEVERAL else []
+    gain = [TableColumn("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
+    others = OF_LABELS if _labels(comparison) else (TableColumn("others", "other figures", kind="text"),)
     columns = [
-        Column("task", "task", kind="text"),
-        Column("name", "run", kind="text"),
-        Column("support", "support", digits=0),
+        TableColumn("task", "task", kind="text"),
+        TableColumn("name", "run", kind="text"),
+        TableColumn("support", "support", digits=0),
         *several,
-        Column("value", figure, spread="sd"),
+        TableColumn("value", figure, spread="sd"),
         *gain,
         *others,
     ]
@@ -304,4 +304,4 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])
-    return Table("tasks", "Every task under every run", caption, columns, ordered, BASELINE)
+    return TableBlock("tasks", "Every task under every run", caption, columns, ordered, BASELINE)

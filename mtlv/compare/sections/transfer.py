@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mtlv.compare.blocks import Block, Column, Section, Table, Text
-from mtlv.compare.sections.helping_graph import graph
+from mtlv.compare.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.compare.sections.parts import listed
+from mtlv.compare.sections.transfer_graph import graph
 from mtlv.compare.sections.transfer_matrix import matrix
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
-from mtlv.evaluation.transfer import POINTS, Effect, Transfers, effects, points
-from mtlv.evaluation.transfer_learned import transfers_of
+from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, effects, points
+from mtlv.evaluation.transfer_detection import transfers_of
 from mtlv.evaluation.transfer_words import chance, dependence
 
 
@@ -46,8 +46,8 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
     caution = dependence(transfers)
     drawn = graph(transfers, found, id)
     blocks: list[Block] = [
-        Text(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
-        *([Text(caution)] if caution else []),
+        TextBlock(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
+        *([TextBlock(caution)] if caution else []),
         matrix(transfers, found, id),
         *([drawn] if drawn else []),
         _table(transfers, partners, id),
@@ -72,14 +72,14 @@ def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
     return " ".join(parts)
 
 
-def _largest(cell: Effect) -> str:
+def _largest(cell: TransferEffect) -> str:
     gain = f"{points(cell.mean)} points ({interval_text(cell)})"
     return f"The largest help: {cell.source} for {cell.target}, {gain}."
 
 
-def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Table:
+def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> TableBlock:
     partner = transfers.wording.partner
-    return Table(
+    return TableBlock(
         f"{id}_partners",
         f"The best {partner} of each target",
         f"The {partner} with the largest mean difference, whether or not the rule says that it helps, with "
@@ -87,15 +87,15 @@ def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Tabl
         "matrix (Holm); in points. The largest of several differences is partly luck: trained again it would "
         "be smaller, and it was picked on the same test set that it is measured on.",
         [
-            Column("target", "target", "text"),
-            Column("baseline", "baseline", digits=1, scale=POINTS),
-            Column("partner", f"best {partner}", "text"),
-            Column("difference", "difference", digits=1, signed=True, scale=POINTS),
-            Column("interval", "95% interval", "text"),
-            Column("p_holm", "p after Holm", digits=3),
-            Column("n", "pairs", digits=0),
-            Column("tried", "tried", digits=0),
-            Column("follows", "by the rule", "text"),
+            TableColumn("target", "target", "text"),
+            TableColumn("baseline", "baseline", digits=1, scale=POINTS),
+            TableColumn("partner", f"best {partner}", "text"),
+            TableColumn("difference", "difference", digits=1, signed=True, scale=POINTS),
+            TableColumn("interval", "95% interval", "text"),
+            TableColumn("p_holm", "p after Holm", digits=3),
+            TableColumn("n", "pairs", digits=0),
+            TableColumn("tried", "tried", digits=0),
+            TableColumn("follows", "by the rule", "text"),
         ],
         [_row(partner, record) for partner, record in zip(partners, as_records(partners), strict=True)],
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.parts import task_axis, tip
-from mtlv.evaluation.transfer import POINTS, Effect, Transfers, baseline_mean, numbers, points
+from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer_words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
 from mtlv.figures.transfer_matrix import HATCH, reach
@@ -19,7 +19,7 @@ LIGHT = 0.85  # of the colours' way from the middle to an end: up to here a cell
 CORNERS = (0.16, 0.32)  # of a cell: how far hatching reaches in, so that it leaves the number free
 
 
-def matrix(transfers: Transfers, found: Sequence[Effect], id: str) -> Figure:
+def matrix(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock:
     """The figure; one row of data for each cell, measured or not, and for each baseline."""
     wording = transfers.wording
     caption = (
@@ -35,10 +35,10 @@ def matrix(transfers: Transfers, found: Sequence[Effect], id: str) -> Figure:
         "resolve": {"scale": {"y": "shared"}},
     }
     title = f"Difference to the baseline, by target and {wording.partner}"
-    return Figure(f"{id}_matrix", title, caption, spec, _rows(transfers, found), wide=True)
+    return FigureBlock(f"{id}_matrix", title, caption, spec, _rows(transfers, found), wide=True)
 
 
-def _rows(transfers: Transfers, found: Sequence[Effect]) -> list[dict[str, Any]]:
+def _rows(transfers: Transfers, found: Sequence[TransferEffect]) -> list[dict[str, Any]]:
     cells = {(cell.source, cell.target): cell for cell in found}
     rows = []
     for target in transfers.targets:
@@ -56,7 +56,7 @@ def _rows(transfers: Transfers, found: Sequence[Effect]) -> list[dict[str, Any]]
     return rows
 
 
-def _row(source: str, target: str, cell: Effect | None, kind: str, shown: str) -> dict[str, Any]:
+def _row(source: str, target: str, cell: TransferEffect | None, kind: str, shown: str) -> dict[str, Any]:
     return {"source": source, "target": target, "kind": kind, "shown": shown} | numbers(cell)
 
 
@@ -106,7 +106,7 @@ def _baselines(transfers: Transfers) -> dict[str, Any]:
     }
 
 
-def _cells(transfers: Transfers, found: Sequence[Effect]) -> dict[str, Any]:
+def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, Any]:
     limit = reach(found)
     colour = {
         "field": "points",

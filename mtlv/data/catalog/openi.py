@@ -140,7 +140,7 @@ CARD = Card(
 
 
 @dataclass(frozen=True)
-class Report:
+class RadiologyReport:
     """One report: its headings with qualifiers, and its two sections ("" where absent)."""
 
     uid: str
@@ -164,7 +164,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     reports = list(_reports(path))
     _need_one_content(reports)
     with_text = [report for report in reports if report.text]
-    first: dict[str, Report] = {}
+    first: dict[str, RadiologyReport] = {}
     for report in with_text:
         first.setdefault(report.text, report)
     kept = list(first.values())
@@ -182,14 +182,14 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     )
 
 
-def _need_one_content(reports: Iterable[Report]) -> None:
-    known: dict[str, Report] = {}
+def _need_one_content(reports: Iterable[RadiologyReport]) -> None:
+    known: dict[str, RadiologyReport] = {}
     for report in reports:
         if known.setdefault(report.uid, report) != report:
             raise DataError(f"report `{report.uid}` has two contents", then="keep one of them")
 
 
-def _reports(path: Path) -> Iterator[Report]:
+def _reports(path: Path) -> Iterator[RadiologyReport]:
     """Reports of a CSV file, an archive, or a folder that holds one of them or the XML files."""
     if path.is_file():
         return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_packed(path))
@@ -206,12 +206,12 @@ def _reports(path: Path) -> Iterator[Report]:
     return _from_xml((file.name, file.read_bytes()) for file in files)
 
 
-def _from_csv(path: Path) -> Iterator[Report]:
+def _from_csv(path: Path) -> Iterator[RadiologyReport]:
     table = read_table(path)
     table.need(("uid", "MeSH", "findings", "impression"), "the CSV edition of Open-I")
     for _, row in table.rows:
         headings = tuple(part.strip() for part in row["MeSH"].split(";"))
-        yield Report(row["uid"], headings, row["findings"], row["impression"])
+        yield RadiologyReport(row["uid"], headings, row["findings"], row["impression"])
 
 
 def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -221,7 +221,7 @@ def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
         yield name.rsplit("/", 1)[-1], data
 
 
-def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
+def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[RadiologyReport]:
     for name, data in files:
         root = parsed(name, data, largest=LARGEST_REPORT, what="report")
         headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
@@ -230,7 +230,7 @@ def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[Report]:
             for part in root.iter("AbstractText")
         }
         uid = root.find(".//uId")
-        yield Report(
+        yield RadiologyReport(
             (uid.get("id") or name) if uid is not None else name,
             headings,
             sections.get("FINDINGS", ""),

@@ -61,14 +61,14 @@ class TableKind(Protocol):
         ...
 
 
-class _OfTexts:
+class _TextTable:
     """Kinds that are asked of a text, of a pair, or of marked entities."""
 
     text_keys: tuple[str, ...] = ("text_pair", "mentions")
     by_word = False
 
 
-class Labels(_OfTexts):
+class LabelColumns(_TextTable):
     """Yes/no tasks: a column of 0 and 1 for each, or one column of lists."""
 
     reads = ("labels", "label_list", "separator")
@@ -103,7 +103,7 @@ class Labels(_OfTexts):
         return [{name for name in columns.labels or () if _binary(row.get(name))} for _, row in rows]
 
 
-class Classes(_OfTexts):
+class ClassColumn(_TextTable):
     """One class of several: names, or whole numbers."""
 
     reads = ("task", "target", "classes", "negative", "metric")
@@ -131,7 +131,7 @@ class Classes(_OfTexts):
         return (*(("f1_micro_positive",) if columns.negative else ()), "accuracy", "f1_micro", "f1_macro")
 
 
-class Numbers(_OfTexts):
+class NumberColumn(_TextTable):
     """A number for each document."""
 
     reads = ("task", "target", "metric")
@@ -151,7 +151,7 @@ class Numbers(_OfTexts):
         return (task,), {task.name: np.array(values, np.float32)}
 
 
-class WordTags:
+class WordTagColumn:
     """A tag for each word, in BIO or whatever else `mtlv.data.conll` reads."""
 
     reads = ("task", "tags", "classes", "metric")
@@ -176,10 +176,10 @@ class WordTags:
 
 
 KINDS: dict[str, TableKind] = {
-    "binary": Labels(),
-    "multiclass": Classes(),
-    "regression": Numbers(),
-    "tagging": WordTags(),
+    "binary": LabelColumns(),
+    "multiclass": ClassColumn(),
+    "regression": NumberColumn(),
+    "tagging": WordTagColumn(),
 }
 
 

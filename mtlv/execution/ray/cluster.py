@@ -14,11 +14,11 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import ClusterError, TrackingError
-from mtlv.execution.ray.nodes import PATIENCE, Wanted, last_line
-from mtlv.store.location import Place
+from mtlv.execution.ray.nodes import PATIENCE, NodeRequest, last_line
+from mtlv.store.location import StoreLocation
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import Execution
+    from mtlv.settings.schema import ExecutionSettings
 
 PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came with a job
 # Ray calls home to count its users, and without the internet warns of each try to find its own address.
@@ -26,7 +26,7 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 
 @dataclass(frozen=True)
-class Head:
+class RayHead:
     """A cluster.
 
     Args:
@@ -38,7 +38,7 @@ class Head:
     cpus: int
 
 
-def wanted_of(execution: Execution, devices: Collection[str]) -> tuple[Wanted, int]:
+def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
     """What the settings give each unit, and its threads.
 
     Args:
@@ -51,7 +51,7 @@ def wanted_of(execution: Execution, devices: Collection[str]) -> tuple[Wanted, i
     cpus = float(threads) if execution.cpus == "auto" else given
     gpus = float(ranks * ("cuda" in devices)) if execution.gpus == "auto" else execution.gpus
     memory = None if execution.memory_gb is None else int(execution.memory_gb * 1e9)
-    return Wanted(cpus, gpus, memory), threads
+    return NodeRequest(cpus, gpus, memory), threads
 
 
 def need_ray() -> None:
@@ -67,7 +67,7 @@ def need_ray() -> None:
 
 
 @contextmanager
-def connected(head: Head) -> Iterator[None]:
+def connected(head: RayHead) -> Iterator[None]:
     """Be part of a cluster; one that was started here is ended with the block.
 
     Raises:
@@ -106,7 +106,7 @@ def _kept(number: signal.Signals) -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def _address(head: Head) -> tuple[str | None, str]:
+def _address(head: RayHead) -> tuple[str | None, str]:
     """Of the cluster, and which setting says so. To the jobs that it starts Ray names itself."""
     named = os.environ.get("RAY_ADDRESS")
     if named and head.address in (None, "auto"):
@@ -151,7 +151,7 @@ def _need_answer(address: str, named_by: str) -> None:
         ) from error
 
 
-def check_lasting(store: Place, tracking: str | None) -> None:
+def check_lasting(store: StoreLocation, tracking: str | None) -> None:
     """Refuse a store, or runs, in the working folder of a job: Ray deletes it some time after the job.
 
     Args:

@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import Any, Self
 
 from mtlv.events import Observer
-from mtlv.execution.async_executor import AheadExecutor
-from mtlv.execution.ray.cluster import Head, connected
-from mtlv.execution.ray.nodes import Wanted, agreed, alive, check_room, size, slots
-from mtlv.execution.ray.task import NODE, Common, Parcel, keep, train
+from mtlv.execution.async_executor import AsyncExecutor
+from mtlv.execution.ray.cluster import RayHead, connected
+from mtlv.execution.ray.nodes import NodeRequest, agreed, alive, check_room, size, slots
+from mtlv.execution.ray.task import NODE, RayTask, SharedObjects, keep, train
 from mtlv.execution.scheduler import PAUSE
 from mtlv.execution.worker import LAST
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
 COUNTED = 5.0  # seconds after which a cluster's size is looked at again
@@ -24,14 +24,14 @@ AT_ONCE = 2  # units handed to Ray for each that it can train: those that wait m
 MORE = 16  # and so many more, so that a small cluster has always one at hand
 
 
-class RayExecutor(AheadExecutor):
+class RayExecutor(AsyncExecutor):
     """Hands units to Ray as tasks when those that they start from are done; Ray chooses where.
 
     Corpus, tokens and encoder go through Ray's object store, once for each node. This process alone tracks.
     A unit whose worker or node is lost is handed on and goes on from its last checkpoint.
 
     Args:
-        bench: corpora and encoders.
+        cache: corpora and encoders.
         store: of finished units, in a folder that all nodes share.
         observer: hears of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
@@ -45,20 +45,20 @@ class RayExecutor(AheadExecutor):
 
     def __init__(
         self,
-        bench: Workbench,
+        cache: InputCache,
         store: Store,
         observer: Observer,
         jobs: Sequence[Job],
         *,
-        wanted: Wanted,
+        wanted: NodeRequest,
         threads: int,
-        head: Head,
+        head: RayHead,
         task: Any = train,
     ) -> None:
-        super().__init__(bench, store, observer, jobs)
-        self._bench, self.wanted, self.threads = bench, wanted, threads
+        super().__init__(cache, store, observer, jobs)
+        self._cache, self.wanted, self.threads = cache, wanted, threads
         self._head, self._task = head, task
-        self._common = Common()
+        self._common = SharedObjects()
         self._keys: dict[Any, tuple[str, ...]] = {}  # of settings' materials
         self._materials: dict[tuple[str, ...], Any] = {}
         self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
@@ -79,7 +79,7 @@ class RayExecutor(AheadExecutor):
         """End all units at once; a later run takes them up at their last checkpoint."""
         import ray
 
-        self._board.close()
+        self._scheduler.close()
         try:
             for generator in self._at_work:
                 ray.cancel(generator, force=True)
@@ -107,9 +107,9 @@ class RayExecutor(AheadExecutor):
         """As many as the cluster can train, and as many again."""
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
-        while len(self._at_work) < self._room and (job := self._board.next()) is not None:
-            packed, others = self._common.pack(Parcel(self._order(job), self._terms, self.threads))
-            self._at_work[self._remote.remote(packed, [self._material(job), *others])] = job
+        while len(self._at_work) < self._room and (job := self._scheduler.next()) is not None:
+            packed, others = self._common.pack(RayTask(self._order(job), self._terms, self.threads))
+            self._at_work[self._remote.remote(packed, [self._inputs(job), *others])] = job
 
     @cached_property
     def _remote(self) -> Any:
@@ -121,14 +121,14 @@ class RayExecutor(AheadExecutor):
         # Lost units are handed on here: Ray would say all their words again.
         return task.options(num_returns="streaming", max_retries=0, **self.wanted.options)
 
-    def _material(self, job: Job) -> Any:
+    def _inputs(self, job: Job) -> Any:
         """A reference to what a unit reads; what several read is put into the object store once."""
         settings = self._common.reference(job.settings)
         if settings not in self._keys:
-            self._keys[settings] = self._bench.material_key(job.settings)
+            self._keys[settings] = self._cache.inputs_key(job.settings)
         key = self._keys[settings]
         if key not in self._materials:
-            self._materials[key] = keep(self._bench.material(job.settings))
+            self._materials[key] = keep(self._cache.inputs(job.settings))
         return self._materials[key]
 
     # ---- What tasks say ------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ from typing import Any
 
 from mtlv.environment import versions
 from mtlv.errors import ClusterError, DeviceError, MtlvError
-from mtlv.execution.ray.task import Terms, look
+from mtlv.execution.ray.task import NodeRequirements, look
 from mtlv.formatting import many
-from mtlv.store.location import Place
+from mtlv.store.location import StoreLocation
 
 PATIENCE = 10.0  # seconds that an address or a node has to answer
 SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NodeRequest:
     """What a unit takes of a node while it is trained.
 
     Args:
@@ -64,12 +64,12 @@ def alive(node: str) -> bool:
     return any(each["NodeID"] == node for each in nodes())
 
 
-def slots(wanted: Wanted) -> int:
+def slots(wanted: NodeRequest) -> int:
     """Units that all nodes could train at once."""
     return sum(_on(node, wanted) for node in nodes())
 
 
-def size(wanted: Wanted) -> str:
+def size(wanted: NodeRequest) -> str:
     """Which cluster this is, and how much of it units can use, for a person."""
     import ray
 
@@ -80,14 +80,14 @@ def size(wanted: Wanted) -> str:
     )
 
 
-def _on(node: Mapping[str, Any], wanted: Wanted) -> int:
+def _on(node: Mapping[str, Any], wanted: NodeRequest) -> int:
     there = node["Resources"]
     return min(
         (int(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.resources.items()), default=1
     )
 
 
-def check_room(wanted: Wanted) -> None:
+def check_room(wanted: NodeRequest) -> None:
     """Refuse units that no node could ever run: Ray would wait for one.
 
     Raises:
@@ -109,7 +109,7 @@ def check_room(wanted: Wanted) -> None:
 
 
 @contextmanager
-def agreed(store: Place) -> Iterator[Terms]:
+def agreed(store: StoreLocation) -> Iterator[NodeRequirements]:
     """The terms of a suite, as long as it runs; every node that is there has been asked.
 
     Raises:
@@ -119,7 +119,7 @@ def agreed(store: Place) -> Iterator[Terms]:
     mark = store.folder / f".seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
-        terms = Terms(store, mark.name, tuple((name, versions()[name]) for name in SAME))
+        terms = NodeRequirements(store, mark.name, tuple((name, versions()[name]) for name in SAME))
         for problem in _ask(terms):
             if problem is not None:
                 raise problem
@@ -128,7 +128,7 @@ def agreed(store: Place) -> Iterator[Terms]:
         mark.unlink(missing_ok=True)
 
 
-def _ask(terms: Terms) -> Iterator[MtlvError | None]:
+def _ask(terms: NodeRequirements) -> Iterator[MtlvError | None]:
     """What each node says."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

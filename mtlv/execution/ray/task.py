@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle  # nosec B403 # between the processes of one cluster
 import socket
@@ -9,21 +10,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import Fold
 from mtlv.errors import ClusterError, MtlvError, TrackingError
-from mtlv.execution.worker import LAST, Order, Trainer, answer
+from mtlv.execution.worker import LAST, TrainRequest, UnitTrainer, answer
 from mtlv.settings.schema import Settings
 from mtlv.store import open_store
 from mtlv.store.local import Store
-from mtlv.store.location import Place
+from mtlv.store.location import StoreLocation
 
 if TYPE_CHECKING:
-    from mtlv.units.inputs import Material
+    from mtlv.units.inputs import UnitInputs
 
 Word = tuple[str, tuple[Any, ...]]
 """As in `mtlv.execution.worker`."""
@@ -33,17 +33,17 @@ APART = 0.5  # seconds between words about batches: a driver hears of a thousand
 
 
 @dataclass(frozen=True)
-class Given:
+class InputsOfTask:
     """In place of a `Workbench`: what a unit reads came with it."""
 
-    given: Material
+    given: UnitInputs
 
-    def material(self, settings: Settings) -> Material:  # noqa: ARG002
+    def inputs(self, settings: Settings) -> UnitInputs:  # noqa: ARG002
         """All that a unit reads."""
         return self.given
 
 
-def keep(material: object) -> Any:
+def keep(inputs: object) -> Any:
     """A reference to something in Ray's object store, of which each node holds one copy.
 
     Raises:
@@ -52,7 +52,7 @@ def keep(material: object) -> Any:
     import ray
 
     with _room():
-        return ray.put(material)
+        return ray.put(inputs)
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _room() -> Iterator[None]:
         ) from error
 
 
-class Shelf:
+class ObjectCache:
     """What this process took from the object store. A node holds its arrays once, for all its processes.
 
     Args:
@@ -96,8 +96,8 @@ class Shelf:
         return self._held[key]
 
 
-SHELF = Shelf(2)  # materials: those of stages or members that take turns
-SMALL = Shelf(64)  # settings and folds
+SHELF = ObjectCache(2)  # materials: those of stages or members that take turns
+SMALL = ObjectCache(64)  # settings and folds
 
 
 def where() -> tuple[str, str]:
@@ -109,7 +109,7 @@ def where() -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Terms:
+class NodeRequirements:
     """What a node must have to train units of a suite.
 
     Args:
@@ -118,13 +118,13 @@ class Terms:
         releases: name and version of each package that results depend on.
     """
 
-    store: Place
+    store: StoreLocation
     mark: str
     releases: tuple[tuple[str, str], ...]
 
 
-@cache
-def admitted(terms: Terms) -> Store:
+@functools.cache
+def admitted(terms: NodeRequirements) -> Store:
     """The suite's store, once it is known that this node may train for it; asked once for each process.
 
     Raises:
@@ -155,7 +155,7 @@ def admitted(terms: Terms) -> Store:
     )
 
 
-def look(terms: Terms) -> MtlvError | None:
+def look(terms: NodeRequirements) -> MtlvError | None:
     """Why this node may train nothing; what a driver asks each before it begins."""
     try:
         admitted(terms)
@@ -165,7 +165,7 @@ def look(terms: Terms) -> MtlvError | None:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class RayTask:
     """A unit on its way to a node.
 
     Args:
@@ -174,12 +174,12 @@ class Parcel:
         threads: of its arithmetic.
     """
 
-    order: Order
-    terms: Terms
+    order: TrainRequest
+    terms: NodeRequirements
     threads: int
 
 
-class Common:
+class SharedObjects:
     """What units of a driver have in common: put into the object store once, and named in their parcels."""
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Common:
             self._kept[id(thing)] = thing, keep(thing)
         return self._kept[id(thing)][1]
 
-    def pack(self, parcel: Parcel) -> tuple[bytes, list[Any]]:
+    def pack(self, parcel: RayTask) -> tuple[bytes, list[Any]]:
         """A parcel as it travels, and references to what was left out of it.
 
         Settings and a fold's rows, which for a million documents are 8 MB, are left out. Ray's own pickling
@@ -229,10 +229,10 @@ class _Unpacker(pickle.Unpickler):
         return SMALL.take(self._references[number])
 
 
-def unpacked(parcel: bytes, references: Sequence[Any]) -> Parcel:
+def unpacked(parcel: bytes, references: Sequence[Any]) -> RayTask:
     """What was packed."""
     found = _Unpacker(io.BytesIO(parcel), references).load()  # the driver's own
-    assert isinstance(found, Parcel)
+    assert isinstance(found, RayTask)
     return found
 
 
@@ -240,18 +240,18 @@ def train(parcel: bytes, references: Sequence[Any]) -> Iterator[list[Word]]:
     """Train a unit; gives what is said of it, the last word last.
 
     Args:
-        parcel: a packed `Parcel`.
+        parcel: a packed `RayTask`.
         references: to the material that it reads, then to what was left out of the parcel; in a list, so that
             Ray hands them over as they are.
     """
-    material, *others = references
+    inputs, *others = references
     given = unpacked(parcel, others)
     said: SimpleQueue[Word] = SimpleQueue()
 
     def work() -> None:
-        def make() -> Trainer:
-            bench = Given(SHELF.take(material))
-            return Trainer(bench, admitted(given.terms), given.threads, say, apart=APART)
+        def make() -> UnitTrainer:
+            cache = InputsOfTask(SHELF.take(inputs))
+            return UnitTrainer(cache, admitted(given.terms), given.threads, say, apart=APART)
 
         answer(make, given.order, say)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import torch
 
-from mtlv.models.heads import Head, Shape
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds.binary import Binary
 from mtlv.models.kinds.multiclass import Multiclass
 from mtlv.models.kinds.regression import Regression
@@ -34,7 +34,7 @@ class Kind(Protocol):
         """How many columns a head for these tasks has."""
         ...
 
-    def head(self, shape: Shape) -> Head:
+    def head(self, shape: HeadSize) -> Head:
         """The module that learns."""
         ...
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.documents import OfDocuments
+from mtlv.models.kinds.documents import DocumentKind
 from mtlv.plan import Task
 
 
-class Binary(OfDocuments):
+class Binary(DocumentKind):
     """One logit per task, binary cross-entropy; the score is the probability of yes."""
 
     def outputs(self, tasks: Sequence[Task]) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Self
 
-from mtlv.models.heads import Head, Shape
+from mtlv.models.heads import Head, HeadSize
 
 
-class OfDocuments:
+class DocumentKind:
     """A plain head; what its outputs mean needs no weights."""
 
     by_word = False
 
-    def head(self, shape: Shape) -> Head:
+    def head(self, shape: HeadSize) -> Head:
         """The module that learns."""
         return Head(shape)
 

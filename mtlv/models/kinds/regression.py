@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.documents import OfDocuments
+from mtlv.models.kinds.documents import DocumentKind
 from mtlv.plan import Task
 
 
-class Regression(OfDocuments):
+class Regression(DocumentKind):
     """One output per task, squared error; the score is the output."""
 
     def outputs(self, tasks: Sequence[Task]) -> int:

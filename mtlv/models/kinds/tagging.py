@@ -8,7 +8,7 @@ from typing import Self
 
 import torch
 
-from mtlv.models.heads import Head, Shape
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds.alone import the_only
 from mtlv.models.kinds.tagging_layers import LAYERS, TaggingLayer, TagHead
 from mtlv.plan import Task
@@ -37,7 +37,7 @@ class Tagging:
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(Tags(self.scheme, the_only(tasks).classes).names)
 
-    def head(self, shape: Shape) -> TagHead:
+    def head(self, shape: HeadSize) -> TagHead:
         return self.layer(shape)
 
     def bound(self, head: Head) -> Self:

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mtlv.models.heads import Head, Shape
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.optional import missing
 
 IGNORED = -100  # the target of what is no word, or was cut off: PyTorch's own default
@@ -40,7 +40,7 @@ class RecurrentHead(TagHead):
     Each direction has half of the encoder's width. A word that was cut off is not read, and 0 stands for it.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HeadSize) -> None:
         half = max(shape.width // 2, 1)
         super().__init__(replace(shape, inputs=2 * half))
         self.recurrent = nn.LSTM(shape.inputs or shape.width, half, bidirectional=True, batch_first=True)
@@ -78,7 +78,7 @@ class FieldHead(TagHead):
         PlanError: the package is not installed.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HeadSize) -> None:
         super().__init__(shape)
         self.field = _field(shape.outputs)
 
@@ -139,5 +139,5 @@ def _taken(vectors: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
     return vectors.gather(1, order.unsqueeze(-1).expand(-1, -1, vectors.shape[-1]))
 
 
-TaggingLayer = Callable[[Shape], TagHead]
+TaggingLayer = Callable[[HeadSize], TagHead]
 LAYERS: dict[str, TaggingLayer] = {"linear": TagHead, "bilstm": RecurrentHead, "crf": FieldHead}

@@ -14,7 +14,7 @@ from typing import TypeVar
 from mtlv.disk import flush
 from mtlv.errors import DamagedError, TrackingError, masked
 from mtlv.store.remote.connect import open_objects
-from mtlv.store.remote.objects import Objects, Trouble, sealed, unsealed
+from mtlv.store.remote.objects import Objects, ObjectStoreError, unsealed, with_checksum
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ MOMENT = 5.0  # seconds for which a listing is believed
 PROBE = "probe"  # folder of what `prove` writes
 
 
-class Remote:
+class ObjectClient:
     """What a store writes to and reads from its address.
 
     Args:
@@ -58,11 +58,13 @@ class Remote:
         Raises:
             TrackingError: it cannot be written; so for all of these.
         """
-        self.ask(f"cannot be written: `{name}`", lambda: self.objects.put(name, sealed(content)))
+        self.ask(f"cannot be written: `{name}`", lambda: self.objects.put(name, with_checksum(content)))
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a small object that is not there yet, sealed; False where it is."""
-        return self.ask(f"cannot be written: `{name}`", lambda: self.objects.create(name, sealed(content)))
+        return self.ask(
+            f"cannot be written: `{name}`", lambda: self.objects.create(name, with_checksum(content))
+        )
 
     def get(self, name: str) -> bytes | None:
         """A small object, unsealed; None where there is none.
@@ -112,7 +114,7 @@ class Remote:
     def _download(self, name: str, path: Path) -> bool:
         try:
             return self.objects.download(name, path)
-        except Trouble as trouble:
+        except ObjectStoreError as trouble:
             cause = trouble.__cause__
             if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise cause from None  # this machine is full, not the address
@@ -138,7 +140,7 @@ class Remote:
         return error
 
     def ask(self, what: str, call: Callable[[], T], pauses: Sequence[float] | None = None) -> T:
-        """What `call` gives, which may raise `Trouble`.
+        """What `call` gives, which may raise `ObjectStoreError`.
 
         Args:
             what: cannot be done where it fails, such as `cannot be read: X`.
@@ -151,13 +153,13 @@ class Remote:
         for pause in (*(self.pauses if pauses is None else pauses), None):
             try:
                 return call()
-            except Trouble as trouble:
+            except ObjectStoreError as trouble:
                 if pause is None or not trouble.passing:
                     raise self._error(what, trouble) from trouble
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    def _error(self, what: str, trouble: Trouble) -> TrackingError:
+    def _error(self, what: str, trouble: ObjectStoreError) -> TrackingError:
         return TrackingError(f"`store.uri`: {self.address} {what}", got=str(trouble), then=trouble.then)
 
 
@@ -228,7 +230,7 @@ def cannot_keep(folder: Path, error: OSError) -> TrackingError:
 
 
 def _prove(objects: Objects) -> None:
-    name, content = f"{PROBE}/{uuid.uuid4().hex}", sealed(b"")
+    name, content = f"{PROBE}/{uuid.uuid4().hex}", with_checksum(b"")
     then = "use a server of objects that does, or a folder that all nodes reach"
     if objects.exclusive:
         objects.create(name, content)
@@ -237,8 +239,8 @@ def _prove(objects: Objects) -> None:
         objects.put(name, content)
     try:
         if objects.get(name) != content:
-            raise Trouble("it does not give back what was just written", then)
+            raise ObjectStoreError("it does not give back what was just written", then)
         if name not in objects.names(PROBE):
-            raise Trouble("it does not list what was just written", then)
+            raise ObjectStoreError("it does not list what was just written", then)
     finally:
         objects.delete([name])

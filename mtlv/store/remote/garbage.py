@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mtlv.store.remote.client import Remote
+from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.manifests import FILES, name_of
 from mtlv.store.remote.store import SharedStore
 from mtlv.store.remote.unfinished import CHECKPOINTS
 
 
 @dataclass(frozen=True)
-class FarLeftover:
+class RemoteLeftover:
     """Objects that nothing needs.
 
     Args:
@@ -21,23 +21,23 @@ class FarLeftover:
         why: nobody needs them.
         bytes: of all.
         names: theirs, in the order in which they go.
-        remote: where.
+        client: where.
     """
 
     path: str
     why: str
     bytes: int
     names: tuple[str, ...] = field(repr=False)
-    remote: Remote = field(repr=False)
+    client: ObjectClient = field(repr=False)
 
     def delete(self) -> None:
         """What is gone already is fine."""
         for name in self.names[:1]:  # a manifest goes before what it names
-            self.remote.delete([name])
-        self.remote.delete(self.names[1:])
+            self.client.delete([name])
+        self.client.delete(self.names[1:])
 
 
-def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[FarLeftover]:
+def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[RemoteLeftover]:
     """Everything at the address that can go, units that a process works on left out.
 
     Args:
@@ -47,8 +47,8 @@ def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> 
     Raises:
         TrackingError: the address cannot be read.
     """
-    units, checkpoints = (_by_key(store.remote.names(kind)) for kind in (FILES, CHECKPOINTS))
-    found: list[FarLeftover] = []
+    units, checkpoints = (_by_key(store.client.names(kind)) for kind in (FILES, CHECKPOINTS))
+    found: list[RemoteLeftover] = []
     for key in sorted(units.keys() | checkpoints.keys()):
         unit, steps = units.get(key, {}), checkpoints.get(key, {})
         if (parts := list(_leftover(store, key, unit, steps, needed))) and not store.busy(key):
@@ -62,7 +62,7 @@ def _leftover(
     unit: Mapping[str, int],
     steps: Mapping[str, int],
     needed: Collection[str] | None,
-) -> Iterator[FarLeftover]:
+) -> Iterator[RemoteLeftover]:
     done = store.has(key)
     if needed is not None and key not in needed:
         if done:
@@ -83,8 +83,8 @@ def _leftover(
         yield _all(store, folder, "half a unit: its process ended while it was handed over", names)
 
 
-def _all(store: SharedStore, folder: str, why: str, names: Mapping[str, int]) -> FarLeftover:
-    return FarLeftover(store.remote.at(folder), why, sum(names.values()), tuple(names), store.remote)
+def _all(store: SharedStore, folder: str, why: str, names: Mapping[str, int]) -> RemoteLeftover:
+    return RemoteLeftover(store.client.at(folder), why, sum(names.values()), tuple(names), store.client)
 
 
 def _by_key(names: Mapping[str, int]) -> dict[str, dict[str, int]]:

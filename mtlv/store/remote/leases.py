@@ -21,8 +21,8 @@ from typing import Any
 
 from mtlv.foreign import parse_json
 from mtlv.processes import born
-from mtlv.store.remote.client import Remote
-from mtlv.store.remote.objects import Trouble
+from mtlv.store.remote.client import ObjectClient
+from mtlv.store.remote.objects import ObjectStoreError
 
 FOLDER = "locks"
 TTL = 60.0  # seconds without a sign of life after which a lease is another's to take
@@ -46,12 +46,12 @@ class Leases:
     process of the same machine it is known at once.
 
     Args:
-        remote: where they are.
+        client: where they are.
         ttl: seconds.
     """
 
-    def __init__(self, remote: Remote, ttl: float = TTL) -> None:
-        self._remote, self._objects, self._ttl = remote, remote.objects, ttl
+    def __init__(self, client: ObjectClient, ttl: float = TTL) -> None:
+        self._client, self._objects, self._ttl = client, client.objects, ttl
         self._seen: dict[str, tuple[bytes, float]] = {}
         self._busy: dict[str, float] = {}
         self._mine: dict[str, _Mine] = {}
@@ -66,7 +66,7 @@ class Leases:
             TrackingError: it cannot be asked for.
         """
         what = f"cannot be locked: `{FOLDER}/{key}`"
-        mine = self._remote.ask(what, lambda: self._take(key))
+        mine = self._client.ask(what, lambda: self._take(key))
         try:
             yield mine is not None
         finally:
@@ -79,7 +79,7 @@ class Leases:
         Raises:
             TrackingError: it cannot be asked for.
         """
-        live = self._remote.ask(f"cannot be read: `{FOLDER}/{key}`", lambda: self._live(self._there(key)))
+        live = self._client.ask(f"cannot be read: `{FOLDER}/{key}`", lambda: self._live(self._there(key)))
         return None if not live else _words(live[max(live)])
 
     def _take(self, key: str) -> _Mine | None:
@@ -107,7 +107,7 @@ class Leases:
         with self._changed:
             self._mine.pop(key, None)
             self._changed.notify_all()
-        with mine.lock, suppress(Trouble):  # one that cannot be deleted runs out
+        with mine.lock, suppress(ObjectStoreError):  # one that cannot be deleted runs out
             over, mine.over = mine.over, True
             if not over:
                 self._objects.delete([mine.name])
@@ -135,7 +135,7 @@ class Leases:
                     self._changed.wait()
                 due = list(self._mine.values())
             for mine in due:
-                with suppress(Trouble):  # the next time, maybe
+                with suppress(ObjectStoreError):  # the next time, maybe
                     self._renew(mine)
             time.sleep(self._ttl / 4)
 

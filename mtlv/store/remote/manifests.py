@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.foreign import parse_json
-from mtlv.store.remote.client import Remote, digest_of
+from mtlv.store.remote.client import ObjectClient, digest_of
 
 FOLDER, FILES = "done", "units"
 ENDING = ".json"
@@ -49,16 +49,16 @@ class Manifests:
     """The finished units at an address. A unit is there only when its manifest is.
 
     Args:
-        remote: the address.
+        client: the address.
     """
 
-    def __init__(self, remote: Remote) -> None:
-        self.remote = remote
+    def __init__(self, client: ObjectClient) -> None:
+        self.client = client
         self._known: dict[str, Manifest] = {}
 
     def keys(self) -> Iterable[str]:
         """Of all finished units; one listing."""
-        return (Path(name).stem for name in self.remote.names(FOLDER))
+        return (Path(name).stem for name in self.client.names(FOLDER))
 
     def look(self, key: str) -> Manifest | None:
         """The manifest of a unit as it is now.
@@ -73,13 +73,13 @@ class Manifests:
     def of(self, key: str) -> Manifest | None:
         """The manifest of a unit, asked for once where there is one."""
         if key not in self._known:
-            content = self.remote.get(name_of(key))
+            content = self.client.get(name_of(key))
             if content is None:
                 return None
             try:
                 self._known[key] = Manifest.of(content)
             except ValueError as error:
-                raise self.remote.broken(name_of(key), str(error)) from error
+                raise self.client.broken(name_of(key), str(error)) from error
         return self._known[key]
 
     def publish(self, key: str, folder: Path) -> tuple[Manifest, bool]:
@@ -97,11 +97,11 @@ class Manifests:
         text = json.dumps(files, sort_keys=True).encode()
         ours = Manifest(f"{FILES}/{key}/{hashlib.sha256(text).hexdigest()[:16]}", files)
         for name in files:
-            self.remote.upload(f"{ours.at}/{name}", folder / name)
-        if not self.remote.create(name_of(key), ours.as_json()):
+            self.client.upload(f"{ours.at}/{name}", folder / name)
+        if not self.client.create(name_of(key), ours.as_json()):
             theirs = self.look(key)
             if theirs is not None and theirs.at != ours.at:
-                self.remote.delete(f"{ours.at}/{name}" for name in files)
+                self.client.delete(f"{ours.at}/{name}" for name in files)
                 return theirs, False
         self._known[key] = ours
         return ours, True
@@ -114,18 +114,18 @@ class Manifests:
             TrackingError: it cannot be read.
         """
         remote_name = f"{manifest.at}/{name}"
-        if not self.remote.download(remote_name, folder / name, manifest.files[name]):
-            raise self.remote.broken(name_of(key), f"it names `{name}`, which is not there")
+        if not self.client.download(remote_name, folder / name, manifest.files[name]):
+            raise self.client.broken(name_of(key), f"it names `{name}`, which is not there")
 
     def set_aside(self, key: str) -> None:
         """A unit is not there any more: its manifest goes, its files stay."""
         self._known.pop(key, None)
-        self.remote.delete([name_of(key)])
+        self.client.delete([name_of(key)])
 
     def forget(self, key: str) -> None:
         """A unit is not there any more: its manifest goes first."""
         self.set_aside(key)
-        self.remote.delete(self.remote.names(f"{FILES}/{key}"))
+        self.client.delete(self.client.names(f"{FILES}/{key}"))
 
 
 def name_of(key: str) -> str:

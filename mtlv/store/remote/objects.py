@@ -18,7 +18,7 @@ SETTLE = 2.0  # seconds in which others that create the same name have surely wr
 SEAL = b"\nmtlv object 1, SHA-256 "  # ends a small object, with the digest of what stands before it
 
 
-class Trouble(Exception):
+class ObjectStoreError(Exception):
     """A call that failed, in words.
 
     Args:
@@ -33,7 +33,7 @@ class Trouble(Exception):
 
 
 class Objects(Protocol):
-    """Whole objects by name; a name is a path below the store's address. Any call may raise `Trouble`.
+    """Whole objects by name, a path below the store's address. Any call may raise `ObjectStoreError`.
 
     `exclusive` says whether the medium itself lets one of several that create the same name succeed.
     """
@@ -69,8 +69,8 @@ class Objects(Protocol):
         ...
 
 
-def told(by: Callable[[Exception], Trouble | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: what a call of a medium raises is told as `Trouble`.
+def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: what a call of a medium raises is told as `ObjectStoreError`.
 
     Args:
         by: the words for an error; None for one that is not the medium's, which goes on as it is.
@@ -81,7 +81,7 @@ def told(by: Callable[[Exception], Trouble | None]) -> Callable[[Callable[P, R]]
         def wrapped(*given: P.args, **named: P.kwargs) -> R:
             try:
                 return call(*given, **named)
-            except Trouble:
+            except ObjectStoreError:
                 raise
             except Exception as error:  # each medium has errors of its own
                 trouble = by(error)
@@ -108,13 +108,13 @@ def scheme(uri: str) -> str:
     return uri.split("://", 1)[0].lower()
 
 
-def sealed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """Content that shows by its end whether it is whole."""
     return content + SEAL + hashlib.sha256(content).hexdigest().encode()
 
 
 def unsealed(content: bytes) -> bytes:
-    """What `sealed` took.
+    """What `with_checksum` took.
 
     Raises:
         ValueError: it was cut short or changed.

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mtlv.store.remote.objects import Trouble, create_maybe, scheme, told
+from mtlv.store.remote.objects import ObjectStoreError, create_maybe, scheme, told
 
 WHOLE = {"gs", "gcs", "az", "abfs", "abfss", "memory"}  # an object appears whole, and needs no folder
 CREATES = {"gs", "gcs", "az", "abfs", "abfss", "memory", "file", "local"}  # one of several creates it
@@ -44,21 +44,23 @@ def _number(error: BaseException) -> int | None:
     return None
 
 
-def trouble(error: Exception) -> Trouble:
+def trouble(error: Exception) -> ObjectStoreError:
     """What a file system raised, in words."""
     number = _number(error)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if number in FULL:
-        return Trouble(f"it is full: {text}", "free room there or raise its quota")
+        return ObjectStoreError(f"it is full: {text}", "free room there or raise its quota")
     if isinstance(error, PermissionError) or number in DENIED:
-        return Trouble(f"access is denied: {text}", "check the credentials and permissions there")
+        return ObjectStoreError(f"access is denied: {text}", "check the credentials and permissions there")
     if isinstance(error, (ConnectionError, TimeoutError)) or number in BUSY:
-        return Trouble(f"it does not answer: {text}", "check the network and the address", passing=True)
+        return ObjectStoreError(
+            f"it does not answer: {text}", "check the network and the address", passing=True
+        )
     if isinstance(error, (FileNotFoundError, NotADirectoryError, FileExistsError)) or number == 404:
-        return Trouble(f"there is no such place: {text}", "make it, or mend the name in `store.uri`")
+        return ObjectStoreError(f"there is no such place: {text}", "make it, or mend the name in `store.uri`")
     if isinstance(error, ImportError):
-        return Trouble(text, "install what it names")
-    return Trouble(text, "check the address, the credentials and the network")
+        return ObjectStoreError(text, "install what it names")
+    return ObjectStoreError(text, "check the address, the credentials and the network")
 
 
 class FsspecObjects:

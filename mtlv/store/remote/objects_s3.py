@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mtlv.store.remote.objects import Trouble, create_maybe, told
+from mtlv.store.remote.objects import ObjectStoreError, create_maybe, told
 
 CONNECT, READ = 5.0, 30.0  # seconds until a call is given up
 ATTEMPTS = 2  # of boto3 itself; who asks waits and asks again too
@@ -39,7 +39,7 @@ def code(error: Any) -> str:
     return str(response.get("Error", {}).get("Code") or status)
 
 
-def trouble(error: Exception) -> Trouble:
+def trouble(error: Exception) -> ObjectStoreError:
     """What boto3 raised, in words; an upload of several parts wraps it."""
     from botocore.exceptions import (
         ClientError,
@@ -54,26 +54,26 @@ def trouble(error: Exception) -> Trouble:
         return _of_code(code(inner), inner)
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
         then = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine a role"
-        return Trouble(error, then)
+        return ObjectStoreError(error, then)
     if isinstance(error, (ConnectionError, HTTPClientError)):
         then = "check the network, AWS_ENDPOINT_URL and AWS_REGION"
-        return Trouble(f"it does not answer: {error}", then, passing=True)
-    return Trouble(error, RIGHTS)
+        return ObjectStoreError(f"it does not answer: {error}", then, passing=True)
+    return ObjectStoreError(error, RIGHTS)
 
 
-def _of_code(word: str, text: object) -> Trouble:
+def _of_code(word: str, text: object) -> ObjectStoreError:
     if word == "NoSuchBucket":
-        return Trouble("there is no such bucket", "make the bucket, or mend the name in `store.uri`")
+        return ObjectStoreError("there is no such bucket", "make the bucket, or mend the name in `store.uri`")
     if word in DENIED:
-        return Trouble(f"access is denied: {text}", RIGHTS)
+        return ObjectStoreError(f"access is denied: {text}", RIGHTS)
     if word in FULL:
-        return Trouble(f"it is full: {text}", ROOM)
+        return ObjectStoreError(f"it is full: {text}", ROOM)
     said = text if word in str(text) else f"{word}: {text}"
     passing = word in BUSY
-    return Trouble(said, "try again later" if passing else RIGHTS, passing=passing)
+    return ObjectStoreError(said, "try again later" if passing else RIGHTS, passing=passing)
 
 
-def _known(error: Exception) -> Trouble | None:
+def _known(error: Exception) -> ObjectStoreError | None:
     """The same for what boto3 raises, and what it lets through; another error is a fault of ours."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError

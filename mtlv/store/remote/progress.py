@@ -12,26 +12,26 @@ from typing import Self
 from mtlv.errors import TrackingError
 from mtlv.foreign import parse_json
 from mtlv.store.progress import FOLDER, KEPT
-from mtlv.store.remote.client import Remote, write_whole
-from mtlv.store.remote.objects import Trouble, sealed
+from mtlv.store.remote.client import ObjectClient, write_whole
+from mtlv.store.remote.objects import ObjectStoreError, with_checksum
 
 PAUSE = 10.0  # seconds between two copies
 PATIENCE = 15.0  # seconds that the last copy may take
 ELSEWHERE = "status-elsewhere"  # folder of this node for the files of others
 
 
-class Mirror:
+class StatusUploader:
     """Copies this machine's status files from time to time, in a thread, and at the end once more.
 
     An address that does not answer costs nothing but the news.
 
     Args:
         root: the store's folder on this node.
-        remote: its address.
+        client: its address.
     """
 
-    def __init__(self, root: Path, remote: Remote) -> None:
-        self._folder, self._remote = root / FOLDER, remote
+    def __init__(self, root: Path, client: ObjectClient) -> None:
+        self._folder, self._client = root / FOLDER, client
         self._told: dict[Path, bytes] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._copy_all, name="status", daemon=True)
@@ -50,9 +50,9 @@ class Mirror:
         over = False
         while not over:
             over = self._over.wait(PAUSE)
-            with suppress(Trouble):
+            with suppress(ObjectStoreError):
                 self._copy()
-        with suppress(Trouble):
+        with suppress(ObjectStoreError):
             self._forget_old()
 
     def _copy(self) -> None:
@@ -63,18 +63,18 @@ class Mirror:
             except (OSError, ValueError, KeyError, TypeError):
                 continue
             if host == socket.gethostname() and self._told.get(path) != content:
-                self._remote.objects.put(f"{FOLDER}/{_own()}{path.name}", sealed(content))
+                self._client.objects.put(f"{FOLDER}/{_own()}{path.name}", with_checksum(content))
                 self._told[path] = content
 
     def _forget_old(self) -> None:
         """What is not here any more is not needed there, once there are many."""
-        names = [name for name in self._remote.objects.names(FOLDER) if Path(name).name.startswith(_own())]
+        names = [name for name in self._client.objects.names(FOLDER) if Path(name).name.startswith(_own())]
         here = {_own() + path.name for path in self._folder.glob("*.json")}
         if len(names) > KEPT:
-            self._remote.objects.delete(name for name in names if Path(name).name not in here)
+            self._client.objects.delete(name for name in names if Path(name).name not in here)
 
 
-def bring_status(root: Path, remote: Remote) -> Path:
+def bring_status(root: Path, client: ObjectClient) -> Path:
     """Fetch the status files that are not in this folder; the folder that they are in then.
 
     Raises:
@@ -82,10 +82,10 @@ def bring_status(root: Path, remote: Remote) -> Path:
     """
     folder = root / ELSEWHERE
     here = {_own() + path.name for path in (root / FOLDER).glob("*.json")}
-    names = [name for name in remote.names(FOLDER) if Path(name).name not in here]
+    names = [name for name in client.names(FOLDER) if Path(name).name not in here]
     for name in names:
         with suppress(TrackingError):  # one that is torn is not shown, as of a folder
-            content = remote.get(name)
+            content = client.get(name)
             if content is not None:
                 write_whole(folder / Path(name).name, content)
     gone = {Path(name).name for name in names}

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING, TypeVar
 from mtlv.disk import flush, remove
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.store.local import Store, UnitRecord, silent
-from mtlv.store.location import Place
-from mtlv.store.remote.client import Listing, Remote, cannot_keep, write_whole
+from mtlv.store.location import StoreLocation
+from mtlv.store.remote.client import Listing, ObjectClient, cannot_keep, write_whole
 from mtlv.store.remote.eviction import make_room
 from mtlv.store.remote.leases import FOLDER as LOCKS
 from mtlv.store.remote.leases import Leases
 from mtlv.store.remote.manifests import FILES, Manifest, Manifests
-from mtlv.store.remote.progress import Mirror
-from mtlv.store.remote.unfinished import CHECKPOINTS, SharedAttempts, SharedCheckpoints, SharedLedger
+from mtlv.store.remote.progress import StatusUploader
+from mtlv.store.remote.unfinished import (
+    CHECKPOINTS,
+    SharedCheckpoints,
+    SharedEpochTimestamps,
+    SharedRerunCounter,
+)
 from mtlv.store.unit_files import WEIGHTS
 
 if TYPE_CHECKING:
@@ -47,13 +52,13 @@ class SharedStore(Store):
 
     Args:
         place: the address, and this node's folder for it.
-        remote: what is there.
+        client: what is there.
 
     Raises:
         TrackingError: the address or the folder cannot be written.
     """
 
-    def __init__(self, place: Place, remote: Remote) -> None:
+    def __init__(self, place: StoreLocation, client: ObjectClient) -> None:
         folder = place.folder
         try:
             super().__init__(folder)
@@ -63,14 +68,14 @@ class SharedStore(Store):
                 got=error,
                 then="set `store.cache` to a folder of this machine that can be",
             ) from error
-        self.place, self.remote = place, remote
-        self.ledger = SharedLedger(folder / "ledger", remote)
-        self.attempts = SharedAttempts(folder / "attempts", remote)
-        self.leases = Leases(remote)
-        self._manifests = Manifests(remote)
+        self.place, self.client = place, client
+        self.timestamps = SharedEpochTimestamps(folder / "ledger", client)
+        self.reruns = SharedRerunCounter(folder / "attempts", client)
+        self.leases = Leases(client)
+        self._manifests = Manifests(client)
         self._done = Listing(self._manifests.keys)
-        self._locked = Listing(lambda: _second(remote.names(LOCKS)))
-        self._begun = Listing(lambda: _second(remote.names(CHECKPOINTS)))
+        self._locked = Listing(lambda: _second(client.names(LOCKS)))
+        self._begun = Listing(lambda: _second(client.names(CHECKPOINTS)))
         self._room = make_room(folder, int(place.cache_gb * 1e9), self._waiting)
 
     # ---- Finished units ------------------------------------------------------------------------------------
@@ -148,14 +153,14 @@ class SharedStore(Store):
         self._mark(key).unlink(missing_ok=True)
         self._manifests.forget(key)
         self._done.discard(key)
-        self.remote.delete(self.remote.names(f"{CHECKPOINTS}/{key}"))
+        self.client.delete(self.client.names(f"{CHECKPOINTS}/{key}"))
 
     def manifest(self, key: str) -> Manifest | None:
         """What a finished unit consists of, as it is now."""
         return self._manifests.look(key)
 
     def where(self, key: str) -> str:
-        return self.remote.at(f"done/{key}.json")
+        return self.client.at(f"done/{key}.json")
 
     def catch_up(self) -> Sequence[str]:
         """Hand over what an earlier run of this node could not.
@@ -166,7 +171,7 @@ class SharedStore(Store):
         keys = [key for key in self._waiting() if self.here(key)]
         for key in keys:
             self._publish(key)
-        lines = [] if self.remote.objects.exclusive else [f"{self.remote.address}: {BEST_EFFORT}"]
+        lines = [] if self.client.objects.exclusive else [f"{self.client.address}: {BEST_EFFORT}"]
         if keys:
             lines.append(f"finished units of an earlier run, handed over to the store now: {len(keys)}")
         return lines
@@ -236,19 +241,19 @@ class SharedStore(Store):
     def _manifest(self, key: str) -> Manifest:
         found = self._manifests.of(key)
         if found is None:
-            raise self.remote.broken(f"done/{key}.json", "it is gone")
+            raise self.client.broken(f"done/{key}.json", "it is gone")
         return found
 
     # ---- Units that are not finished -----------------------------------------------------------------------
 
     def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:
-        return SharedCheckpoints(self.root / "checkpoints" / key, self.remote, key, warn)
+        return SharedCheckpoints(self.root / "checkpoints" / key, self.client, key, warn)
 
     def last_step(self, key: str) -> int | None:
         here = super().last_step(key)
         if key not in self._begun:
             return here
-        names = self.remote.names(f"{CHECKPOINTS}/{key}")
+        names = self.client.names(f"{CHECKPOINTS}/{key}")
         there = max((int(Path(name).stem) for name in names), default=None)
         return max((step for step in (here, there) if step is not None), default=None)
 
@@ -281,30 +286,30 @@ class SharedStore(Store):
     def agreed(self, path: Path, make: Callable[[], None]) -> None:
         """A file that all nodes read alike: the first that is handed over counts."""
         name = str(path.relative_to(self.root))
-        content = self.remote.get(name)
+        content = self.client.get(name)
         if content is None:
             if not path.exists():
                 make()
-            if self.remote.create(name, path.read_bytes()):
+            if self.client.create(name, path.read_bytes()):
                 return
-            content = self.remote.get(name)
+            content = self.client.get(name)
         if content is not None:
             write_whole(path, content)
 
     def told(self) -> AbstractContextManager[object]:
-        return Mirror(self.root, self.remote)
+        return StatusUploader(self.root, self.client)
 
 
-def open_shared(place: Place) -> SharedStore:
+def open_shared(place: StoreLocation) -> SharedStore:
     """The store at an address.
 
     Raises:
         TrackingError: it cannot be reached or written.
         ConfigError: what its address needs is not installed.
     """
-    remote = Remote(place.uri)
-    remote.prove()
-    return SharedStore(place, remote)
+    client = ObjectClient(place.uri)
+    client.prove()
+    return SharedStore(place, client)
 
 
 def _second(names: Iterable[str]) -> set[str]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from mtlv.errors import TrackingError
 from mtlv.store.checkpoints import ENDING, KEPT, Checkpoints
-from mtlv.store.remote.client import Listing, Remote, write_whole
-from mtlv.store.remote.objects import Trouble, sealed
-from mtlv.store.reruns import Attempts
-from mtlv.store.timestamps import Ledger
+from mtlv.store.remote.client import Listing, ObjectClient, write_whole
+from mtlv.store.remote.objects import ObjectStoreError, with_checksum
+from mtlv.store.reruns import RerunCounter
+from mtlv.store.timestamps import EpochTimestamps
 
 CHECKPOINTS, LEDGER, ATTEMPTS = "checkpoints", "ledger", "attempts"
 
@@ -24,24 +24,24 @@ class SharedCheckpoints(Checkpoints):
 
     Args:
         folder: on this node.
-        remote: the address of the store.
+        client: the address of the store.
         key: of the unit.
         warn: hears, in the thread that trains, that they stay on this node.
     """
 
-    def __init__(self, folder: Path, remote: Remote, key: str, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, client: ObjectClient, key: str, warn: Callable[[str], None]) -> None:
         super().__init__(folder)
-        self._remote, self._at, self._warn = remote, f"{CHECKPOINTS}/{key}", warn
-        self._trouble: Trouble | None = None
+        self._client, self._at, self._warn = client, f"{CHECKPOINTS}/{key}", warn
+        self._trouble: ObjectStoreError | None = None
         self._told = False
 
     def newest(self, warn: Callable[[str], None]) -> dict[str, Any] | None:
         """As of a folder; one that is newer than this node's is fetched first."""
-        names = (name for name in self._remote.names(self._at) if name.endswith(ENDING))
+        names = (name for name in self._client.names(self._at) if name.endswith(ENDING))
         for name in sorted((Path(name).name for name in names), reverse=True):
             here = sorted(path.name for path in self.folder.glob(f"*{ENDING}"))
             if not here or name > here[-1]:
-                self._remote.download(f"{self._at}/{name}", self.folder / name)
+                self._client.download(f"{self._at}/{name}", self.folder / name)
             found = super().newest(warn)
             if found is not None:
                 return found
@@ -53,37 +53,37 @@ class SharedCheckpoints(Checkpoints):
         if trouble is not None and not self._told:
             self._told = True
             self._warn(
-                f"checkpoints stay in {self.folder} on this machine, because {self._remote.address} "
+                f"checkpoints stay in {self.folder} on this machine, because {self._client.address} "
                 f"does not take them: {trouble}; {trouble.then}"
             )
 
     def remove(self) -> None:
         super().remove()
         with suppress(TrackingError):  # `mtlv clean` finds what is left
-            self._remote.delete(self._remote.names(self._at))
+            self._client.delete(self._client.names(self._at))
 
     def _write(self, step: int, state: Mapping[str, Any]) -> None:
         super()._write(step, state)
         path = self.folder / f"{step:09d}{ENDING}"
-        objects = self._remote.objects
+        objects = self._client.objects
         try:
             objects.upload(f"{self._at}/{path.name}", path)
             objects.delete(sorted(objects.names(self._at))[:-KEPT])
-        except Trouble as trouble:
+        except ObjectStoreError as trouble:
             self._trouble = trouble
 
 
-class SharedLedger(Ledger):
+class SharedEpochTimestamps(EpochTimestamps):
     """First timestamps that all nodes agree on: fetched before a unit's first epoch, handed over after each.
 
     Args:
         folder: on this node.
-        remote: the address of the store.
+        client: the address of the store.
     """
 
-    def __init__(self, folder: Path, remote: Remote) -> None:
+    def __init__(self, folder: Path, client: ObjectClient) -> None:
         super().__init__(folder)
-        self._remote = remote
+        self._client = client
         self._brought: set[str] = set()
 
     def timestamp_ms(self, key: str, epoch: int) -> int:
@@ -92,20 +92,20 @@ class SharedLedger(Ledger):
         found = super().timestamp_ms(key, epoch)
         content = self._content(key)
         if content != before:
-            with suppress(Trouble):  # the next epoch hands over both
-                self._remote.objects.put(_ledger(key), sealed(content))
+            with suppress(ObjectStoreError):  # the next epoch hands over both
+                self._client.objects.put(_ledger(key), with_checksum(content))
         return found
 
     def forget(self, key: str) -> None:
         super().forget(key)
         self._brought.discard(key)
-        self._remote.delete([_ledger(key)])
+        self._client.delete([_ledger(key)])
 
     def _bring(self, key: str) -> None:
         if key in self._brought:
             return
         self._brought.add(key)
-        content = self._remote.get(_ledger(key))
+        content = self._client.get(_ledger(key))
         if content is not None:
             write_whole(self._path(key), content)
 
@@ -114,28 +114,28 @@ class SharedLedger(Ledger):
         return path.read_bytes() if path.is_file() else b""
 
 
-class SharedAttempts(Attempts):
+class SharedRerunCounter(RerunCounter):
     """Counts that all nodes agree on.
 
     Args:
         folder: on this node.
-        remote: the address of the store.
+        client: the address of the store.
     """
 
-    def __init__(self, folder: Path, remote: Remote) -> None:
+    def __init__(self, folder: Path, client: ObjectClient) -> None:
         super().__init__(folder)
-        self._remote = remote
-        self._listing = Listing(lambda: (Path(name).name for name in remote.names(ATTEMPTS)))
+        self._client = client
+        self._listing = Listing(lambda: (Path(name).name for name in client.names(ATTEMPTS)))
 
     def count(self, uid: str) -> int:
-        content = self._remote.get(f"{ATTEMPTS}/{uid}") if uid in self._listing else None
+        content = self._client.get(f"{ATTEMPTS}/{uid}") if uid in self._listing else None
         try:
             return int(content or 0)
         except ValueError as error:
-            raise self._remote.broken(f"{ATTEMPTS}/{uid}", "it holds no number") from error
+            raise self._client.broken(f"{ATTEMPTS}/{uid}", "it holds no number") from error
 
     def more(self, uid: str) -> None:
-        self._remote.put(f"{ATTEMPTS}/{uid}", str(self.count(uid) + 1).encode())
+        self._client.put(f"{ATTEMPTS}/{uid}", str(self.count(uid) + 1).encode())
         self._listing.add(uid)
 
 

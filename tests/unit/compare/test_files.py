@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.compare.blocks import Baseline, Column, Disagreement, DocumentRow, Figure, Section, Table, Text
+from mtlv.compare.blocks import (
+    Baseline,
+    Disagreement,
+    DocumentRow,
+    FigureBlock,
+    Section,
+    TableBlock,
+    TableColumn,
+    TextBlock,
+)
 from mtlv.compare.drawing import DrawingPool
 from mtlv.compare.files import begin_pictures, write_files
 from mtlv.compare.page import page_html
@@ -31,11 +40,13 @@ def blocks_of(comparison: Comparison) -> Section:
         "One",
         "",
         [
-            Text("words"),
-            Table("runs", "Runs", "", [Column("name", "run", "text"), Column("f1", "F1")], rows),
-            Figure("gain", "Gain", "", SPEC, rows, Baseline("f1", ())),
-            Figure("broad", "Broad", "", SPEC, rows, wide=True),
-            Figure("nothing", "Nothing", "", SPEC, [{"run": "r9", "name": "unknown"}]),
+            TextBlock("words"),
+            TableBlock(
+                "runs", "Runs", "", [TableColumn("name", "run", "text"), TableColumn("f1", "F1")], rows
+            ),
+            FigureBlock("gain", "Gain", "", SPEC, rows, Baseline("f1", ())),
+            FigureBlock("broad", "Broad", "", SPEC, rows, wide=True),
+            FigureBlock("nothing", "Nothing", "", SPEC, [{"run": "r9", "name": "unknown"}]),
             Disagreement(
                 "documents", "Documents", "", {("r0", "r1"): [DocumentRow("d", 0.5, [("t", 0, 1, True)])]}
             ),

@@ -9,7 +9,15 @@ from collections.abc import Callable
 import pytest
 
 from mtlv.compare import vega
-from mtlv.compare.blocks import Column, Disagreement, DocumentRow, Figure, Section, Table, Text
+from mtlv.compare.blocks import (
+    Disagreement,
+    DocumentRow,
+    FigureBlock,
+    Section,
+    TableBlock,
+    TableColumn,
+    TextBlock,
+)
 from mtlv.compare.page import embedded, packed, page_html
 from mtlv.evaluation.comparison import Comparison
 
@@ -17,7 +25,7 @@ NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
 
 
 def all_blocks() -> Section:
-    columns = [Column("name", NASTY, "text"), Column("f1", "F1")]
+    columns = [TableColumn("name", NASTY, "text"), TableColumn("f1", "F1")]
     rows = [{"run": "r0", "name": NASTY, "f1": 0.25}]
     spec = {"mark": "bar", "encoding": {"y": {"field": "f1", "type": "quantitative"}}, "width": "container"}
     documents = {("r0", "r1"): [DocumentRow(NASTY, 0.5, [(NASTY, 0.5, 1.0, True)])]}
@@ -26,9 +34,9 @@ def all_blocks() -> Section:
         NASTY,
         NASTY,
         [
-            Text(NASTY, "warning"),
-            Table("table", NASTY, NASTY, columns, rows),
-            Figure("figure", NASTY, NASTY, spec, rows),
+            TextBlock(NASTY, "warning"),
+            TableBlock("table", NASTY, NASTY, columns, rows),
+            FigureBlock("figure", NASTY, NASTY, spec, rows),
             Disagreement("documents", NASTY, NASTY, documents, {NASTY: NASTY}, NASTY),
         ],
     )

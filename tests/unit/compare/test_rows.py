@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mtlv.compare.blocks import Baseline, Figure
+from mtlv.compare.blocks import Baseline, FigureBlock
 from mtlv.compare.rows import visible
 
 ROWS = (
@@ -13,8 +13,8 @@ ROWS = (
 )
 
 
-def figure(baseline: Baseline | None = None) -> Figure:
-    return Figure("f", "t", "c", {}, ROWS, baseline)
+def figure(baseline: Baseline | None = None) -> FigureBlock:
+    return FigureBlock("f", "t", "c", {}, ROWS, baseline)
 
 
 def test_rows_of_runs_and_tasks_that_are_off_are_left_out():

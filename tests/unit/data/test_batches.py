@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Documents, moved
-from mtlv.data.columns import Ragged, dense
+from mtlv.data.batches import PartDocuments, moved
+from mtlv.data.columns import RaggedColumn, dense
 from mtlv.data.sampling import longest_first, random_batches
 from mtlv.data.tokens import CUT_OFF, NO_WORD, Tokens, tokenise
 from mtlv.models.tiny import build_tiny
@@ -129,7 +129,7 @@ def test_batches_are_padded_to_their_longest_document() -> None:
 
 
 def test_batches_carry_ids_and_targets_of_their_documents() -> None:
-    documents = Documents(tokens([2, 4, 1, 3]), dense({"t": np.array([5, 6, 7, 8])}), np.array([1, 3]))
+    documents = PartDocuments(tokens([2, 4, 1, 3]), dense({"t": np.array([5, 6, 7, 8])}), np.array([1, 3]))
     (batch,) = documents.inference(8)
     assert batch.index.tolist() == [1, 3]
     assert batch.targets["t"].tolist() == [6, 8]
@@ -138,10 +138,10 @@ def test_batches_carry_ids_and_targets_of_their_documents() -> None:
 
 def test_parts_and_pieces_of_a_batch_keep_all_of_its_documents_together() -> None:
     columns = dense({"t": np.arange(10, 17)})
-    words = Ragged.of([[1] * n for n in (3, 1, 2, 2, 1, 3, 1)], fill=NO_WORD)
+    words = RaggedColumn.of([[1] * n for n in (3, 1, 2, 2, 1, 3, 1)], fill=NO_WORD)
     words.flat[:2] = CUT_OFF
     given = replace(tokens([4, 2, 3, 3, 2, 4, 2]), words=words)
-    (batch,) = Documents(given, columns, np.arange(7)).inference(8)
+    (batch,) = PartDocuments(given, columns, np.arange(7)).inference(8)
     assert (batch.counted(False), batch.counted(True)) == (7, 11)
     pieces = batch.pieces(2)
     assert [len(piece.index) for piece in pieces] == [4, 3]
@@ -154,7 +154,7 @@ def test_parts_and_pieces_of_a_batch_keep_all_of_its_documents_together() -> Non
 
 def test_pieces_are_as_long_as_their_longest_document() -> None:
     given = replace(tokens([9, 2, 5, 5]), segments=np.repeat([0, 1, 0, 1], [9, 2, 5, 5]).astype(np.int8))
-    (batch,) = Documents(given, {}, np.arange(4)).inference(8)
+    (batch,) = PartDocuments(given, {}, np.arange(4)).inference(8)
     first, second = batch.pieces(2)
     assert (first.index.tolist(), second.index.tolist()) == ([0, 2], [3, 1])
     assert first.input_ids.shape == first.attention_mask.shape == (2, 9)
@@ -201,14 +201,14 @@ def test_tensors_move_in_one_piece_of_memory_and_stay_what_they_are() -> None:
 
 
 def test_a_batch_knows_whether_it_has_padding() -> None:
-    documents = Documents(tokens([5, 5, 5, 9]), {}, np.arange(4))
+    documents = PartDocuments(tokens([5, 5, 5, 9]), {}, np.arange(4))
     padded, full = list(documents.inference(2))
     assert (padded.padded, full.padded) == (True, False)
     assert padded.part(slice(1)).padded
 
 
 def test_lengths_are_rounded_up_but_not_beyond_the_longest_document() -> None:
-    documents = Documents(tokens([3, 8, 9, 19]), {}, np.arange(4), multiple=8)
+    documents = PartDocuments(tokens([3, 8, 9, 19]), {}, np.arange(4), multiple=8)
     batches = [batch for size in (1, 2) for batch in documents.training(size, seed=0, epoch=0)]
     for batch in batches:
         longest = documents.tokens.lengths[batch.index].max()
@@ -220,6 +220,6 @@ def test_lengths_are_rounded_up_but_not_beyond_the_longest_document() -> None:
 def test_pairs_are_as_long_as_their_segments() -> None:
     ids = np.arange(1, 15, dtype=np.int32)
     pair = Tokens(ids, np.array([0, 5, 14]), pad=0, truncated=0, segments=(ids % 2).astype(np.int8))
-    (batch,) = Documents(pair, {}, np.arange(1), multiple=8).inference(2)
+    (batch,) = PartDocuments(pair, {}, np.arange(1), multiple=8).inference(2)
     assert batch.segments is not None
     assert batch.segments.shape == batch.input_ids.shape == (1, 8)

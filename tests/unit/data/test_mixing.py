@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.mixing import DRAWS, ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
 from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError
@@ -23,7 +23,7 @@ def mixture(draw: Draw, counts: tuple[int, ...] = COUNTS, sizes: tuple[int, ...]
     total = sum(counts)
     tokens = Tokens(np.ones(3 * total, np.int32), np.arange(total + 1) * 3, pad=0, truncated=0)
     starts = np.cumsum([0, *counts])
-    parts = [Documents(tokens, {}, np.arange(a, b)) for a, b in pairwise(starts)]
+    parts = [PartDocuments(tokens, {}, np.arange(a, b)) for a, b in pairwise(starts)]
     return Mixture(tuple(parts), sizes, draw)
 
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.tokens import CUT_OFF, NO_WORD, Tokens, tokenise
@@ -218,7 +218,7 @@ def test_words_have_no_mentions(encoder: Encoder) -> None:
 def test_batches_hold_mentions_and_their_parts_do(encoder: Encoder) -> None:
     rows = [(DRUG, GENE), (GENE,), (), (WHOLE, DRUG)]
     tokens = tokens_of(encoder, "markers", rows)
-    documents = Documents(tokens, dense({"y": np.zeros(4, np.int8)}), np.arange(4))
+    documents = PartDocuments(tokens, dense({"y": np.zeros(4, np.int8)}), np.arange(4))
     (batch,) = documents.inference(4)
     assert batch.mentions is not None
     assert batch.mentions.shape == (4, 2, 2)
@@ -228,7 +228,7 @@ def test_batches_hold_mentions_and_their_parts_do(encoder: Encoder) -> None:
     whole = tokens.padded_mentions(batch.index)
     assert whole is not None
     assert batch.mentions.tolist() == whole.tolist()
-    none = next(Documents(tokens, {}, np.array([2])).inference(1)).mentions
+    none = next(PartDocuments(tokens, {}, np.array([2])).inference(1)).mentions
     assert none is not None
     assert none.shape == (1, 0, 2)
 
@@ -238,7 +238,7 @@ def test_without_marked_entities_nothing_changes(encoder: Encoder) -> None:
     assert plain.mentions is None
     assert plain.padded_mentions(np.array([0])) is None
     assert plain.mentions_cut == 0
-    assert next(Documents(plain, {}, np.array([0])).inference(1)).mentions is None
+    assert next(PartDocuments(plain, {}, np.array([0])).inference(1)).mentions is None
     assert plain.ids.tolist() == tokens_of(encoder, "original", [(DRUG,)]).ids.tolist()
 
 

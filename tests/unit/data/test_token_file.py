@@ -10,8 +10,8 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from mtlv.data import tokens as module
-from mtlv.data.columns import Ragged
-from mtlv.data.token_file import Damaged, read_tokens, write_tokens
+from mtlv.data.columns import RaggedColumn
+from mtlv.data.token_file import DamagedTokens, read_tokens, write_tokens
 from mtlv.data.tokens import NO_WORD, Tokens, tokenise
 from mtlv.models.tiny import build_tiny
 from mtlv.plan.spans import Span
@@ -41,7 +41,7 @@ KINDS = ("texts", "words", "pairs", "mentions")
 def same(one: Tokens, other: Tokens) -> None:
     for field in fields(Tokens):
         ours, theirs = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(theirs, Ragged):
+        if isinstance(theirs, RaggedColumn):
             assert ours.fill == theirs.fill
             np.testing.assert_array_equal(ours.flat, theirs.flat, strict=True)
             np.testing.assert_array_equal(ours.offsets, theirs.offsets, strict=True)
@@ -82,10 +82,10 @@ def test_a_damaged_file_is_not_read(tokenizer: PreTrainedTokenizerFast, tmp_path
     content = path.read_bytes()
     for size in (0, 5, 20, 60, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedTokens):
             read_tokens(path)
     path.write_bytes(content[:-3] + b"\x07" + content[-2:])
-    with pytest.raises(Damaged, match="its checksum is another"):
+    with pytest.raises(DamagedTokens, match="its checksum is another"):
         read_tokens(path)
 
 
@@ -97,7 +97,7 @@ def test_every_changed_byte_of_a_header_is_found(tokenizer: PreTrainedTokenizerF
     end = content.index(b"}}") + 2
     for at in range(end):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedTokens):
             read_tokens(path)
 
 
@@ -109,7 +109,7 @@ def test_a_file_of_an_earlier_release_is_none_and_no_damage(tmp_path: Path) -> N
 
 
 def test_documents_without_words_are_kept(tmp_path: Path) -> None:
-    words = Ragged.of([(), ()], fill=NO_WORD)
+    words = RaggedColumn.of([(), ()], fill=NO_WORD)
     made = Tokens(np.array([5, 6], np.int32), np.array([0, 1, 2]), 0, 0, words=words)
     write_tokens(tmp_path / "a.tokens", made)
     found = read_tokens(tmp_path / "a.tokens")

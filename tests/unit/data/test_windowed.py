@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mtlv.data.columns import of_objects
 from mtlv.data.targets import SpanTargets, spans_column
 from mtlv.data.tokens import Tokens, join_tokens, tokenise
-from mtlv.data.windowed import Cuts
+from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import Task
@@ -21,8 +21,8 @@ LENGTHS = (3, 10, 0, 30, 31)
 TASK = Task("t", kind="tagging", classes=("X",))
 
 
-def cuts(size: int = 10, overlap: int = 3) -> Cuts:
-    return Cuts.of(LENGTHS, size=size, overlap=overlap)
+def cuts(size: int = 10, overlap: int = 3) -> WindowLayout:
+    return WindowLayout.of(LENGTHS, size=size, overlap=overlap)
 
 
 def test_rows_and_documents_are_each_others_inverse() -> None:
@@ -37,7 +37,7 @@ def test_rows_and_documents_are_each_others_inverse() -> None:
 def test_values_of_rows_put_together_are_those_of_the_documents(
     lengths: list[int], size: int, data: st.DataObject
 ) -> None:
-    made = Cuts.of(lengths, size=size, overlap=data.draw(st.integers(0, size - 1)))
+    made = WindowLayout.of(lengths, size=size, overlap=data.draw(st.integers(0, size - 1)))
     texts = [list(range(100 * n, 100 * n + length)) for n, length in enumerate(lengths)]
     rows = [np.array(row, int) for row in made.words(texts)]
     assert len(rows) == made.counts.sum()
@@ -60,7 +60,7 @@ def test_spans_come_back_from_the_tags_of_windows(scheme: Scheme) -> None:
 
 
 def test_joined_tokens_hold_the_windows_of_each_source() -> None:
-    def plain(rows: int, made: Cuts | None) -> Tokens:
+    def plain(rows: int, made: WindowLayout | None) -> Tokens:
         return Tokens(np.zeros(rows, np.int32), np.arange(rows + 1), 0, 0, cuts=made)
 
     joined = join_tokens([plain(2, None), plain(11, cuts()), plain(1, None)])

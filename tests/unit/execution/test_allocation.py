@@ -9,12 +9,12 @@ import pytest
 from mtlv import hardware as machine
 from mtlv.errors import ConfigError
 from mtlv.execution import allocation as sharing
-from mtlv.execution.allocation import Share, share, share_lines
+from mtlv.execution.allocation import CpuAllocation, share, share_lines
 from mtlv.settings import load_overrides
-from mtlv.settings.schema import Execution
+from mtlv.settings.schema import ExecutionSettings
 
 
-def asked(processes: int | str = "auto", threads: int | str = "auto", devices: int = 1) -> Execution:
+def asked(processes: int | str = "auto", threads: int | str = "auto", devices: int = 1) -> ExecutionSettings:
     given = {"processes": processes, "threads": threads, "devices_per_unit": devices}
     suite = load_overrides([f"execution.{key}={value}" for key, value in given.items()])
     return suite.members[0].settings.execution
@@ -23,24 +23,24 @@ def asked(processes: int | str = "auto", threads: int | str = "auto", devices: i
 @pytest.mark.parametrize(
     ("execution", "most", "found"),
     [
-        (asked(), 1, Share(1, None)),
-        (asked(), 3, Share(3, 2)),
-        (asked(), 8, Share(8, 1)),
-        (asked(4), 1, Share(4, 2)),
-        (asked(16), 1, Share(16, 1)),
-        (asked(1), 8, Share(1, None)),
-        (asked(1, 3), 8, Share(1, 3)),
-        (asked("auto", 4), 8, Share(2, 4)),
-        (asked("auto", 16), 8, Share(1, 16)),
-        (asked(devices=2), 8, Share(4, 2)),
-        (asked(devices=3), 8, Share(2, 4)),
-        (asked(devices=16), 8, Share(1, None)),
-        (asked("auto", 4, devices=2), 8, Share(2, 4)),
-        (asked("auto", 1, devices=4), 8, Share(2, 1)),
+        (asked(), 1, CpuAllocation(1, None)),
+        (asked(), 3, CpuAllocation(3, 2)),
+        (asked(), 8, CpuAllocation(8, 1)),
+        (asked(4), 1, CpuAllocation(4, 2)),
+        (asked(16), 1, CpuAllocation(16, 1)),
+        (asked(1), 8, CpuAllocation(1, None)),
+        (asked(1, 3), 8, CpuAllocation(1, 3)),
+        (asked("auto", 4), 8, CpuAllocation(2, 4)),
+        (asked("auto", 16), 8, CpuAllocation(1, 16)),
+        (asked(devices=2), 8, CpuAllocation(4, 2)),
+        (asked(devices=3), 8, CpuAllocation(2, 4)),
+        (asked(devices=16), 8, CpuAllocation(1, None)),
+        (asked("auto", 4, devices=2), 8, CpuAllocation(2, 4)),
+        (asked("auto", 1, devices=4), 8, CpuAllocation(2, 1)),
     ],
 )
 def test_eight_cores_are_shared(
-    monkeypatch: pytest.MonkeyPatch, execution: Execution, most: int, found: Share
+    monkeypatch: pytest.MonkeyPatch, execution: ExecutionSettings, most: int, found: CpuAllocation
 ) -> None:
     monkeypatch.setattr(sharing, "cores", lambda: 8)
     assert share(execution, most) == found

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from mtlv.execution import choose
-from mtlv.execution.concurrency import Crowd, MeasuredCrowd
+from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency
 from mtlv.planning.resolve import resolve
 from mtlv.settings import load_overrides
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 CPU, GPU, OTHER = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
 
@@ -19,11 +19,11 @@ CPU, GPU, OTHER = torch.device("cpu"), torch.device("cuda", 0), torch.device("cu
 @pytest.mark.parametrize(
     ("processes", "devices", "kind"),
     [
-        ("auto", {CPU}, Crowd),
-        ("auto", {GPU}, MeasuredCrowd),
-        ("auto", {CPU, GPU}, MeasuredCrowd),
-        ("3", {CPU}, Crowd),
-        ("3", {GPU}, Crowd),
+        ("auto", {CPU}, Concurrency),
+        ("auto", {GPU}, AdaptiveConcurrency),
+        ("auto", {CPU, GPU}, AdaptiveConcurrency),
+        ("3", {CPU}, Concurrency),
+        ("3", {GPU}, Concurrency),
     ],
 )
 def test_only_what_is_left_open_on_a_gpu_is_measured(
@@ -31,28 +31,28 @@ def test_only_what_is_left_open_on_a_gpu_is_measured(
 ) -> None:
     monkeypatch.setattr(choose, "_free_on", lambda _: 1)
     execution = load_overrides([f"execution.processes={processes}"]).members[0].settings.execution
-    crowd = choose.crowd_of(execution, devices, 3, "why")
-    assert type(crowd) is kind
-    assert crowd.most == 3
+    concurrency = choose.crowd_of(execution, devices, 3, "why")
+    assert type(concurrency) is kind
+    assert concurrency.most == 3
 
 
 def test_the_least_of_cores_and_memories_is_the_most(
     monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Callable
 ) -> None:
-    bench = Workbench()
-    jobs = list(resolve(bench, suite(table("t")).members[0]).jobs)
+    cache = InputCache()
+    jobs = list(resolve(cache, suite(table("t")).members[0]).jobs)
     free = {GPU: 20e9, OTHER: 8e9}
     monkeypatch.setattr(choose, "_free_on", free.__getitem__)
     monkeypatch.setattr(choose, "free_memory", lambda: 100e9)
     monkeypatch.setattr(choose, "cores", lambda: 16)
-    assert choose._limits(bench, jobs, {GPU})[0][0] == 1  # too little work
+    assert choose._limits(cache, jobs, {GPU})[0][0] == 1  # too little work
     monkeypatch.setattr(choose, "WORTH", 0.0)
-    assert min(choose._limits(bench, jobs, {CPU})) == (16, choose.CORES)
-    most, why = min(choose._limits(bench, jobs, {GPU, OTHER}))
+    assert min(choose._limits(cache, jobs, {CPU})) == (16, choose.CORES)
+    most, why = min(choose._limits(cache, jobs, {GPU, OTHER}))
     assert 3 <= most <= 5  # 6.4 GB that are planned with, 1.2 GB and `tiny` each
     assert why.startswith("the device's memory")
     monkeypatch.setattr(choose, "free_memory", lambda: 2e9)
-    assert min(choose._limits(bench, jobs, {GPU})) == (1, "the main memory may hold no more")
+    assert min(choose._limits(cache, jobs, {GPU})) == (1, "the main memory may hold no more")
 
 
 def test_a_device_that_cannot_be_asked_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,14 +17,14 @@ from what_came import children, files, points
 from mtlv.errors import NoRoomError
 from mtlv.events import Observer
 from mtlv.execution import async_executor, choose, process_pool, scheduler
-from mtlv.execution.concurrency import Crowd, MeasuredCrowd, Member
+from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency, Slot
 from mtlv.execution.process_pool import PoolExecutor
-from mtlv.execution.worker import BUSY, ENDED, EPOCH, FAILED, GRACE, Lost, Order, Tell, Worker
+from mtlv.execution.worker import BUSY, ENDED, EPOCH, FAILED, GRACE, Tell, TrainRequest, Worker, WorkerDied
 from mtlv.planning.resolve import resolve
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
 WORKER = "mtlv.execution.worker"
@@ -91,14 +91,14 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     assert not children(WORKER)
 
 
-class Entered(MeasuredCrowd):
+class Entered(AdaptiveConcurrency):
     """Lets up to three in, whatever they bring, and counts them."""
 
     def __init__(self, gain: float) -> None:
         super().__init__(3, limit="three are enough", free=lambda: 1e12, gain=gain, seconds=0.0)
         self.count = 0
 
-    def enter(self) -> Member | None:
+    def enter(self) -> Slot | None:
         member = super().enter()
         self.count += member is not None
         return member
@@ -120,12 +120,12 @@ def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
 
     run_suite(suite(path, *changes, *ONE, store="one"), Observer(), tracker)
     for name, gain in (("come", 0.0), ("go", 1e9)):
-        crowd, listener, other = Entered(gain), Listener(kill), MemoryTracker()
-        monkeypatch.setattr(choose, "crowd_of", lambda *_, crowd=crowd: crowd)
+        concurrency, listener, other = Entered(gain), Listener(kill), MemoryTracker()
+        monkeypatch.setattr(choose, "crowd_of", lambda *_, concurrency=concurrency: concurrency)
         run_suite(suite(path, *changes, *THREE, store=name), listener, other)
         assert files(tmp_path / "one") == files(tmp_path / name)
         assert points(tracker) == points(other)
-        assert crowd.count > 1
+        assert concurrency.count > 1
         assert not listener.names("failed")
         assert not children(WORKER)
 
@@ -159,14 +159,14 @@ class Erratic:
         self.narrow = seed % 2  # half of the tests have room for all
         device.append(id(self))
 
-    def train(self, order: Order, tell: Tell) -> str:
+    def train(self, order: TrainRequest, tell: Tell) -> str:
         fate, name = self.draw.random(), order.job.name
         if fate < 0.05:
             tell(BUSY, ())
             return BUSY
         tell("unit_started", (name, 1, 5, 50))
         if fate < 0.1:
-            raise Lost("SIGKILL")
+            raise WorkerDied("SIGKILL")
         if self.narrow and fate < 0.25 and len(self.device) > 1:
             tell(FAILED, (NoRoomError("it does not fit"),))
             return FAILED
@@ -209,8 +209,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
 
 
-def measured_crowd(most: int, gain: float) -> MeasuredCrowd:
-    return MeasuredCrowd(
+def measured_crowd(most: int, gain: float) -> AdaptiveConcurrency:
+    return AdaptiveConcurrency(
         most, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=gain, seconds=0.0
     )
 
@@ -220,11 +220,11 @@ def measured_crowd(most: int, gain: float) -> MeasuredCrowd:
 def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = measured_crowd(6, gain=seed / 4)
+    concurrency = measured_crowd(6, gain=seed / 4)
     shelf, seeds, device = Shelf(), iter(range(seed, 10**6, 1000)), list[int]()
     monkeypatch.setattr(process_pool, "Worker", lambda *_: Erratic(shelf, device, next(seeds)))
     jobs, listener = made_up_jobs(80), Listener()
-    with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
+    with PoolExecutor(None, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
         executor.expect(jobs)
         assert [executor.run(job, lambda *_: None) for job in jobs] == [job.unit.key for job in jobs]
     assert sorted(shelf.done) == sorted(job.unit.key for job in jobs)
@@ -235,10 +235,10 @@ def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("crowd_of", [Crowd, lambda most: measured_crowd(most, gain=0.0)])
+@pytest.mark.parametrize("crowd_of", [Concurrency, lambda most: measured_crowd(most, gain=0.0)])
 @pytest.mark.parametrize("broken", ["a process", "the store"])
 def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
-    broken: str, crowd_of: Callable[[int], Crowd], monkeypatch: pytest.MonkeyPatch
+    broken: str, crowd_of: Callable[[int], Concurrency], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf, jobs = Shelf(), made_up_jobs(9)
 
@@ -255,7 +255,7 @@ def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
     monkeypatch.setattr(process_pool, "Worker", start)
     if broken == "the store":
         monkeypatch.setattr(Shelf, "has", has)
-    executor = PoolExecutor(None, shelf, Listener(), jobs, crowd=crowd_of(3), threads=1)  # type: ignore[arg-type]
+    executor = PoolExecutor(None, shelf, Listener(), jobs, concurrency=crowd_of(3), threads=1)  # type: ignore[arg-type]
     executor.expect(jobs)
     words = {"a process": "no memory for a process", "the store": "the store is out of reach"}[broken]
     with executor, pytest.raises(OSError, match=words):
@@ -268,10 +268,16 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is with another run for a while, whose end is waited for."""
-    crowd, shelf, jobs, started, until = measured_crowd(2, gain=0.0), Shelf(), made_up_jobs(4), [], [0.0]
+    concurrency, shelf, jobs, started, until = (
+        measured_crowd(2, gain=0.0),
+        Shelf(),
+        made_up_jobs(4),
+        [],
+        [0.0],
+    )
 
     class Full(Erratic):
-        def train(self, order: Order, tell: Tell) -> str:
+        def train(self, order: TrainRequest, tell: Tell) -> str:
             if time.monotonic() < until[0]:
                 tell(BUSY, ())
                 return BUSY
@@ -290,7 +296,7 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
 
     monkeypatch.setattr(process_pool, "Worker", start)
     listener = Listener()
-    with PoolExecutor(None, shelf, listener, jobs, crowd=crowd, threads=1) as executor:  # type: ignore[arg-type]
+    with PoolExecutor(None, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
         executor.expect(jobs)
         for job in jobs:
             executor.run(job, lambda *_: None)
@@ -303,20 +309,20 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
 def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_was_alone(
     table: Callable, suite: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = Entered(0.0)
+    concurrency = Entered(0.0)
 
     class Crowded(Worker):
         """The device is too small for two at once, and for one unit."""
 
-        def train(self, order: Order, tell: Tell) -> str:
+        def train(self, order: TrainRequest, tell: Tell) -> str:
             epochs, documents = order.job.settings.training.epochs, order.job.documents
             tell("unit_started", (order.job.name, order.number, epochs, documents))
-            if len(crowd._inside) > 1 or order.job.name.startswith("large"):
+            if len(concurrency._inside) > 1 or order.job.name.startswith("large"):
                 tell(FAILED, (NoRoomError("it does not fit"),))
                 return FAILED
             return super().train(order, tell)
 
-    monkeypatch.setattr(choose, "crowd_of", lambda *_: crowd)
+    monkeypatch.setattr(choose, "crowd_of", lambda *_: concurrency)
     monkeypatch.setattr(process_pool, "Worker", Crowded)
     names = ("one", "two", "large", "three")
     runs = [f"{{name: {name}, training.head_weights: {{heart: {n}}}}}" for n, name in enumerate(names, 2)]
@@ -329,7 +335,7 @@ def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_w
     assert [name.split(" ")[0] for name in listener.names("failed")] == ["large"]
     warnings = listener.names("warning")
     assert any("no room for it beside others; it goes on where fewer train at once" in w for w in warnings)
-    assert (len(crowd._inside), crowd._allowed) == (0, 1)
+    assert (len(concurrency._inside), concurrency._allowed) == (0, 1)
     assert not children(WORKER)
 
 
@@ -346,7 +352,7 @@ def test_units_that_fail_take_no_other_with_them(
 
     base = suite(table("t"), f"runs=[{', '.join(runs)}]", "training.head_loss=weighted_sum", *TWO)
     store = Store(tmp_path / "store")
-    (key,) = [job.unit.key for job in resolve(Workbench(store), base.members[1]).jobs]
+    (key,) = [job.unit.key for job in resolve(InputCache(store), base.members[1]).jobs]
 
     def kill(name: str) -> None:
         holder = int(store.lock(key).read_text().split()[1])

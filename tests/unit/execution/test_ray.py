@@ -20,14 +20,14 @@ from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.events import Observer
 from mtlv.execution.ray import cluster as ray_cluster
 from mtlv.execution.ray import nodes, task
-from mtlv.execution.ray.cluster import Head, check_lasting, connected, wanted_of
-from mtlv.execution.ray.nodes import Wanted, agreed, check_room, size
-from mtlv.execution.ray.task import Shelf, Terms, admitted, keep
-from mtlv.store.location import Place
+from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, wanted_of
+from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
+from mtlv.execution.ray.task import NodeRequirements, ObjectCache, admitted, keep
+from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, read_states
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 ray = pytest.importorskip("ray")
 
@@ -147,7 +147,7 @@ def test_sigterm_stays_ours(cluster: Any) -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
     try:
-        with connected(Head(cluster.address, 1)):
+        with connected(RayHead(cluster.address, 1)):
             os.kill(os.getpid(), signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -165,13 +165,13 @@ def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Calla
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])
 def test_an_address_that_does_not_answer(address: str) -> None:
-    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(Head(address, 1)):
+    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(RayHead(address, 1)):
         pass
 
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "localhost", "localhost:port"])
 def test_an_address_of_another_form(address: str) -> None:
-    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(Head(address, 1)):
+    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(RayHead(address, 1)):
         pass
 
 
@@ -200,7 +200,7 @@ def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(
         monkeypatch.setattr(ray, "init", init)
         if variable is not None:
             monkeypatch.setenv("RAY_ADDRESS", variable.replace("HOST", host))
-        place = Head(address and address.replace("HOST", host), 1)
+        place = RayHead(address and address.replace("HOST", host), 1)
         expected = "Ray cannot be started here" if named is None else named.replace("HOST", host)
         with pytest.raises(ClusterError, match=expected) as error, connected(place):
             pass
@@ -214,7 +214,7 @@ def test_the_variable_is_named_where_it_is_of_another_form(monkeypatch: pytest.M
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
     with (
         pytest.raises(ClusterError, match=r"the variable RAY_ADDRESS \(got http.*HOST:PORT"),
-        connected(Head(None, 1)),
+        connected(RayHead(None, 1)),
     ):
         pass
 
@@ -230,18 +230,21 @@ def test_a_store_relative_to_the_folder_of_the_driver(
 
 
 def test_which_cluster_it_is(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with connected(Head(cluster.address, 1)):
+    with connected(RayHead(cluster.address, 1)):
         there = [{"Resources": {"CPU": 2.0}}, {"Resources": {"CPU": 0.0}}]
         monkeypatch.setattr(nodes, "nodes", lambda: there)
-        assert size(Wanted(1)) == f"the cluster at {cluster.address} has 2 nodes and room for 2 units at once"
-        assert size(Wanted(2)).endswith("has 2 nodes and room for 1 unit at once")
+        assert (
+            size(NodeRequest(1))
+            == f"the cluster at {cluster.address} has 2 nodes and room for 2 units at once"
+        )
+        assert size(NodeRequest(2)).endswith("has 2 nodes and room for 1 unit at once")
 
 
 def test_more_than_any_node_has(cluster: Any) -> None:
-    with connected(Head(cluster.address, 1)):
-        check_room(Wanted(1, 0, 1000))
-        check_room(Wanted(0.5))
-        for wanted in (Wanted(1, gpus=2), Wanted(64), Wanted(1, memory=10**15)):
+    with connected(RayHead(cluster.address, 1)):
+        check_room(NodeRequest(1, 0, 1000))
+        check_room(NodeRequest(0.5))
+        for wanted in (NodeRequest(1, gpus=2), NodeRequest(64), NodeRequest(1, memory=10**15)):
             with pytest.raises(DeviceError, match="no node of the cluster has"):
                 check_room(wanted)
 
@@ -249,22 +252,22 @@ def test_more_than_any_node_has(cluster: Any) -> None:
 def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "versions", lambda: dict.fromkeys(nodes.SAME, "0.0"))
     with (
-        connected(Head(cluster.address, 1)),
+        connected(RayHead(cluster.address, 1)),
         pytest.raises(
             ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
         ),
-        agreed(Place(str(tmp_path))),
+        agreed(StoreLocation(str(tmp_path))),
     ):
         pass
 
 
 def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, elsewhere = nodes._ask, Place(str(tmp_path / "elsewhere"))
+    real, elsewhere = nodes._ask, StoreLocation(str(tmp_path / "elsewhere"))
     monkeypatch.setattr(nodes, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
-        connected(Head(cluster.address, 1)),
+        connected(RayHead(cluster.address, 1)),
         pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),
-        agreed(Place(str(tmp_path))),
+        agreed(StoreLocation(str(tmp_path))),
     ):
         pass
     assert not list(tmp_path.iterdir())
@@ -275,7 +278,7 @@ def test_a_node_that_joins_later_is_asked_before_its_first_unit(
 ) -> None:
     monkeypatch.setattr(task, "where", lambda: ("1f", "late/1f"))
     (tmp_path / "mark").touch()
-    terms = Terms(Place(str(tmp_path)), "mark", (("numpy", version("numpy")),))
+    terms = NodeRequirements(StoreLocation(str(tmp_path)), "mark", (("numpy", version("numpy")),))
     assert admitted(terms).root == tmp_path
     with pytest.raises(
         TrackingError, match=r"node late/1f .* what the driver has written there is not there"
@@ -290,17 +293,17 @@ def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     job = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
     job.mkdir(parents=True)
     server, elsewhere = "http://127.0.0.1:5000", tmp_path / "store"
-    check_lasting(Place("store"), None)
+    check_lasting(StoreLocation("store"), None)
     monkeypatch.chdir(job)
-    check_lasting(Place(str(elsewhere)), server)
+    check_lasting(StoreLocation(str(elsewhere)), server)
     with pytest.raises(
         TrackingError, match=r"`store\.uri`: Ray deletes .* name a folder that all nodes share"
     ):
-        check_lasting(Place("store"), server)
+        check_lasting(StoreLocation("store"), server)
     with pytest.raises(
         TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or such as sqlite"
     ):
-        check_lasting(Place(str(elsewhere)), None)
+        check_lasting(StoreLocation(str(elsewhere)), None)
 
 
 # ---- Without a cluster -----------------------------------------------------------------------------------
@@ -326,7 +329,7 @@ def test_what_a_unit_takes(
     suite: Callable,
 ) -> None:
     execution = suite(table("t"), *changes).members[0].settings.execution
-    assert wanted_of(execution, devices) == (Wanted(cpus, gpus), threads)
+    assert wanted_of(execution, devices) == (NodeRequest(cpus, gpus), threads)
 
 
 def test_errors_are_those_that_users_see() -> None:
@@ -345,7 +348,7 @@ def test_an_object_store_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "get", full)
     reference: Any = SimpleNamespace(hex=lambda: "1f")
     with pytest.raises(ClusterError, match="object store of Ray is full"):
-        Shelf(1).take(reference)
+        ObjectCache(1).take(reference)
 
 
 def test_what_members_share_is_handed_over_once(table: Callable, suite: Callable) -> None:
@@ -355,7 +358,7 @@ def test_what_members_share_is_handed_over_once(table: Callable, suite: Callable
         "runs=[{architecture: stl}, {architecture: mtl}, {name: short, data.max_length: 8}, "
         "{name: frozen, encoder.frozen_layers: 1}, {name: tags, heads.tagging_scheme: io}]",
     ).members
-    bench = Workbench()
-    keys = [bench.material_key(member.settings) for member in members]
+    cache = InputCache()
+    keys = [cache.inputs_key(member.settings) for member in members]
     assert keys[0] == keys[1]
     assert len(set(keys)) == 4

@@ -21,7 +21,7 @@ from mtlv.settings import Suite, load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.embed import embed_texts
 from mtlv.units.train import train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 AUDIT = Path(__file__).resolve().parents[3] / "experiments" / "thesis-audit"
 sys.path.insert(0, str(AUDIT))
@@ -91,17 +91,17 @@ def job_of(audit: Audit) -> Callable:
     def find(row: str) -> tuple:
         work = next(work for work in audit.works if work.row.id == row and work.seed == 0)
         job = work.child.jobs[0]
-        return job, audit.material
+        return job, audit.inputs
 
     return find
 
 
 @pytest.mark.parametrize("row", ["mtl", "gmhl", "gmtl-names"])
 def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: str, tmp_path: Path) -> None:
-    job, material = job_of(row)
-    listeners = Listeners(Observer(), lambda *_: None, lambda _: 0)
-    record, _ = train_unit(job, material, listeners, Checkpoints(tmp_path / "checkpoints"))
-    ours = audit_training.train_with(job, material, Defects())
+    job, inputs = job_of(row)
+    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda _: 0)
+    record, _ = train_unit(job, inputs, callbacks, Checkpoints(tmp_path / "checkpoints"))
+    ours = audit_training.train_with(job, inputs, Defects())
     for own, theirs in ((ours.validation, record.validation), (ours.test, record.test)):
         assert own.ids == theirs.ids
         for name in job.unit.model.tasks:
@@ -110,21 +110,21 @@ def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: 
 
 
 def test_frozen_heads_stay_and_trained_heads_move(job_of: Callable) -> None:
-    job, material = job_of("gmhl")
-    frozen = audit_training.train_with(job, material, Defects(frozen_heads=True))
-    honest = audit_training.train_with(job, material, Defects())
+    job, inputs = job_of("gmhl")
+    frozen = audit_training.train_with(job, inputs, Defects(frozen_heads=True))
+    honest = audit_training.train_with(job, inputs, Defects())
     assert frozen.head_shift == 0
     assert frozen.encoder_shift > 0
     assert honest.head_shift > 0
 
 
 def test_hidden_heads_have_the_first_weights_of_a_plain_linear_layer(job_of: Callable) -> None:
-    job, material = job_of("gmhl")
-    model = audit_training._build(job, material)
+    job, inputs = job_of("gmhl")
+    model = audit_training._build(job, inputs)
     before = audit_training._weights(model)[0]
     audit_training.hide_heads(model, seed=0)
     after = audit_training._weights(model)[0]
-    bound = 1 / np.sqrt(material.encoder.width)  # nn.Linear draws uniformly within it
+    bound = 1 / np.sqrt(inputs.encoder.width)  # nn.Linear draws uniformly within it
     assert not np.array_equal(before, after)
     assert np.abs(after).max() <= bound
     assert np.abs(after).max() > 0.9 * bound
@@ -132,12 +132,12 @@ def test_hidden_heads_have_the_first_weights_of_a_plain_linear_layer(job_of: Cal
 
 
 def test_orders(job_of: Callable) -> None:
-    job, material = job_of("mtl")
-    targets = dense({name: material.corpus.targets[name] for name in job.unit.model.tasks})
-    documents = audit_training.Documents(material.tokens, targets, job.fold.train)
+    job, inputs = job_of("mtl")
+    targets = dense({name: inputs.corpus.targets[name] for name in job.unit.model.tasks})
+    documents = audit_training.Documents(inputs.tokens, targets, job.fold.train)
 
     def epochs(order: str) -> list[list[list[int]]]:
-        make = lambda epoch: audit_training.batches(documents, material, job, order=order, epoch=epoch)  # noqa: E731
+        make = lambda epoch: audit_training.batches(documents, inputs, job, order=order, epoch=epoch)  # noqa: E731
         return [[batch.index.tolist() for batch in make(epoch)] for epoch in (0, 1)]
 
     shuffled, once, folders = (epochs(order) for order in audit_training.ORDERS)
@@ -146,7 +146,7 @@ def test_orders(job_of: Callable) -> None:
     assert shuffled[0] != shuffled[1]
     assert once[0] == once[1] == shuffled[0]
     assert folders[0] == folders[1]
-    first = material.corpus.matrix()[[row for batch in folders[0] for row in batch]].argmax(axis=1)
+    first = inputs.corpus.matrix()[[row for batch in folders[0] for row in batch]].argmax(axis=1)
     assert (np.diff(first) >= 0).all()
 
 
@@ -203,7 +203,7 @@ def test_code_groups_embed_the_codes(audit: Audit, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(audit_rows, "embed_texts", spy)
     settings = next(m.settings for m in audit.suite.members if m.name == "gmtl names")
-    groups = audit_rows.code_groups(settings, audit.bench)
+    groups = audit_rows.code_groups(settings, audit.cache)
     assert seen == list(WORDS)
     assert sorted(name for members in groups for name in members) == sorted(NAMES)
     assert len(groups) == 2
@@ -309,7 +309,7 @@ def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Pa
 
 
 def test_fixed_vectors_are_the_encoders_and_only_two_layers_learn(suite: Suite, tmp_path: Path) -> None:
-    real, fixed = (Audit(suite, tmp_path, fixed_vectors=on).material for on in (False, True))
+    real, fixed = (Audit(suite, tmp_path, fixed_vectors=on).inputs for on in (False, True))
     module = fixed.encoder.module
     vectors = embed_texts(
         real.encoder,
@@ -321,5 +321,5 @@ def test_fixed_vectors_are_the_encoders_and_only_two_layers_learn(suite: Suite, 
     np.testing.assert_allclose(module.table, vectors / lengths * np.sqrt(vectors.shape[1]), rtol=1e-5)
     assert sum(p.numel() for p in module.parameters()) == 2 * (128 * 128 + 128)
     assert real.encoder.digest != fixed.encoder.digest
-    again = Audit(suite, tmp_path, fixed_vectors=True).material  # read back, not computed again
+    again = Audit(suite, tmp_path, fixed_vectors=True).inputs  # read back, not computed again
     np.testing.assert_array_equal(again.encoder.module.table, module.table)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation import evaluate, fit_thresholds, grid_values
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, Groups, TaskInfo
+from mtlv.evaluation.comparison import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
 from mtlv.plan import ARCHITECTURES, Scores, group_name
 from mtlv.plan.scores import TaskScores
 
@@ -128,7 +128,7 @@ def _params(name: str, encoder: str, k: int, features: str, again: int) -> dict[
     return params | ({"grouping.k": str(k), "grouping.features": features} if k else {})
 
 
-def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generator) -> Groups:
+def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generator) -> ComparedGroups:
     base = np.random.default_rng(len(features)).normal(size=(len(names), 2))  # one map per features
     seeds = base[:k]
     label = ((base[:, None] - seeds) ** 2).sum(axis=2).argmin(axis=1)
@@ -139,7 +139,7 @@ def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generato
         n: (20.0 / n + 0.3 * float(rng.random()), None if n == 1 else 0.1 + 0.3 / (1 + abs(n - 4)))
         for n in range(1, most + 1)
     }
-    return Groups(
+    return ComparedGroups(
         groups=groups,
         reason=f"k = {k} was set; the elbow recommends {min(4, most)}",
         elbow=elbow,
@@ -152,7 +152,7 @@ def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generato
 
 def _child(
     corpus: _Corpus, at: int, number: int, plan: tuple[tuple[tuple[str, ...], ...], ...], seed: int
-) -> Child:
+) -> ComparedFold:
     rng = np.random.default_rng([seed, number, at])
     skill = np.random.default_rng([seed, number]).normal(1.5, 0.3, len(corpus.names)) + 0.15 * (number % 3)
     validation = _scores(corpus, "validation", corpus.validation[at], skill, rng)
@@ -164,7 +164,7 @@ def _child(
     metrics |= _costs(len(plan), rng)
     curves = _curves({name: task.f1 for name, task in chosen.tasks.items()}, plan, rng)
     metrics |= {"best/epoch": float(EPOCHS - 1), "train/loss": curves["train/loss"][-1][1]}
-    return Child(
+    return ComparedFold(
         run_id=f"{number:016x}{at:016x}",
         fold=at % FOLDS,
         seed=at // FOLDS,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mtlv.compare import vega
-from mtlv.compare.blocks import Figure, Section
+from mtlv.compare.blocks import FigureBlock, Section
 
 
 def block(section: Section, id: str) -> Any:
@@ -14,7 +14,7 @@ def block(section: Section, id: str) -> Any:
     return next(one for one in section.blocks if getattr(one, "id", None) == id)
 
 
-def svg(figure: Figure, rows: Iterable[Mapping[str, Any]] | None = None) -> str:
+def svg(figure: FigureBlock, rows: Iterable[Mapping[str, Any]] | None = None) -> str:
     """The figure drawn with its own rows, or with some of them."""
     import vl_convert
 

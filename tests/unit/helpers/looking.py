@@ -9,12 +9,12 @@ from typing import Any
 
 from drawing import svg
 
-from mtlv.compare.blocks import Figure, Section, Text
+from mtlv.compare.blocks import FigureBlock, Section, TextBlock
 from mtlv.compare.rows import visible
 from mtlv.evaluation.comparison import Comparison
 
 
-def drawn(figure: Figure, comparison: Comparison, **changes: Any) -> list[str]:
+def drawn(figure: FigureBlock, comparison: Comparison, **changes: Any) -> list[str]:
     """Texts of the picture with the runs that show at first and all tasks, or with `runs`, `tasks`."""
     runs = changes.get("runs", comparison.shown)
     tasks = changes.get("tasks", [task.name for task in comparison.tasks])
@@ -24,7 +24,7 @@ def drawn(figure: Figure, comparison: Comparison, **changes: Any) -> list[str]:
 
 def findings(section: Section | None) -> str:
     assert section is not None
-    return " ".join(block.text for block in section.blocks if isinstance(block, Text))
+    return " ".join(block.text for block in section.blocks if isinstance(block, TextBlock))
 
 
 def marks(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtlv.evaluation.transfer import INTERMEDIATE, Transfers, Wording, from_rows
+from mtlv.evaluation.transfer import INTERMEDIATE, Transfers, TransferText, from_rows
 
 TASKS = (
     "bc5cdr_chem", "bc5cdr_disease", "chemprot", "ddi", "gad", "biosses", "ncbi_disease", "bc2gm", "jnlpba",
@@ -15,7 +15,7 @@ MISSING = ("chemprot", "ddi")  # source, target
 
 
 def a_matrix(
-    tasks: int = 6, seeds: int = 3, *, folds: int = 1, wording: Wording = INTERMEDIATE, seed: int = 0
+    tasks: int = 6, seeds: int = 3, *, folds: int = 1, wording: TransferText = INTERMEDIATE, seed: int = 0
 ) -> Transfers:
     """Effects of about three standard deviations, some of none; one cell is missing."""
     rng = np.random.default_rng(seed)

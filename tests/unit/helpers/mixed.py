@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.data.targets import spans_column
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.plan import Scores, TaskScores
 from mtlv.plan.spans import Span
@@ -56,7 +56,7 @@ def _run(number: int, children: int, tasks: tuple[TaskInfo, ...]) -> ComparedRun
     )
 
 
-def _child(number: int, seed: int, infos: tuple[TaskInfo, ...]) -> Child:
+def _child(number: int, seed: int, infos: tuple[TaskInfo, ...]) -> ComparedFold:
     tasks = [info.task for info in infos]
     limits = {task.name: 0.5 for task in tasks if task.kind == "binary"}
     test = _scores("test", number, seed, infos)
@@ -68,7 +68,7 @@ def _child(number: int, seed: int, infos: tuple[TaskInfo, ...]) -> Child:
         final = found.tasks[task.name].main
         curves[f"val.tasks.{task.main_metric}/{task.name}"] = [(0, final / 2), (1, final)]
         curves[f"train.heads.loss/{task.name}"] = [(0, 0.7), (1, 0.4)]
-    return Child(
+    return ComparedFold(
         run_id=f"{number:016x}{seed:016x}",
         fold=0,
         seed=seed,

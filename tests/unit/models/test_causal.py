@@ -17,8 +17,8 @@ from mtlv.models.tiny import build_tiny
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite, load_suite
-from mtlv.settings.schema import Encoder, Heads
-from mtlv.units.input_cache import Workbench
+from mtlv.settings.schema import EncoderSettings, HeadSettings
+from mtlv.units.input_cache import InputCache
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 CONFIGS = {
@@ -82,8 +82,8 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
             each for each in ("document", *RELATION_FEATURES) if each not in UNSEEING
         ),
     } == SEEING
-    assert set(get_args(Encoder.model_fields["features"].annotation)) == set(FEATURES)
-    assert set(get_args(Heads.model_fields["relation_features"].annotation)) == {
+    assert set(get_args(EncoderSettings.model_fields["features"].annotation)) == set(FEATURES)
+    assert set(get_args(HeadSettings.model_fields["relation_features"].annotation)) == {
         "document",
         *RELATION_FEATURES,
     }
@@ -148,11 +148,11 @@ def test_check_says_it_where_the_config_does_and_a_run_before_it_trains(
     with pytest.raises(ConfigError, match=said):
         check_suite(suite(tmp_path, folder, table, change))
     with pytest.raises(EncoderError, match=said):
-        resolve(Workbench(), suite(tmp_path, folder, table, change).members[0])
+        resolve(InputCache(), suite(tmp_path, folder, table, change).members[0])
     unsaid = write("bloom", tmp_path / "other")
     check_suite(suite(tmp_path, unsaid, table, change))
     with pytest.raises(EncoderError, match=said):
-        resolve(Workbench(), suite(tmp_path, unsaid, table, change).members[0])
+        resolve(InputCache(), suite(tmp_path, unsaid, table, change).members[0])
 
 
 @pytest.mark.parametrize(("table", "change", "said"), REFUSED)
@@ -161,7 +161,7 @@ def test_what_looks_both_ways_on_a_decoders_code_is_not_refused(
 ) -> None:
     asked = suite(tmp_path, write("eurobert", tmp_path / "encoder"), table, change)
     check_suite(asked)
-    resolve(Workbench(), asked.members[0])
+    resolve(InputCache(), asked.members[0])
 
 
 def test_relations_of_a_causal_encoder_are_read_from_entities_or_the_whole(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_relations_of_a_causal_encoder_are_read_from_entities_or_the_whole(tmp_p
 
     def resolved(table: str, features: str) -> None:
         asked = suite(tmp_path, folder, table, f"heads.relation_features={features}")
-        resolve(Workbench(), asked.members[0])
+        resolve(InputCache(), asked.members[0])
 
     resolved("relations", "mention")
     resolved("relations", "document")

@@ -16,7 +16,7 @@ import torch
 from torch._dynamo.utils import counters
 
 from mtlv.data import catalog
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.tokens import tokenise
@@ -28,7 +28,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def trained(
     """Weights and scores after an epoch without dropout."""
     torch.manual_seed(0)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=48, pad=encoder.tokenizer.pad_token_id)
-    documents = Documents(
+    documents = PartDocuments(
         tokens, dense({n: corpus.targets[n] for n in names}), np.arange(len(corpus)), multiple=8
     )
     tasks = {name: Task(name) for name in names}
@@ -75,7 +75,7 @@ def trained(
         model.use_compiled(compiled)
     optimizer = adamw(model, learning_rate=1e-3, weight_decay=0.01)
     train(
-        Trained(model, optimizer, schedule(optimizer, "linear", steps=4, warmup=0.1)),
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=4, warmup=0.1)),
         lambda epoch: documents.training(16, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
         epochs=1,

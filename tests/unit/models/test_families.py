@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import csv
+import functools
 import shutil
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import transformers
 from families import CAUSAL, FAMILIES, LABELS, L, config_of, made_up_texts, tokenizer_of
 from torch import nn
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.events import Observer
 from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.encoder import Encoder, load_encoder
@@ -31,10 +31,10 @@ from mtlv.tracking import MemoryTracker
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.training.objective import Objective
 from mtlv.training.predict import predict
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.model import build_model
 from mtlv.units.train import train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -47,7 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The published folder of each family, with all of its model: T5's decoder, too."""
     transformers.utils.logging.disable_progress_bar()
 
-    @cache
+    @functools.cache
     def write(name: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
         torch.manual_seed(0)
@@ -83,33 +83,33 @@ def test_it_learns_and_what_it_predicts_does_not_depend_on_padding(
 ) -> None:
     features = "last" if FAMILIES[name].causal else "mean"
     suite = write_suite(tmp_path, f"encoder={{name: {folders(name)}, features: {features}, dropout: 0.0}}")
-    bench = Workbench()
-    (job,) = resolve(bench, suite.members[0]).jobs
-    material = bench.material(job.settings)
-    listeners = Listeners(Observer(), lambda *_: None, lambda epoch: epoch)
-    record, weights = train_unit(job, material, listeners, Checkpoints(tmp_path / "points"))
+    cache = InputCache()
+    (job,) = resolve(cache, suite.members[0]).jobs
+    inputs = cache.inputs(job.settings)
+    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    record, weights = train_unit(job, inputs, callbacks, Checkpoints(tmp_path / "points"))
     losses = [epoch.loss for epoch in record.epochs]
     assert losses[2] < losses[1] < losses[0]
 
     model = build_model(
-        material.encoder.module,
+        inputs.encoder.module,
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=inputs.tasks,
         features=features,
         choices=job.settings.heads,
         marked={},
         seed=0,
     )
     model.load_state_dict(weights[record.chosen_epoch])
-    texts = np.arange(len(material.corpus))
-    together = predict(model, Documents(material.tokens, {}, texts), precision="fp32")
-    alone = [predict(model, Documents(material.tokens, {}, texts[[n]]), precision="fp32") for n in texts]
+    texts = np.arange(len(inputs.corpus))
+    together = predict(model, PartDocuments(inputs.tokens, {}, texts), precision="fp32")
+    alone = [predict(model, PartDocuments(inputs.tokens, {}, texts[[n]]), precision="fp32") for n in texts]
     for task, scores in together.items():
         assert np.ptp(scores) > 0.02, "it says something"
         np.testing.assert_allclose(np.concatenate([each[task] for each in alone]), scores, atol=2e-5)
 
-    (batch, *_) = material.parts(job.unit.model.tasks, job.fold.train)[0].inference(8)
-    objective = Objective(job.unit.model.heads, tasks=material.tasks, combine="sum", head_weights=None)
+    (batch, *_) = inputs.parts(job.unit.model.tasks, job.fold.train)[0].inference(8)
+    objective = Objective(job.unit.model.heads, tasks=inputs.tasks, combine="sum", head_weights=None)
     model.train()
     objective(model, model(batch.input_ids, batch.attention_mask), batch.targets)[0].backward()
     still = [key for key, p in model.named_parameters() if p.grad is None or not p.grad.any()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mtlv.models.frozen_cache import Below
+from mtlv.models.frozen_cache import FrozenCache
 
 
 def test_documents_with_other_second_texts_are_other_documents() -> None:
@@ -15,7 +15,7 @@ def test_documents_with_other_second_texts_are_other_documents() -> None:
         known = torch.zeros_like(ids) if segments is None else segments
         return torch.stack([ids, known], -1).float()
 
-    below = Below(10**6)
+    below = FrozenCache(10**6)
     ids = torch.tensor([[5, 6, 7, 0], [5, 6, 7, 8]])
     mask = ids > 0
     for segments in (torch.tensor([[0, 0, 1, 0], [0, 0, 1, 1]]), torch.tensor([[0, 1, 1, 0], [0, 0, 1, 1]])):

@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from mtlv.errors import EncoderError
-from mtlv.models.frozen_cache import Below
+from mtlv.models.frozen_cache import FrozenCache
 from mtlv.models.layers import check_frozen, compute_twice, known_layers, lowest
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, Task
@@ -77,7 +77,7 @@ def backward(model: MultiTaskModel) -> torch.Tensor:
 @pytest.mark.parametrize("frozen", [1, 3])
 @pytest.mark.parametrize("name", sorted(CONFIGS))
 def test_what_frozen_layers_come_to_is_the_same_from_memory(name: str, frozen: int, room: int) -> None:
-    plain, below = model_of(name, dropout=0.0, frozen=frozen), Below(room)
+    plain, below = model_of(name, dropout=0.0, frozen=frozen), FrozenCache(room)
     shared = [model_of(name, dropout=0.0, frozen=frozen, below=below) for _ in range(2)]
     calls: list[int] = []
     for model in shared:
@@ -95,8 +95,8 @@ def test_what_frozen_layers_come_to_is_the_same_from_memory(name: str, frozen: i
 
 
 def test_what_is_in_memory_does_not_show_in_a_single_bit() -> None:
-    below = Below(10**6)
-    models = [model_of("bert", dropout=0.3, frozen=1, below=each) for each in (Below(0), below, below)]
+    below = FrozenCache(10**6)
+    models = [model_of("bert", dropout=0.3, frozen=1, below=each) for each in (FrozenCache(0), below, below)]
     losses = [backward(model) for model in models]
     assert torch.equal(losses[0], losses[1])
     assert torch.equal(losses[0], losses[2])

@@ -9,7 +9,7 @@ import torch
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from mtlv.errors import EncoderError
-from mtlv.models.heads import Head, Shape
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.models.pooling import cls_vector, last_vector, mean_vector, prepare_pooler
 from mtlv.plan import ARCHITECTURES, HeadSpec, Task
@@ -164,7 +164,7 @@ def test_dropout_is_that_of_heads_whatever_an_encoder_calls_its_own() -> None:
 
 
 def test_a_hidden_layer_by_hand() -> None:
-    head = Head(Shape(3, 2, layers=2, dropout=0.5)).eval()
+    head = Head(HeadSize(3, 2, layers=2, dropout=0.5)).eval()
     vectors = torch.tensor([[1.0, -2.0, 0.5], [0.0, 1.0, 3.0]])
     first, last = (layer for layer in head.layers if isinstance(layer, torch.nn.Linear))
     inside = vectors @ first.weight.T + first.bias
@@ -238,7 +238,7 @@ def test_a_missing_pooler_is_refused(bert: BertModel) -> None:
 
 
 def test_head_weights_are_drawn_as_bert_draws_its_last_layer_and_glorot_the_hidden_ones() -> None:
-    head = Head(Shape(400, 300, layers=2, dropout=0.0))
+    head = Head(HeadSize(400, 300, layers=2, dropout=0.0))
     head.reset(torch.Generator().manual_seed(0))
     hidden, last = (layer for layer in head.layers if isinstance(layer, torch.nn.Linear))
     assert last.weight.std().item() == pytest.approx(0.02, rel=0.02)

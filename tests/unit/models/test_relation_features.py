@@ -11,14 +11,14 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.tokens import tokenise
 from mtlv.errors import PlanError
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.models.pooling import RELATION_FEATURES, Places, largest_of_mention, start_of_mention
+from mtlv.models.pooling import RELATION_FEATURES, TokenPositions, largest_of_mention, start_of_mention
 from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import ARCHITECTURES, Task
 from mtlv.plan.spans import Span
@@ -27,7 +27,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 WORDS = ("heart", "lung", "liver", "is", "was", "not", "large", "clear")
 TASK = Task("relation", "multiclass", "pairs", ("false", "true"))
@@ -69,13 +69,13 @@ def encoder() -> Encoder:
     return replace(tiny, module=BertModel(config).eval())
 
 
-def documents(encoder: Encoder, shown: str, length: int = 40) -> tuple[Encoder, Documents]:
+def documents(encoder: Encoder, shown: str, length: int = 40) -> tuple[Encoder, PartDocuments]:
     texts, rows, values = corpus()
     grown = with_tokens(encoder, INPUTS[shown].tokens(rows))
     texts, places = show_all(INPUTS[shown], texts, rows)
     pad = grown.tokenizer.pad_token_id
     tokens = tokenise(texts, grown.tokenizer, max_length=length, pad=pad, mentions=places)
-    return grown, Documents(tokens, dense({TASK.name: values}), np.arange(DOCUMENTS))
+    return grown, PartDocuments(tokens, dense({TASK.name: values}), np.arange(DOCUMENTS))
 
 
 def model_of(encoder: Encoder, read: str, mentions: int = 2, layers: int = 1) -> MultiTaskModel:
@@ -116,7 +116,7 @@ def test_every_input_with_every_feature_is_learned(encoder: Encoder, shown: str,
     model, losses = model_of(grown, read), Losses()
     optimizer = adamw(model, learning_rate=5e-3, weight_decay=0.0)
     train(
-        Trained(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
+        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
         lambda epoch: held.training(8, seed=0, epoch=epoch),
         objective=aim(model),
         epochs=25,
@@ -186,7 +186,7 @@ class Output:
 def test_features_by_hand() -> None:
     assert largest_of_mention(HIDDEN[:1], MENTIONS[:1]).tolist() == [[[3.0, 6.0], [4.0, 5.0]]]
     assert start_of_mention(HIDDEN[:1], MENTIONS[:1]).tolist() == [[[1.0, 6.0], [3.0, 2.0]]]
-    places = Places(torch.ones(2, 4, dtype=torch.bool), mentions=MENTIONS)
+    places = TokenPositions(torch.ones(2, 4, dtype=torch.bool), mentions=MENTIONS)
     # What is cut off, missing or a third mention: the document's first vector.
     found = {name: make(3)(Output, places).tolist() for name, make in RELATION_FEATURES.items()}
     assert found == {
@@ -194,7 +194,7 @@ def test_features_by_hand() -> None:
         "mention": [[3.0, 6.0, 4.0, 5.0, 9.0, 0.0], [7.0, 8.0] * 3],
         "start": [[1.0, 6.0, 3.0, 2.0, 9.0, 0.0], [7.0, 8.0] * 3],
     }
-    none = Places(places.mask, mentions=torch.empty(2, 0, 2, dtype=torch.long))
+    none = TokenPositions(places.mask, mentions=torch.empty(2, 0, 2, dtype=torch.long))
     assert RELATION_FEATURES["mention"](1)(Output, none).tolist() == [[9.0, 0.0], [7.0, 8.0]]
 
 

@@ -12,12 +12,12 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.data.tokens import tokenise
 from mtlv.errors import PlanError
 from mtlv.models.encoder import Encoder, load_encoder
-from mtlv.models.heads import Shape
+from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
 from mtlv.models.kinds.tagging import Tagging
 from mtlv.models.kinds.tagging_layers import IGNORED, LAYERS, TagHead
@@ -30,7 +30,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 pytest.importorskip("torchcrf", reason="pytorch-crf is not installed (extra `test`)")
 WORDS = ("heart", "lung", "liver", "is", "was", "not", "large", "clear")
@@ -61,11 +61,11 @@ def rows() -> tuple[list[list[str]], np.ndarray]:
     return texts, spans_column(spans)
 
 
-def documents(encoder: Encoder, length: int = 24) -> Documents:
+def documents(encoder: Encoder, length: int = 24) -> PartDocuments:
     texts, spans = rows()
     tokens = tokenise(texts, encoder.tokenizer, max_length=length, pad=encoder.tokenizer.pad_token_id)
     column = TARGETS["tagging"].column(TASK, spans, tokens)
-    return Documents(tokens, {TASK.name: column}, np.arange(DOCUMENTS))
+    return PartDocuments(tokens, {TASK.name: column}, np.arange(DOCUMENTS))
 
 
 def model_of(encoder: Encoder, layer: str, head_layers: int = 1) -> MultiTaskModel:
@@ -112,7 +112,7 @@ def test_every_layer_learns(encoder: Encoder, layer: str, precision: str) -> Non
     held, model, losses = documents(encoder), model_of(encoder, layer), Losses()
     optimizer = adamw(model, learning_rate=1e-2, weight_decay=0.0)
     train(
-        Trained(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
+        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
         lambda epoch: held.training(8, seed=0, epoch=epoch),
         objective=aim(model),
         epochs=20,
@@ -192,7 +192,7 @@ def test_weights_are_drawn_from_the_seed_alone(layer: str) -> None:
     states = []
     for other in (1, 2):
         torch.manual_seed(other)
-        head = LAYERS[layer](Shape(8, 3, layers=2, dropout=0.1))
+        head = LAYERS[layer](HeadSize(8, 3, layers=2, dropout=0.1))
         head.reset(torch.Generator().manual_seed(5))
         states.append(copy.deepcopy(head.state_dict()))
     torch.testing.assert_close(*states, rtol=0, atol=0)
@@ -212,7 +212,7 @@ def test_a_copy_scores_by_its_own_weights(encoder: Encoder, layer: str) -> None:
 
 
 def field(tags_: int) -> TagHead:
-    head = LAYERS["crf"](Shape(4, tags_, layers=1, dropout=0.0))
+    head = LAYERS["crf"](HeadSize(4, tags_, layers=1, dropout=0.0))
     head.reset(torch.Generator().manual_seed(0))
     for weights in head.field.requires_grad_(False).parameters():
         weights.mul_(20)  # so that neighbours matter
@@ -255,7 +255,7 @@ def test_a_field_learns_which_tags_are_neighbours() -> None:
     wanted = torch.tensor([[1, 2, 0, 1, 2, 0]])
     vectors, right = torch.ones(1, 6, 4), {}
     for layer in ("linear", "crf"):
-        head = LAYERS[layer](Shape(4, 3, layers=1, dropout=0.0))
+        head = LAYERS[layer](HeadSize(4, 3, layers=1, dropout=0.0))
         head.reset(torch.Generator().manual_seed(0))
         optimizer = torch.optim.Adam(head.parameters(), lr=0.1)
         for _ in range(60):
@@ -267,7 +267,7 @@ def test_a_field_learns_which_tags_are_neighbours() -> None:
 
 
 def test_a_recurrent_layer_reads_both_neighbours_and_skips_what_is_cut_off() -> None:
-    head = LAYERS["bilstm"](Shape(4, 3, layers=1, dropout=0.0)).eval()
+    head = LAYERS["bilstm"](HeadSize(4, 3, layers=1, dropout=0.0)).eval()
     there = torch.tensor([[True, True, False, True]])
     vectors = torch.randn(1, 4, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
     head(vectors, there)[0, 1].sum().backward()
@@ -287,4 +287,4 @@ def test_a_layer_takes_any_scheme(encoder: Encoder) -> None:
 def test_the_field_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchcrf", None)
     with pytest.raises(PlanError, match=r"crf` needs the package pytorch-crf; install it: pip install"):
-        LAYERS["crf"](Shape(4, 3, layers=1, dropout=0.0))
+        LAYERS["crf"](HeadSize(4, 3, layers=1, dropout=0.0))

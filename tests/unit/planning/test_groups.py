@@ -11,10 +11,16 @@ from sklearn.metrics import adjusted_rand_score
 from mtlv.errors import GroupingError
 from mtlv.grouping import METHODS, group, scale
 from mtlv.planning.groups import SEEDS, grouping_spec, task_groups
-from mtlv.planning.task_vectors import View, document_centroid, label_count, label_description, label_name
+from mtlv.planning.task_vectors import (
+    VectorSource,
+    document_centroid,
+    label_count,
+    label_description,
+    label_name,
+)
 from mtlv.settings import load_overrides
 from mtlv.training.embed import embed_texts
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 BASE = (
     "data.name=synthetic",
@@ -25,7 +31,7 @@ BASE = (
 )
 
 
-class Bench(Workbench):
+class Bench(InputCache):
     """A workbench whose corpus can be exchanged while encoder and split stay."""
 
     replaced = None
@@ -35,13 +41,13 @@ class Bench(Workbench):
 
 
 @pytest.fixture(scope="module")
-def bench():
+def cache():
     return Bench()
 
 
-def view(bench, *overrides, special_tokens=True):
+def view(cache, *overrides, special_tokens=True):
     settings = load_overrides([*BASE, *overrides]).members[0].settings
-    return View(bench, settings, bench.folds(settings.data)[0], special_tokens)
+    return VectorSource(cache, settings, cache.folds(settings.data)[0], special_tokens)
 
 
 def features_for(method):
@@ -58,9 +64,9 @@ def overrides_for(method, names):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_puts_every_task_in_one_group(bench, method):
-    names = bench.corpus(view(bench).settings.data).names
-    found = task_groups(view(bench, *overrides_for(method, names)))
+def test_every_method_puts_every_task_in_one_group(cache, method):
+    names = cache.corpus(view(cache).settings.data).names
+    found = task_groups(view(cache, *overrides_for(method, names)))
     assert sorted(task for group in found.groups for task in group) == sorted(names)
     assert all(found.groups)
     assert found.reason
@@ -71,29 +77,29 @@ def test_every_method_puts_every_task_in_one_group(bench, method):
         assert found.elbow is None
 
 
-def test_auto_takes_the_elbows_k(bench):
-    found = task_groups(view(bench, "grouping.k_max=5"))
+def test_auto_takes_the_elbows_k(cache):
+    found = task_groups(view(cache, "grouping.k_max=5"))
     assert found.grouping.k == found.elbow.recommended
     assert found.elbow.k == (1, 2, 3, 4, 5)
     assert found.reason == found.elbow.reason
     other = 2 if found.grouping.k != 2 else 3
-    set_by_hand = task_groups(view(bench, "grouping.k_max=5", f"grouping.k={other}"))
+    set_by_hand = task_groups(view(cache, "grouping.k_max=5", f"grouping.k={other}"))
     assert set_by_hand.grouping.k == other
     assert set_by_hand.reason == f"k = {other} is set; the elbow recommends {found.grouping.k}"
 
 
-def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(bench):
+def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(cache):
     """Scaled to length 1 every count is 1."""
-    found = task_groups(view(bench, "grouping.features=label_count", "grouping.scaling=l2"))
+    found = task_groups(view(cache, "grouping.features=label_count", "grouping.scaling=l2"))
     assert found.grouping.k == 1
     tasks = len(found.names)
     assert tasks > 2
     assert found.reason == f"k = 1: the vectors of all {tasks} tasks are equal, so nothing tells them apart."
 
 
-def test_stability_is_the_agreement_with_each_change_of_the_recipe(bench):
+def test_stability_is_the_agreement_with_each_change_of_the_recipe(cache):
     """None of these groupings is the same as another recipe's, so that each change shows."""
-    seen = view(bench, "grouping.k=5", "grouping.algorithm=alternate", "grouping.features=label_name")
+    seen = view(cache, "grouping.k=5", "grouping.algorithm=alternate", "grouping.features=label_name")
     found, spec = task_groups(seen), grouping_spec(seen.settings)
     names = seen.corpus.names
     whole, bare = seen.embed(names), replace(seen, special_tokens=False).embed(names)
@@ -108,16 +114,16 @@ def test_stability_is_the_agreement_with_each_change_of_the_recipe(bench):
     assert found.stability == pytest.approx(expected)
     assert max(expected.values()) < 1
     assert len(set(expected.values())) > 3
-    counts = task_groups(view(bench, "grouping.k=3", "grouping.features=label_count"))
+    counts = task_groups(view(cache, "grouping.k=3", "grouping.features=label_count"))
     assert not any("special tokens" in name for name in counts.stability)
-    assert task_groups(view(bench, "grouping.k=9")).stability == {}, "every grouping into 9 is the same"
+    assert task_groups(view(cache, "grouping.k=9")).stability == {}, "every grouping into 9 is the same"
 
 
-def test_names_of_labels_are_embedded_and_no_codes(bench):
+def test_names_of_labels_are_embedded_and_no_codes(cache):
     """A corpus whose folders are C01, C02, ... must not be grouped by the likeness of these codes."""
-    seen = view(bench, "grouping.features=label_name")
+    seen = view(cache, "grouping.features=label_name")
     names = seen.corpus.names
-    encoder = bench.encoder("tiny", None, seen.settings.data)
+    encoder = cache.encoder("tiny", None, seen.settings.data)
 
     def embedded(texts, special=True):
         return embed_texts(encoder, texts, special_tokens=special, max_length=seen.settings.data.max_length)
@@ -148,22 +154,22 @@ def tampered(corpus, train):
 
 @pytest.mark.parametrize("features", ["document_centroid", "label_count"])
 @pytest.mark.parametrize("method", ["kmedoids", "agglomerative"])
-def test_groups_come_from_training_documents_alone(bench, features, method):
-    seen = view(bench, f"grouping.features={features}", f"grouping.method={method}", "grouping.k=3")
+def test_groups_come_from_training_documents_alone(cache, features, method):
+    seen = view(cache, f"grouping.features={features}", f"grouping.method={method}", "grouping.k=3")
     wanted = task_groups(seen)
     other = Bench()
     other.replaced = tampered(seen.corpus, seen.fold.train)
     # `tiny` takes its vocabulary from all texts, as a pretrained encoder brings its own: it stays the same.
-    encoder = bench.encoder("tiny", None, seen.settings.data)
+    encoder = cache.encoder("tiny", None, seen.settings.data)
     other.encoder = lambda *args: encoder
-    found = task_groups(replace(seen, bench=other))
+    found = task_groups(replace(seen, cache=other))
     assert found.groups == wanted.groups
     assert np.array_equal(found.vectors, wanted.vectors)
     assert found.stability == wanted.stability
 
 
-def test_document_centroids_are_means_over_training_documents(bench):
-    seen = view(bench)
+def test_document_centroids_are_means_over_training_documents(cache):
+    seen = view(cache)
     corpus, train = seen.corpus, seen.fold.train
     vectors = seen.embed(corpus.texts)
     found = document_centroid(seen)
@@ -173,16 +179,16 @@ def test_document_centroids_are_means_over_training_documents(bench):
         np.testing.assert_allclose(found[row], sum(bearing) / len(bearing), rtol=1e-4, atol=1e-5)
 
 
-def test_label_counts_by_hand(bench):
-    seen = view(bench)
+def test_label_counts_by_hand(cache):
+    seen = view(cache)
     wanted = [sum(int(seen.corpus.targets[name][i]) for i in seen.fold.train) for name in seen.corpus.names]
     assert label_count(seen)[:, 0].tolist() == wanted
 
 
-def test_descriptions_are_needed_where_they_are_clustered(bench):
-    seen = view(bench)
+def test_descriptions_are_needed_where_they_are_clustered(cache):
+    seen = view(cache)
     bare = Bench()
     tasks = (replace(seen.corpus.tasks[0], description=""), *seen.corpus.tasks[1:])
     bare.replaced = replace(seen.corpus, tasks=tasks)
     with pytest.raises(GroupingError, match=r"got none for Enlarged heart.*data\.descriptions"):
-        task_groups(replace(seen, bench=bare))
+        task_groups(replace(seen, cache=bare))

@@ -22,7 +22,7 @@ from mtlv.store.local import Store
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 CHANGES = ("architecture=mtl", "training.epochs=1")
 ANOTHER = "runs=[{architecture: mtl}, {architecture: stl}]"
@@ -187,7 +187,7 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
     head, line = would_run_lines(changed)
     assert head.startswith(f"`mtlv run {path}` now: 0 of 1 units")
     assert line.endswith(f": {NEW}")
-    key = resolve(Workbench(), changed.members[0]).children[0].jobs[0].unit.key
+    key = resolve(InputCache(), changed.members[0]).children[0].jobs[0].unit.key
     with held(Store(folder).lock(key)):
         assert would_run_lines(changed)[1].endswith(
             f"process {os.getpid()} on {socket.gethostname()} works on it"

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from mtlv.reporting import html_report
-from mtlv.reporting.html_report import Picture, ReportInput, TaskLine, report_html
-from mtlv.reporting.suite_table import Member, make_rows
+from mtlv.reporting.html_report import ReportFigure, ReportInput, TaskLine, report_html
+from mtlv.reporting.suite_table import SuiteMember, make_rows
 
 EVIL = "<script>alert(1)</script>\"'&"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
@@ -42,7 +42,10 @@ class Page(HTMLParser):
 
 def rows(name="gmtl"):
     return make_rows(
-        [Member(name, ({"f1_macro": 0.75}, {"f1_macro": 0.77})), Member("stl", ({"f1_macro": 0.7},))]
+        [
+            SuiteMember(name, ({"f1_macro": 0.75}, {"f1_macro": 0.77})),
+            SuiteMember("stl", ({"f1_macro": 0.7},)),
+        ]
     )
 
 
@@ -103,7 +106,7 @@ def test_nothing_from_data_becomes_markup(png):
         rows=rows(EVIL),
         groups=[[EVIL]],
         stability={EVIL: 0.1},
-        pictures=[Picture(EVIL, png, EVIL)],
+        pictures=[ReportFigure(EVIL, png, EVIL)],
         settings={EVIL: EVIL},
         warnings=[EVIL, "$body ${title} {x}"],
         versions={EVIL: EVIL},
@@ -118,7 +121,7 @@ def test_nothing_from_data_becomes_markup(png):
 
 
 def test_nothing_is_fetched(png):
-    html = make(pictures=[Picture("elbow", png)])
+    html = make(pictures=[ReportFigure("elbow", png)])
     assert "http://" not in html
     assert "https://" not in html
     assert "url(" not in html
@@ -131,7 +134,7 @@ def test_nothing_is_fetched(png):
 def test_pictures_that_would_make_it_too_large_are_named(png, tmp_path, monkeypatch):
     large = tmp_path / "large.png"
     large.write_bytes(PNG + bytes(html_report.PICTURES))
-    html = make(pictures=[Picture("large", large), Picture("small", png)])
+    html = make(pictures=[ReportFigure("large", large), ReportFigure("small", png)])
     assert len(html) < 5_000_000
     assert Page(html).says("large: see large.png , too large for this page.")
     assert html.count("<img") == 1

@@ -11,7 +11,7 @@ import pytest
 
 from mtlv.errors import TrackingError
 from mtlv.events import Observer
-from mtlv.store.timestamps import Ledger
+from mtlv.store.timestamps import EpochTimestamps
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker, Metric
 from mtlv.tracking.memory import MemoryRun
@@ -167,18 +167,18 @@ def test_a_tracker_that_fails_while_a_model_trains_is_told_the_rest_when_it_is_d
 
 
 def test_the_ledger_keeps_the_first_timestamp(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    first = ledger.timestamp_ms("unit", 0)
-    second = ledger.timestamp_ms("unit", 1)
+    timestamps = EpochTimestamps(tmp_path / "ledger")
+    first = timestamps.timestamp_ms("unit", 0)
+    second = timestamps.timestamp_ms("unit", 1)
     assert second >= first > 1_700_000_000_000
-    again = Ledger(tmp_path / "ledger")
+    again = EpochTimestamps(tmp_path / "ledger")
     assert (again.timestamp_ms("unit", 0), again.timestamp_ms("unit", 1)) == (first, second)
-    assert ledger.timestamp_ms("other", 0) >= second
+    assert timestamps.timestamp_ms("other", 0) >= second
     assert (tmp_path / "ledger" / "unit.jsonl").read_text().count("\n") == 2
 
 
 def test_half_a_line_of_the_ledger_is_passed_over(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    timestamps = EpochTimestamps(tmp_path)
     (tmp_path / "unit.jsonl").write_text('{"epoch": 0, "timestamp_ms": 5}\n{"epo\n')
-    assert ledger.timestamp_ms("unit", 0) == 5
-    assert ledger.timestamp_ms("unit", 1) > 5
+    assert timestamps.timestamp_ms("unit", 0) == 5
+    assert timestamps.timestamp_ms("unit", 1) > 5

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation import evaluate, fit_thresholds
 from mtlv.plan import Scores, Task, TaskScores
-from mtlv.reporting.plan_result import Outcome, outcome
+from mtlv.reporting.plan_result import PlanResult, outcome
 from mtlv.settings import load_overrides
-from mtlv.settings.schema import Evaluation
+from mtlv.settings.schema import EvaluationSettings
 from mtlv.store.local import UnitRecord
 
 N = 40
@@ -52,19 +52,19 @@ def record(name: str, middles: tuple[float, ...], *, test: float, memory: float 
 
 
 @pytest.fixture
-def settings() -> Callable[..., Evaluation]:
-    def make(*changes: str) -> Evaluation:
+def settings() -> Callable[..., EvaluationSettings]:
+    def make(*changes: str) -> EvaluationSettings:
         return load_overrides(["data.name=synthetic", *changes]).members[0].settings.evaluation
 
     return make
 
 
-def found_with(settings: Evaluation, *records: UnitRecord) -> Outcome:
+def found_with(settings: EvaluationSettings, *records: UnitRecord) -> PlanResult:
     return outcome(records, tasks=[Task(name) for name in NAMES], settings=settings, known={})
 
 
 def test_each_epoch_is_at_thresholds_fitted_on_its_own_validation_scores(
-    settings: Callable[..., Evaluation],
+    settings: Callable[..., EvaluationSettings],
 ) -> None:
     """At 0.5 the first two epochs would predict every document or none."""
     made = [record("a", (0.2, 0.8, 0.3), test=0.3), record("b", (0.2, 0.8, 0.3), test=0.3)]
@@ -77,7 +77,7 @@ def test_each_epoch_is_at_thresholds_fitted_on_its_own_validation_scores(
 
 
 def test_the_test_part_is_scored_at_thresholds_of_validation_alone(
-    settings: Callable[..., Evaluation],
+    settings: Callable[..., EvaluationSettings],
 ) -> None:
     """The test's own would be higher by 0.3, so almost all of its documents are predicted."""
     made = [record("a", (0.3,), test=0.6), record("b", (0.3,), test=0.6)]
@@ -91,7 +91,7 @@ def test_the_test_part_is_scored_at_thresholds_of_validation_alone(
     assert found_with(settings(), *harmed).thresholds == found.thresholds, "no test score decides"
 
 
-def test_thresholds_are_fitted_as_the_settings_say(settings: Callable[..., Evaluation]) -> None:
+def test_thresholds_are_fitted_as_the_settings_say(settings: Callable[..., EvaluationSettings]) -> None:
     made = [record("a", (0.2,), test=0.2), record("b", (0.7,), test=0.7)]
     each = found_with(settings("evaluation.threshold=per_task"), *made).thresholds.values
     assert abs(each["a"] - 0.2) < 0.1
@@ -106,7 +106,7 @@ def test_thresholds_are_fitted_as_the_settings_say(settings: Callable[..., Evalu
 
 
 def test_a_model_that_stopped_early_keeps_its_last_epoch_and_the_first_best_counts(
-    settings: Callable[..., Evaluation],
+    settings: Callable[..., EvaluationSettings],
 ) -> None:
     long = record("a", (0.4, 0.4, 0.4, 0.4), test=0.4, memory=300.0)
     again = {"a": long.curve[1]["a"]}
@@ -121,7 +121,7 @@ def test_a_model_that_stopped_early_keeps_its_last_epoch_and_the_first_best_coun
     assert found_with(settings(), flat, record("b", (0.4,), test=0.4)).best_epoch == 0
 
 
-def test_models_train_one_after_another(settings: Callable[..., Evaluation]) -> None:
+def test_models_train_one_after_another(settings: Callable[..., EvaluationSettings]) -> None:
     made = [record("a", (0.4,), test=0.4, memory=300.0), record("b", (0.4,), test=0.4, memory=200.0)]
     costs = found_with(settings(), *made).costs
     assert costs["cost/peak_memory_mb"] == 300.0

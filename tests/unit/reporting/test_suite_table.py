@@ -10,8 +10,8 @@ import pytest
 
 from mtlv.reporting.suite_table import (
     COLUMNS,
-    Column,
-    Member,
+    SuiteColumn,
+    SuiteMember,
     as_csv,
     as_markdown,
     as_records,
@@ -19,11 +19,13 @@ from mtlv.reporting.suite_table import (
     shown,
 )
 
-TWO = (Column("f1_macro", "F1 macro"), Column("train_seconds", "training s", best="low", digits=1))
+TWO = (SuiteColumn("f1_macro", "F1 macro"), SuiteColumn("train_seconds", "training s", best="low", digits=1))
 
 
 def member(name, f1, seconds):
-    return Member(name, tuple({"f1_macro": f, "train_seconds": s} for f, s in zip(f1, seconds, strict=True)))
+    return SuiteMember(
+        name, tuple({"f1_macro": f, "train_seconds": s} for f, s in zip(f1, seconds, strict=True))
+    )
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_one_child_has_no_spread_and_one_member_no_best():
 
 
 def test_what_is_not_known_is_left_out():
-    rows = make_rows([Member("a", ({}, {"f1_macro": math.nan})), member("b", [0.5], [1])], TWO)
+    rows = make_rows([SuiteMember("a", ({}, {"f1_macro": math.nan})), member("b", [0.5], [1])], TWO)
     assert shown(rows[0].cells["f1_macro"], TWO[0]) == "-"
     assert as_records(rows, TWO)[0]["f1_macro"] is None
     assert not any(row.cells["f1_macro"].best for row in rows)
@@ -93,6 +95,6 @@ def test_the_contracts_columns():
 
 
 def test_columns_in_which_nobody_has_a_value_are_left_out():
-    rows = make_rows([Member("a", ({"f1_macro": 0.5},)), Member("b", ({"score": 0.7},))])
+    rows = make_rows([SuiteMember("a", ({"f1_macro": 0.5},)), SuiteMember("b", ({"score": 0.7},))])
     assert as_markdown(rows).splitlines()[0] == "| run | score | F1 macro |"
     assert as_csv(rows).splitlines()[0].split(",")[:3] == ["member", "score", "score_std"]

@@ -11,19 +11,19 @@ import pytest
 
 from mtlv.errors import DataError
 from mtlv.plan import Task
-from mtlv.serving.answers import Answers, check_target, write_answers
-from mtlv.serving.kinds import Told
+from mtlv.serving.answers import PredictionTable, check_target, write_answers
+from mtlv.serving.kinds import TaskPrediction
 from mtlv.serving.model import Prediction
-from mtlv.serving.texts import Texts, given
+from mtlv.serving.texts import InputTexts, given
 
 TASKS = ("heart, large", "lung", "bone")
 
 
-def answers(*rows: tuple[float, float, float], texts: Texts | None = None) -> Answers:
+def answers(*rows: tuple[float, float, float], texts: InputTexts | None = None) -> PredictionTable:
     texts = texts or given([f"text {n}" for n in range(len(rows))])
     columns = zip(TASKS, np.array(rows).T, (0.5, 0.25, 0.5), strict=True)
-    told = tuple(Told(Task(name), values, limit) for name, values, limit in columns)
-    return Answers(texts, Prediction(told), "mtl · fold 0")
+    told = tuple(TaskPrediction(Task(name), values, limit) for name, values, limit in columns)
+    return PredictionTable(texts, Prediction(told), "mtl · fold 0")
 
 
 def test_one_text_has_a_row_per_task_with_the_decided_first() -> None:
@@ -37,7 +37,7 @@ def test_one_text_has_a_row_per_task_with_the_decided_first() -> None:
 
 
 def test_several_texts_have_a_row_each() -> None:
-    texts = Texts(("a\n" + "b" * 100, "short"), (2, 7), "line")
+    texts = InputTexts(("a\n" + "b" * 100, "short"), (2, 7), "line")
     shown = answers((0.6, 0.3, 0.9), (0.1, 0.1, 0.1), texts=texts)
     assert shown.header == ("line", "text", "decided")
     assert shown.rows == [
@@ -47,7 +47,7 @@ def test_several_texts_have_a_row_each() -> None:
 
 
 def test_files_hold_every_probability(tmp_path: Path) -> None:
-    texts = Texts(('a, "b"\nc', "肺炎"), (1, 3), "line")
+    texts = InputTexts(('a, "b"\nc', "肺炎"), (1, 3), "line")
     told = answers((0.6, 0.3, 1 / 3), (0.1, 0.1, 0.5), texts=texts)
     write_answers(told, tmp_path / "o.csv")
     with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:

@@ -13,22 +13,22 @@ from mtlv.data.targets import TARGETS, spans_column
 from mtlv.data.words import split_words
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
-from mtlv.serving.answers import Answers, write_answers
+from mtlv.serving.answers import PredictionTable, write_answers
 from mtlv.serving.frame import as_columns, column_types
-from mtlv.serving.kinds import ANSWERS, COLUMNS, Told
+from mtlv.serving.kinds import ANSWERS, COLUMNS, TaskPrediction
 from mtlv.serving.model import Prediction
 from mtlv.serving.texts import given
 
 TEXTS = ("Aspirin, not ether.", "Clear.")
 CLASSES = ("none", "blocks", "drives", "feeds", "binds")
 TOLD = {
-    "binary": Told(Task("heart"), np.array([0.7, 0.2]), 0.5),
-    "multiclass": Told(
+    "binary": TaskPrediction(Task("heart"), np.array([0.7, 0.2]), 0.5),
+    "multiclass": TaskPrediction(
         Task("relation", "multiclass", classes=CLASSES),
         np.array([[0.1, 0.6, 0.2, 0.05, 0.05], [0.4, 0.4, 0.1, 0.05, 0.05]]),
     ),
-    "regression": Told(Task("likeness", "regression"), np.array([3.14159, -1.0], np.float32)),
-    "tagging": Told(
+    "regression": TaskPrediction(Task("likeness", "regression"), np.array([3.14159, -1.0], np.float32)),
+    "tagging": TaskPrediction(
         Task("drugs", "tagging", classes=("Drug",)),
         spans_column([[Span(0, 1, "Drug"), Span(2, 4, "Drug")], []]),
         words=tuple(map(split_words, TEXTS)),
@@ -36,10 +36,10 @@ TOLD = {
 }
 
 
-def answers(*kinds: str, count: int = 2) -> Answers:
+def answers(*kinds: str, count: int = 2) -> PredictionTable:
     told = (TOLD[kind] for kind in kinds)
-    part = tuple(Told(t.task, t.outputs[:count], t.threshold, t.words[:count]) for t in told)
-    return Answers(given(TEXTS[:count]), Prediction(part), "run")
+    part = tuple(TaskPrediction(t.task, t.outputs[:count], t.threshold, t.words[:count]) for t in told)
+    return PredictionTable(given(TEXTS[:count]), Prediction(part), "run")
 
 
 def test_every_kind_has_answers() -> None:

@@ -16,7 +16,7 @@ from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.events import Observer
 from mtlv.plan import Task
 from mtlv.serving.frame import as_columns, column_types
-from mtlv.serving.kinds import Told
+from mtlv.serving.kinds import TaskPrediction
 from mtlv.serving.manifest import FORMAT
 from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.settings import Suite, load_suite
@@ -493,7 +493,10 @@ def test_no_name_of_a_task_can_be_the_column_of_another() -> None:
 
 def test_columns() -> None:
     found = Prediction(
-        (Told(Task("a, b"), np.array([0.2, 0.5]), 0.5), Told(Task("c"), np.array([0.9, 0.1]), 0.3))
+        (
+            TaskPrediction(Task("a, b"), np.array([0.2, 0.5]), 0.5),
+            TaskPrediction(Task("c"), np.array([0.9, 0.1]), 0.3),
+        )
     )
     both = as_columns(found, "both")
     assert list(both) == list(column_types([told.task for told in found.told]))

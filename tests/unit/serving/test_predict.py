@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.errors import TrackingError
-from mtlv.serving.predict import Place, find_run, predict_texts
+from mtlv.serving.predict import ModelQuery, find_run, predict_texts
 from mtlv.serving.texts import given
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
 
@@ -60,36 +60,39 @@ SHELF = Shelf(
     ],
 )
 def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:
-    assert find_run(SHELF, Place(text)).id.startswith(found)  # type: ignore[arg-type]
+    assert find_run(SHELF, ModelQuery(text)).id.startswith(found)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (Place("aaaaaa"), r"`aaaaaa` begins the ids of 2 runs; give more digits"),
-        (Place("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
-        (Place("nothing like it"), r"such as `it's`, or a folder with a model; `mtlv ui` shows the runs"),
-        (Place("it's not"), r"there is no run `it's not`"),
+        (ModelQuery("aaaaaa"), r"`aaaaaa` begins the ids of 2 runs; give more digits"),
+        (ModelQuery("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
         (
-            Place("mtl", experiment="tow"),
+            ModelQuery("nothing like it"),
+            r"such as `it's`, or a folder with a model; `mtlv ui` shows the runs",
+        ),
+        (ModelQuery("it's not"), r"there is no run `it's not`"),
+        (
+            ModelQuery("mtl", experiment="tow"),
             r"no experiment `tow` in the store; .*`one`, `two`; did you mean `two`",
         ),
-        (Place("gmtl", experiment="one"), r"there is no run `gmtl`"),
-        (Place("cccccc1".ljust(32, "0"), experiment="one"), r"there is no run"),
+        (ModelQuery("gmtl", experiment="one"), r"there is no run `gmtl`"),
+        (ModelQuery("cccccc1".ljust(32, "0"), experiment="one"), r"there is no run"),
     ],
 )
-def test_what_is_not_there_is_said(place: Place, said: str) -> None:
+def test_what_is_not_there_is_said(place: ModelQuery, said: str) -> None:
     with pytest.raises(TrackingError, match=said):
         find_run(SHELF, place)  # type: ignore[arg-type]
 
 
 def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"holds no model; give one with the file MLmodel"):
-        predict_texts(Place(str(tmp_path)), given(["a"]))
+        predict_texts(ModelQuery(str(tmp_path)), given(["a"]))
     with pytest.raises(TrackingError, match=r"the folder nowhere is not there"):
-        predict_texts(Place("./nowhere"), given(["a"]))
+        predict_texts(ModelQuery("./nowhere"), given(["a"]))
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"no runs are here yet"):
-        predict_texts(Place("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))
+        predict_texts(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))

@@ -20,10 +20,10 @@ from mtlv.errors import DataError
 from mtlv.events import Observer
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
-from mtlv.reporting.plan_result import Outcome
+from mtlv.reporting.plan_result import PlanResult
 from mtlv.serving.kinds import spans_found
 from mtlv.serving.model import ServedPlan
-from mtlv.serving.texts import Texts
+from mtlv.serving.texts import InputTexts
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker, RunSpec, TrackedModel
@@ -59,18 +59,18 @@ class Kept:
     """A finished member and its model."""
 
     model: TrackedModel
-    outcome: Outcome
+    outcome: PlanResult
     corpora: dict[str, Corpus]
     plan: ServedPlan
 
-    def rows(self, source: str) -> Texts:
+    def rows(self, source: str) -> InputTexts:
         """Test documents of a corpus, with all that it has."""
         corpus = self.corpora[source]
         wanted = [i.removeprefix(f"{source}/") for i in self.outcome.test.ids if i.startswith(f"{source}/")]
         part = corpus.take([corpus.ids.index(i) for i in wanted])
         held = {"text_pair": part.seconds, "words": part.words, "mentions": part.mentions}
         more = {name: tuple(column) for name, column in held.items() if column is not None}
-        return Texts(part.texts, tuple(range(1, len(part) + 1)), "row", more)
+        return InputTexts(part.texts, tuple(range(1, len(part) + 1)), "row", more)
 
     def scores(self, task: str) -> list:
         """What the training's own test said of the task's documents."""
@@ -148,10 +148,10 @@ def test_one_row_can_be_asked_about_everything(kept: Kept) -> None:
     assert told["similarity"].outputs.shape == (1,)
 
 
-def rows(*cells: dict) -> Texts:
+def rows(*cells: dict) -> InputTexts:
     more = {name: tuple(row.get(name) for row in cells) for name in ("text_pair", "words", "mentions")}
     held = {name: column for name, column in more.items() if any(cell is not None for cell in column)}
-    return Texts(tuple(row["text"] for row in cells), tuple(range(1, len(cells) + 1)), "line", held)
+    return InputTexts(tuple(row["text"] for row in cells), tuple(range(1, len(cells) + 1)), "line", held)
 
 
 def test_only_what_is_wanted_is_run(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from mtlv.errors import ConfigError
 from mtlv.settings import Suite, dump, flatten, load_overrides, load_suite
-from mtlv.settings.data_schema import Columns
+from mtlv.settings.data_schema import ColumnSettings
 
 Write = Callable[[str], Path]
-COLUMNS = ", ".join(Columns.model_fields)
+COLUMNS = ", ".join(ColumnSettings.model_fields)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import mtlv
 from mtlv.data.splits import load_folds
-from mtlv.data.token_file import MAGIC, SUM, Damaged, read_tokens
+from mtlv.data.token_file import MAGIC, SUM, DamagedTokens, read_tokens
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.models.layers import known_layers
 from mtlv.models.sizes import need_possible
@@ -19,9 +19,9 @@ from mtlv.store.local import Store
 from mtlv.store.progress import read_states
 from mtlv.store.remote import leases
 from mtlv.store.remote.manifests import Manifest
-from mtlv.store.timestamps import Ledger
+from mtlv.store.timestamps import EpochTimestamps
 from mtlv.tracking.journal import ABOUT, HEAD, record_of
-from mtlv.tracking.outbox import _destination
+from mtlv.tracking.journal_reader import _destination
 
 DEEP = "[" * 30 + "]" * 30  # Python's own reader takes it; what is deeper ends its recursion
 PACKAGE = Path(mtlv.__file__).parent
@@ -71,10 +71,10 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     tokens = tmp_path / "tokens"
     text = content.encode()
     tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedTokens):
         read_tokens(tokens)
     (tmp_path / "u.jsonl").write_text(f"{content}\n" + '{"epoch": 0, "timestamp_ms": 5}\n')
-    assert Ledger(tmp_path).timestamp_ms("u", 0) == 5
+    assert EpochTimestamps(tmp_path).timestamp_ms("u", 0) == 5
     store = Store(tmp_path / "store")
     (store.units / "u").mkdir()
     (store.units / "u" / "unit.json").write_text(content)

@@ -17,24 +17,24 @@ from mtlv.seeding import content_key
 from mtlv.settings import Suite
 from mtlv.store.local import Store
 from mtlv.units.corpora import read_corpus
-from mtlv.units.input_cache import SPLIT_KEYS, Workbench
+from mtlv.units.input_cache import SPLIT_KEYS, InputCache
 
 
 def test_a_split_that_an_earlier_version_kept_is_not_used(
     suite: Callable[..., Suite], table: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = suite(table("t")).members[0].settings.data
-    bench = Workbench(Store(Path(suite(table("t")).members[0].settings.store.uri)))
-    assert bench.store is not None
-    corpus = bench.corpus(data)
+    cache = InputCache(Store(Path(suite(table("t")).members[0].settings.store.uri)))
+    assert cache.store is not None
+    corpus = cache.corpus(data)
     wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
     earlier = content_key([corpus.digest, data.split_seed, wanted, [corpus.groups]])
-    save_folds(bench.store.splits / f"{earlier}.json", corpus, ())
-    assert len(bench.folds(data)) == 1
-    assert len(list(bench.store.splits.iterdir())) == 2
+    save_folds(cache.store.splits / f"{earlier}.json", corpus, ())
+    assert len(cache.folds(data)) == 1
+    assert len(list(cache.store.splits.iterdir())) == 2
     monkeypatch.setattr(splits, "DIVIDING", splits.DIVIDING + 1)
-    assert len(Workbench(bench.store).folds(data)) == 1
-    assert len(list(bench.store.splits.iterdir())) == 3
+    assert len(InputCache(cache.store).folds(data)) == 1
+    assert len(list(cache.store.splits.iterdir())) == 3
 
 
 def test_a_split_is_made_again_where_a_member_has_other_parts_of_its_own(tmp_path: Path) -> None:
@@ -44,16 +44,16 @@ def test_a_split_is_made_again_where_a_member_has_other_parts_of_its_own(tmp_pat
     tests = []
     for parts in (members[0].parts, tuple(reversed(members[0].parts or ()))):
         corpus = join([replace(members[0], parts=parts, seconds=None), *members[1:]])
-        bench = Workbench(store)
-        bench.corpus = lambda _, corpus=corpus: corpus  # type: ignore[method-assign]
-        tests.append(set(bench.folds(data)[0].test.tolist()))
+        cache = InputCache(store)
+        cache.corpus = lambda _, corpus=corpus: corpus  # type: ignore[method-assign]
+        tests.append(set(cache.folds(data)[0].test.tolist()))
     assert tests[0] != tests[1]
 
 
 def data_of(suite: Suite) -> dict[str, str]:
     """What stands for documents and split in the key of each task's own model (`tiny` knows all texts)."""
-    bench = Workbench(Store(Path(suite.members[0].settings.store.uri)))
-    (stl, *_) = resolve_all(bench, suite.members)
+    cache = InputCache(Store(Path(suite.members[0].settings.store.uri)))
+    (stl, *_) = resolve_all(cache, suite.members)
     return {job.unit.model.tasks[0]: job.unit.data for job in stl.jobs}
 
 

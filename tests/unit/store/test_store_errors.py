@@ -14,14 +14,14 @@ from botocore.exceptions import ClientError
 from mtlv.cli import main
 from mtlv.errors import ConfigError, MtlvError, TrackingError
 from mtlv.events import Observer
-from mtlv.execution.worker import FAILED, GRACE, Order, Worker
+from mtlv.execution.worker import FAILED, GRACE, TrainRequest, Worker
 from mtlv.planning.check import check_suite
 from mtlv.store import open_store
-from mtlv.store.location import Place
+from mtlv.store.location import StoreLocation
 from mtlv.store.remote import connect, objects, objects_s3
-from mtlv.store.remote.client import Remote
+from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.connect import check_scheme, open_objects
-from mtlv.store.remote.objects import Trouble, sealed, unsealed
+from mtlv.store.remote.objects import ObjectStoreError, unsealed, with_checksum
 from mtlv.store.remote.objects_fsspec import trouble as of_fsspec
 from mtlv.store.remote.objects_s3 import trouble as of_s3
 from mtlv.suite.run import run_suite
@@ -62,7 +62,7 @@ def server() -> Iterator[str]:
 
 def refused(uri: str, tmp_path: Path) -> str:
     with pytest.raises(TrackingError) as caught:
-        open_store(Place(uri, str(tmp_path / "cache")))
+        open_store(StoreLocation(uri, str(tmp_path / "cache")))
     return str(caught.value)
 
 
@@ -186,7 +186,7 @@ def client_error(code: str, status: int = 400) -> ClientError:
         (of_fsspec(ValueError("odd")), "odd", "address", False),
     ],
 )
-def test_answers_in_words(error: Trouble, said: str, then: str, passing: bool) -> None:
+def test_answers_in_words(error: ObjectStoreError, said: str, then: str, passing: bool) -> None:
     assert said in str(error)
     assert then in error.then
     assert error.passing == passing
@@ -194,10 +194,10 @@ def test_answers_in_words(error: Trouble, said: str, then: str, passing: bool) -
 
 def test_no_password_is_said(tmp_path: Path) -> None:
     with pytest.raises(MtlvError) as caught:
-        open_store(Place("webdav+http://me:secret@127.0.0.1/x", str(tmp_path)))
+        open_store(StoreLocation("webdav+http://me:secret@127.0.0.1/x", str(tmp_path)))
     assert "secret" not in str(caught.value)
-    assert "secret" not in Place("sftp://me:secret@host/x").words
-    assert "secret" not in str(Place("sftp://me:secret@host/x").folder)
+    assert "secret" not in StoreLocation("sftp://me:secret@host/x").words
+    assert "secret" not in str(StoreLocation("sftp://me:secret@host/x").folder)
 
 
 def test_a_server_without_conditional_writes_is_best_effort(
@@ -225,14 +225,14 @@ def test_an_upload_tells_as_much_as_a_small_object(
 ) -> None:
     keys.setenv("AWS_ENDPOINT_URL", server)
     (tmp_path / "file").write_bytes(b"x")
-    with pytest.raises(Trouble, match="there is no such bucket"):
+    with pytest.raises(ObjectStoreError, match="there is no such bucket"):
         objects_s3.S3Objects("s3://nowhere/x").upload("a", tmp_path / "file")
 
 
 def test_a_full_disk_of_this_machine_is_not_the_address_that_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    far = Remote("memory://full-disk", pauses=())
+    far = ObjectClient("memory://full-disk", pauses=())
     far.objects.put("a", b"x")
 
     def full(*_: object) -> None:
@@ -278,7 +278,7 @@ def test_every_medium_keeps_the_same_words(
 
 @pytest.mark.parametrize("content", [b"", b"text\n", bytes(range(256))])
 def test_what_is_sealed_is_whole_or_refused(content: bytes) -> None:
-    whole = sealed(content)
+    whole = with_checksum(content)
     assert unsealed(whole) == content
     for end in range(len(whole)):
         with pytest.raises(ValueError, match="checksum"):
@@ -290,9 +290,9 @@ def test_what_is_sealed_is_whole_or_refused(content: bytes) -> None:
 
 def test_a_worker_says_that_its_store_is_out_of_its_reach(tmp_path: Path) -> None:
     """What the suite's own machine reaches another may not."""
-    worker, said = Worker(Place("file:///proc/nowhere/store", str(tmp_path)), 1), []
+    worker, said = Worker(StoreLocation("file:///proc/nowhere/store", str(tmp_path)), 1), []
     try:
-        word = worker.train(Order(None, 1, False), lambda word, content: said.append(content))
+        word = worker.train(TrainRequest(None, 1, False), lambda word, content: said.append(content))
     finally:
         worker.end(GRACE)
     assert word == FAILED

@@ -16,7 +16,7 @@ from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.plan import Task
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
-from mtlv.store.token_cache import KeptTokens
+from mtlv.store.token_cache import TokenCache
 from mtlv.units.input_cache import tokens_of
 
 TEXTS = ("the heart is large", "the lungs are clear", "no fracture of the spine is seen")
@@ -48,8 +48,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_corpus_is_tokenised_once(corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path) -> None:
-    first = tokens_of(encoder, corpus, 16, kept=KeptTokens(tmp_path))
-    second = tokens_of(encoder, corpus, 16, kept=KeptTokens(tmp_path))
+    first = tokens_of(encoder, corpus, 16, kept=TokenCache(tmp_path))
+    second = tokens_of(encoder, corpus, 16, kept=TokenCache(tmp_path))
     assert made == [3]
     assert second.ids.tolist() == first.ids.tolist() == tokens_of(encoder, corpus, 16).ids.tolist()
     assert second.truncated == first.truncated
@@ -58,7 +58,7 @@ def test_a_corpus_is_tokenised_once(corpus: Corpus, encoder: Encoder, made: list
 def test_other_texts_lengths_and_tokenizers_are_other_tokens(
     corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path
 ) -> None:
-    kept = KeptTokens(tmp_path)
+    kept = TokenCache(tmp_path)
     other = load_encoder("tiny", texts=TEXTS[:1])
     for given in (
         (encoder, corpus, 16),
@@ -79,7 +79,7 @@ def test_a_damaged_file_is_made_again_with_one_line(
     corpus: Corpus, encoder: Encoder, made: list, tmp_path: Path, harm: Callable[[bytes], bytes]
 ) -> None:
     said: list[str] = []
-    kept = KeptTokens(tmp_path, said.append)
+    kept = TokenCache(tmp_path, said.append)
     wanted = tokens_of(encoder, corpus, 16, kept=kept)
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
@@ -101,13 +101,13 @@ def test_where_nothing_can_be_written_tokens_are_in_memory(
     corpus: Corpus, encoder: Encoder, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert len(tokens_of(encoder, corpus, 16, kept=KeptTokens(tmp_path / "file"))) == 3
+    assert len(tokens_of(encoder, corpus, 16, kept=TokenCache(tmp_path / "file"))) == 3
 
 
 def test_clean_lists_tokens_that_nobody_asked_for(corpus: Corpus, encoder: Encoder, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    tokens_of(encoder, corpus, 16, kept=KeptTokens(store.tokens))
-    asked = KeptTokens(store.tokens)
+    tokens_of(encoder, corpus, 16, kept=TokenCache(store.tokens))
+    asked = TokenCache(store.tokens)
     tokens_of(encoder, corpus, 8, kept=asked)
     assert leftovers(store) == []
     (found,) = leftovers(store, set(), asked)

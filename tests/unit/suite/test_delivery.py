@@ -17,10 +17,10 @@ from mtlv.suite.status import status_lines
 from mtlv.tracking import MemoryTracker, sync, upload_process
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.outbox import journals
-from mtlv.tracking.sender import Pace
+from mtlv.tracking.reader import journals
 from mtlv.tracking.tracker import RunSpec
-from mtlv.tracking.upload_process import Courier
+from mtlv.tracking.upload_process import UploadProcess
+from mtlv.tracking.uploader import UploadInterval
 
 SECRET = "hunter2-s3cret"
 SERVER = f"http://ada:{SECRET}@127.0.0.1:9"
@@ -82,11 +82,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     for module in (upload_process, sync):
         monkeypatch.setattr(module, "check_access", made.check_access)
         monkeypatch.setattr(module, "open_tracker", made.open)
-    monkeypatch.setattr(Pace, "__init__", _quick)
+    monkeypatch.setattr(UploadInterval, "__init__", _quick)
     return made
 
 
-def _quick(self: Pace, *_: float, **__: float) -> None:
+def _quick(self: UploadInterval, *_: float, **__: float) -> None:
     for name, value in {
         "interval": 0.01,
         "first": 0.01,
@@ -158,7 +158,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     (line,) = ask(None)
     assert line.startswith("nothing to deliver")
     assert told(server.memory) == before
-    assert sync.waiting(tmp_path / "store") == sync.Waiting(0, 0)
+    assert sync.waiting(tmp_path / "store") == sync.PendingCalls(0, 0)
 
 
 def test_the_next_run_delivers_first_what_an_earlier_one_left(
@@ -221,7 +221,7 @@ def test_a_journal_for_another_store_is_left_for_sync(made: Callable, server: Se
 def test_sync_leaves_a_running_process_alone(made: Callable, server: Server, tmp_path: Path) -> None:
     settings = made().members[0].settings
     with (
-        Courier(SERVER, settings.experiment, print) as post,
+        UploadProcess(SERVER, settings.experiment, print) as post,
         deliver(settings, Observer(), post),
     ):
         lines = sync.sync_store(Path(settings.store.uri), None, lambda _: None, patience=1)

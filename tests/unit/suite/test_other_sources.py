@@ -16,7 +16,7 @@ from mtlv.settings import Suite, load_suite
 from mtlv.suite.member import _placed
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 
 class Trained(Observer):
@@ -78,10 +78,10 @@ def test_scores_without_a_document_of_their_own_source_are_refused(folder: Path)
     made = suite(folder, "ab", "store")
     (outcome,) = run_suite(made, Observer(), MemoryTracker()).members[0].outcomes
     record = outcome.records[0]
-    bench = Workbench()
-    (fold,) = bench.folds(made.members[0].settings.data)
-    material = bench.material(made.members[0].settings)
-    assert _placed(record, material, fold) == record
+    cache = InputCache()
+    (fold,) = cache.folds(made.members[0].settings.data)
+    inputs = cache.inputs(made.members[0].settings)
+    assert _placed(record, inputs, fold) == record
     short = replace(record, test=replace(record.test, ids=("another", *record.test.ids[1:])))
     with pytest.raises(PlanError, match=rf"{record.key} has no scores of .*got a/.*--if-exists rerun"):
-        _placed(short, material, fold)
+        _placed(short, inputs, fold)

@@ -18,7 +18,7 @@ from mtlv.store.local import Store
 from mtlv.store.scores_file import read_scores, write_scores
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 ALL = "matrix.architecture=[stl, mtl, gmtl, gmhl]"
 
@@ -50,9 +50,9 @@ def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tm
     for store, backwards in (("one", False), ("two", True)):
         made: Suite = suite(path, ALL, store=store)
         kept = Store(tmp_path / store)
-        bench = Workbench(kept)
-        jobs = [job for member in made.members for job in resolve(bench, member).jobs]
-        executor = LocalExecutor(bench, kept, Observer(), jobs)
+        cache = InputCache(kept)
+        jobs = [job for member in made.members for job in resolve(cache, member).jobs]
+        executor = LocalExecutor(cache, kept, Observer(), jobs)
         for job in reversed(jobs) if backwards else jobs:
             executor.run(job, lambda *_: None)
     assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
@@ -133,10 +133,10 @@ def test_a_second_run_trains_nothing_and_tells_the_tracker_the_same(table: Calla
 def test_a_setting_that_shapes_weights_makes_a_new_unit_and_others_do_not(
     table: Callable, suite: Callable
 ) -> None:
-    path, bench = table("t"), Workbench()
+    path, cache = table("t"), InputCache()
 
     def keys(*changes: str) -> list[str]:
-        return [job.unit.key for job in resolve(bench, suite(path, *changes).members[0]).jobs]
+        return [job.unit.key for job in resolve(cache, suite(path, *changes).members[0]).jobs]
 
     assert keys() == keys("evaluation.threshold=fixed") == keys("store.keep_weights=false")
     for change in (
@@ -211,7 +211,7 @@ def test_an_unwritable_store_is_said_at_once(tmp_path: Path) -> None:
 def test_counts_are_grouped_by_every_method_that_takes_them(table: Callable, suite: Callable) -> None:
     from mtlv.planning.resolve import resolve_groups
 
-    bench = Workbench()
+    cache = InputCache()
     for method, k in (
         ("kmedoids", 2),
         ("kmeans", 2),
@@ -227,7 +227,7 @@ def test_counts_are_grouped_by_every_method_that_takes_them(table: Callable, sui
             f"grouping.k={k}",
         )
         settings = made.members[0].settings
-        groups = resolve_groups(bench, settings, bench.folds(settings.data)[0])
+        groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
         assert sorted(name for group in groups.groups for name in group) == ["bone", "heart", "lung"]
         assert "scaling l2" not in groups.stability
 

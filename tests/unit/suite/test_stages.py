@@ -11,14 +11,14 @@ from mtlv.errors import ConfigError
 from mtlv.events import Observer
 from mtlv.plan import HeadSpec, ModelSpec
 from mtlv.planning.check import check_suite
-from mtlv.planning.resolve import Resolved, resolve_all
+from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.planning.stages import match
 from mtlv.settings import Suite
-from mtlv.settings.schema import Stage
+from mtlv.settings.schema import StageSettings
 from mtlv.store.local import Store
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 TWO = """
 seed: [0, 1]
@@ -54,8 +54,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite, SuiteResult, W
     return suite, run_suite(suite, watcher, tracker), watcher, tracker
 
 
-def resolved_of(suite: Suite) -> list[Resolved]:
-    return resolve_all(Workbench(Store(Path(suite.members[0].settings.store.uri))), suite.members)
+def resolved_of(suite: Suite) -> list[ResolvedMember]:
+    return resolve_all(InputCache(Store(Path(suite.members[0].settings.store.uri))), suite.members)
 
 
 def test_what_several_start_from_is_trained_once_for_each_seed(ran: tuple) -> None:
@@ -131,9 +131,9 @@ def test_training_moves_on_from_the_weights_of_the_stage_before(tmp_path: Path) 
 
 def test_an_earlier_stage_sees_no_text_that_a_later_one_holds_out(ran: tuple) -> None:
     suite = ran[0]
-    bench = Workbench()
-    corpus = bench.corpus(suite.members[0].settings.data)
-    for member in resolve_all(bench, suite.members):
+    cache = InputCache()
+    corpus = cache.corpus(suite.members[0].settings.data)
+    for member in resolve_all(cache, suite.members):
         for child in member.children:
             held = {corpus.texts[row] for part in ("validation", "test") for row in child.fold.part(part)}
             for job in child.earlier:
@@ -199,7 +199,7 @@ class TestMatch:
         with pytest.raises(Exception, match="stage `then` starts from"):
             match(self.stage(how), self.B, models)
 
-    def stage(self, how: str) -> Stage:
+    def stage(self, how: str) -> StageSettings:
         from types import SimpleNamespace
 
         return SimpleNamespace(name="then", start=SimpleNamespace(stage="first", match=how))  # type: ignore[return-value]

@@ -14,7 +14,7 @@ import pytest
 
 from mtlv.events import Observer, Together
 from mtlv.store import progress
-from mtlv.store.progress import FOLDER, KEPT, Progress, SuiteState, UnitState, read_states
+from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
 from mtlv.suite.status import status_lines
 
 CONFIG = Path("/somewhere/c.yml")
@@ -47,7 +47,7 @@ def test_a_store_without_suites(tmp_path: Path) -> None:
 
 def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
     """A job of a cluster reads a copy of the config."""
-    with Progress(tmp_path, suite()):
+    with SuiteProgress(tmp_path, suite()):
         pass
     (line,) = say(tmp_path, tmp_path / "copy.yml")
     assert f"of `{tmp_path / 'copy.yml'}` has run" in line
@@ -55,7 +55,7 @@ def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
 
 
 def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite()) as watcher:
+    with SuiteProgress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
         watcher.unit_ended(names[0], True, 10)
         watcher.unit_started(names[1], 2, 3, 10)
@@ -72,7 +72,7 @@ def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
 
 
 def test_a_finished_suite_is_the_last_one(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite(2)) as watcher:
+    with SuiteProgress(tmp_path, suite(2)) as watcher:
         for unit in watcher.state.units:
             watcher.unit_started(unit.name, 1, 1, 10)
             watcher.unit_ended(unit.name, False, 10)
@@ -81,7 +81,7 @@ def test_a_finished_suite_is_the_last_one(tmp_path: Path) -> None:
     assert lines[1] == "2 units: 2 done, 0 running, 0 waiting, 0 failed"
 
 
-def fail(watcher: Progress, error: BaseException) -> None:
+def fail(watcher: SuiteProgress, error: BaseException) -> None:
     watcher.unit_started(watcher.state.units[0].name, 1, 5, 10)
     raise error
 
@@ -94,7 +94,7 @@ def fail(watcher: Progress, error: BaseException) -> None:
     ],
 )
 def test_how_a_suite_ended(tmp_path: Path, error: BaseException, state: str, reason: str) -> None:
-    watcher = Progress(tmp_path, suite(2))
+    watcher = SuiteProgress(tmp_path, suite(2))
     with pytest.raises(type(error)), watcher:
         fail(watcher, error)
     lines = say(tmp_path)
@@ -142,7 +142,7 @@ def change(store: Path, **values: object) -> None:
 
 
 def test_a_number_that_another_process_has_now_is_not_the_suite(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite()) as watcher:
+    with SuiteProgress(tmp_path, suite()) as watcher:
         if watcher.state.born is None:
             pytest.skip("this system does not say when a process was started")
         change(tmp_path, born=watcher.state.born - 1)
@@ -150,14 +150,14 @@ def test_a_number_that_another_process_has_now_is_not_the_suite(tmp_path: Path) 
 
 
 def test_another_machine(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite()):
+    with SuiteProgress(tmp_path, suite()):
         change(tmp_path, host="node-7", pid=12)
         assert "on another machine, `node-7` (process 12), last heard of a while ago" in say(tmp_path)[0]
 
 
 def test_two_suites_of_one_store(tmp_path: Path) -> None:
     other = Path("/somewhere/d.yml")
-    with Progress(tmp_path, suite()), Progress(tmp_path, suite(config=other)):
+    with SuiteProgress(tmp_path, suite()), SuiteProgress(tmp_path, suite(config=other)):
         assert len(list((tmp_path / FOLDER).glob("*.json"))) == 2
         text = "\n".join(say(tmp_path))
         assert "c.yml" in text
@@ -169,18 +169,18 @@ def test_the_same_suite_again_takes_its_file_and_beside_a_running_one_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(2):
-        with Progress(tmp_path, suite()):
+        with SuiteProgress(tmp_path, suite()):
             pass
     assert len(read_states(tmp_path / FOLDER)) == 1
-    with Progress(tmp_path, suite()):
+    with SuiteProgress(tmp_path, suite()):
         monkeypatch.setattr(os, "getpid", lambda: 1)
-        with Progress(tmp_path, suite()):
+        with SuiteProgress(tmp_path, suite()):
             assert len(read_states(tmp_path / FOLDER)) == 2
 
 
 def test_old_files_are_forgotten_and_broken_ones_passed_over(tmp_path: Path) -> None:
     for number in range(KEPT + 5):
-        with Progress(tmp_path, suite(config=Path(f"/somewhere/{number}.yml"))):
+        with SuiteProgress(tmp_path, suite(config=Path(f"/somewhere/{number}.yml"))):
             pass
     (tmp_path / FOLDER / "broken.json").write_text("{")
     states = read_states(tmp_path / FOLDER)
@@ -194,13 +194,13 @@ def test_a_file_that_another_suite_tidies_away_ends_no_suite(
     folder = tmp_path / FOLDER
     folder.mkdir()
     (folder / "gone.json").symlink_to(folder / "nowhere")  # listed, but not there when it is looked at
-    with Progress(tmp_path, suite()) as watcher:
+    with SuiteProgress(tmp_path, suite()) as watcher:
         assert watcher.path.is_file()
 
 
 def test_a_large_suite_is_told_by_members(tmp_path: Path) -> None:
     state = SuiteState("big", str(CONFIG), units=[*units(50, "stl"), *units(50, "mtl")])
-    with Progress(tmp_path, state) as watcher:
+    with SuiteProgress(tmp_path, state) as watcher:
         watcher.unit_started("stl · Task 3", 1, 9, 10)
         lines = say(tmp_path)
     assert lines[2] == "  stl: 0 done, 1 running, 49 waiting, 0 failed"
@@ -216,7 +216,7 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
     written = []
     real = os.replace
     monkeypatch.setattr(os, "replace", lambda *names: (written.append(names), real(*names)))
-    with Progress(tmp_path, suite(300)) as watcher:
+    with SuiteProgress(tmp_path, suite(300)) as watcher:
         for unit in watcher.state.units:
             watcher.unit_ended(unit.name, True, 10)
             watcher.batch(unit.name, 10)
@@ -228,12 +228,12 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
 
 def test_a_folder_that_cannot_be_written_does_not_end_training(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("")
-    with Progress(tmp_path, suite()) as watcher:
+    with SuiteProgress(tmp_path, suite()) as watcher:
         watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
 
 
 def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite()) as watcher:
+    with SuiteProgress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
         for name, node in zip(names, ("b/2", "a/1", "a/1"), strict=False):
             watcher.unit_placed(name, node)
@@ -275,7 +275,7 @@ def test_together_tells_all_everything() -> None:
 
 
 def test_a_long_ago_start_has_a_date(tmp_path: Path) -> None:
-    with Progress(tmp_path, suite(1)) as watcher:
+    with SuiteProgress(tmp_path, suite(1)) as watcher:
         watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
         watcher.state.units[0].since = time.time() - 3 * 86400
         watcher.batch(watcher.state.units[0].name, 1)

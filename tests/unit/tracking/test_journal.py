@@ -12,9 +12,9 @@ import pytest
 
 from mtlv.errors import TrackingError
 from mtlv.tracking import DataPart, Metric, RunSpec, TableFile, TrackedModel
-from mtlv.tracking.journal import ABOUT, CALLS, FILES, SENT, Journal, Record, line_of, record_of
+from mtlv.tracking.journal import ABOUT, CALLS, FILES, SENT, Journal, JournalRecord, line_of, record_of
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.outbox import ASIDE, Outbox, dead_journals, journals
+from mtlv.tracking.reader import ASIDE, JournalReader, dead_journals, journals
 
 
 @pytest.fixture
@@ -29,18 +29,18 @@ def told():
     return []
 
 
-def taken(outbox):
+def taken(reader):
     """All records, group by group, each noted as delivered."""
     groups = []
-    outbox.read()
-    while records := outbox.take():
+    reader.read()
+    while records := reader.take():
         groups.append([record.number for record in records])
-        outbox.done(records)
+        reader.done(records)
     return groups
 
 
 def test_a_line_is_strict_json_and_any_change_of_it_is_seen():
-    record = Record(3, "text", "u", {"text": "肺炎\n", "name": "a.md"}, {})
+    record = JournalRecord(3, "text", "u", {"text": "肺炎\n", "name": "a.md"}, {})
     line = line_of(record)
     assert record_of(line) == record
     assert json.loads(line)["crc"] == line[8:16].decode()
@@ -58,15 +58,15 @@ def test_a_torn_last_line_is_named_set_aside_and_not_told_twice(journal, told):
     journal.close()
     file = journal.folder / CALLS
     file.write_bytes(file.read_bytes()[:-20])
-    outbox = Outbox(journal.folder, told.append)
-    assert taken(outbox) == [[1], [2]]
-    assert outbox.left() == 0
+    reader = JournalReader(journal.folder, told.append)
+    assert taken(reader) == [[1], [2]]
+    assert reader.left() == 0
     assert len(told) == 1
     assert f"record 3 of `{journal.folder}` was set aside" in told[0]
     assert "it was torn off" in told[0]
     (kept,) = (journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl").read_text().splitlines()
     assert '"describe"' in json.loads(kept)["text"]
-    outbox.close()
+    reader.close()
     assert journals(journal.folder.parent) == []
 
 
@@ -76,7 +76,7 @@ def test_a_broken_line_in_the_middle_does_not_take_others_with_it(journal, told)
     journal.close()
     file = journal.folder / CALLS
     file.write_bytes(file.read_bytes().replace(b"text 1", b"text X"))
-    assert taken(Outbox(journal.folder, told.append)) == [[1], [3]]
+    assert taken(JournalReader(journal.folder, told.append)) == [[1], [3]]
     assert "record 2 " in told[0]
     assert "checksum" in told[0]
 
@@ -88,34 +88,34 @@ def test_lines_that_are_missing_are_named(journal, told):
     file = journal.folder / CALLS
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(lines[0] + lines[3])
-    assert taken(Outbox(journal.folder, told.append)) == [[1], [4]]
+    assert taken(JournalReader(journal.folder, told.append)) == [[1], [4]]
     assert told == [f"records 2 to 3 of `{journal.folder}` are missing"]
 
 
 def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
-    outbox = Outbox(journal.folder, told.append, live=True)
-    line = line_of(Record(1, "describe", "u", {"text": "x"}, {}))
+    reader = JournalReader(journal.folder, told.append, live=True)
+    line = line_of(JournalRecord(1, "describe", "u", {"text": "x"}, {}))
     with (journal.folder / CALLS).open("ab") as file:
         file.write(line[:30])
         file.flush()
-        outbox.read()
-        assert outbox.take() == []
+        reader.read()
+        assert reader.take() == []
         file.write(line[30:])
-    outbox.read()
-    assert [record.number for record in outbox.take()] == [1]
+    reader.read()
+    assert [record.number for record in reader.take()] == [1]
     assert told == []
 
 
 def test_where_delivery_got_to_outlives_the_process(journal, told):
     for number in range(3):
         journal.append("describe", "u", {"text": str(number)})
-    outbox = Outbox(journal.folder, told.append, live=True)
-    outbox.runs["u"] = "id"
-    outbox.read()
-    outbox.done(outbox.take())
-    outbox.close()
+    reader = JournalReader(journal.folder, told.append, live=True)
+    reader.runs["u"] = "id"
+    reader.read()
+    reader.done(reader.take())
+    reader.close()
     journal.close()
-    later = Outbox(journal.folder, told.append)
+    later = JournalReader(journal.folder, told.append)
     assert later.runs == {"u": "id"}
     assert later.left() == 2
     assert taken(later) == [[2], [3]]
@@ -126,11 +126,11 @@ def test_a_broken_note_of_how_far_means_all_again(journal, told):
     journal.close()
     for broken in ("", "{", '{"sent": 1, "offset": 10000000, "runs": {}}', "[]", '{"sent": 1}'):
         (journal.folder / SENT).write_text(broken)
-        outbox = Outbox(journal.folder, told.append)
-        assert outbox.left() == 1
+        reader = JournalReader(journal.folder, told.append)
+        assert reader.left() == 1
         assert "all of this journal is delivered again" in told.pop()
         (journal.folder / CALLS).touch()
-        outbox._release()
+        reader._release()
 
 
 def test_metrics_of_one_run_go_together_up_to_a_thousand_and_never_out_of_order(journal, told):
@@ -142,7 +142,7 @@ def test_metrics_of_one_run_go_together_up_to_a_thousand_and_never_out_of_order(
     tracker.metrics("v", [Metric("k", 1.0)])
     tracker.text("v", "t", "a.txt")
     tracker.metrics("v", [Metric("k", 1.0, 1)])
-    groups = taken(Outbox(journal.folder, told.append, live=True))
+    groups = taken(JournalReader(journal.folder, told.append, live=True))
     assert groups == [[1], [2], [3, 4, 5], [6, 7], [8], [9], [10]]
 
 
@@ -151,7 +151,7 @@ def test_two_processes_never_deliver_one_journal(journal, tmp_path, told):
     journal.append("describe", "u", {"text": ""})
     assert dead_journals(root, told.append) == []
     script = (
-        "import sys; from pathlib import Path; from mtlv.tracking.outbox import dead_journals;"
+        "import sys; from pathlib import Path; from mtlv.tracking.journal_reader import dead_journals;"
         "print(len(dead_journals(Path(sys.argv[1]), print)))"
     )
     ask = [sys.executable, "-c", script, str(root)]
@@ -179,8 +179,8 @@ def test_a_disk_that_fills_leaves_the_journal_whole(journal, monkeypatch, told):
         tracker.text("u", "text", "a.txt")
     monkeypatch.undo()
     tracker.text("u", "text", "b.txt")
-    outbox = Outbox(journal.folder, told.append, live=True)
-    assert taken(outbox) == [[1], [2]]
+    reader = JournalReader(journal.folder, told.append, live=True)
+    assert taken(reader) == [[1], [2]]
     assert told == []
 
 
@@ -300,10 +300,10 @@ def test_nan_and_infinity_are_written_as_null(journal, told):
     tracker = JournalTracker(journal)
     tracker.open_run(RunSpec("u", "n"))
     tracker.metrics("u", [Metric("a", math.nan), Metric("b", math.inf), Metric("c", 0.1 + 0.2)])
-    outbox = Outbox(journal.folder, told.append, live=True)
-    outbox.read()
-    outbox.done(outbox.take())
-    (record,) = outbox.take()
+    reader = JournalReader(journal.folder, told.append, live=True)
+    reader.read()
+    reader.done(reader.take())
+    (record,) = reader.take()
     assert record.content["points"] == [["a", None, 0, 0], ["b", None, 0, 0], ["c", 0.1 + 0.2, 0, 0]]
 
 
@@ -335,24 +335,24 @@ def test_a_journal_without_its_destination_is_named_and_kept(journal, told):
 def test_a_huge_call_is_delivered_whole(journal, told):
     text = "é" * 10_000_000
     journal.append("text", "u", {"text": text})
-    outbox = Outbox(journal.folder, told.append, live=True)
-    outbox.read()
-    (record,) = outbox.take()
+    reader = JournalReader(journal.folder, told.append, live=True)
+    reader.read()
+    (record,) = reader.take()
     assert record.content["text"] == text
     assert told == []
 
 
 @pytest.mark.parametrize("live", [True, False])
 def test_a_huge_line_that_is_none_is_set_aside_in_part(journal, told, live, monkeypatch):
-    monkeypatch.setattr("mtlv.tracking.outbox.LONGEST", 3_000_000)
+    monkeypatch.setattr("mtlv.tracking.journal_reader.LONGEST", 3_000_000)
     journal.append("describe", "u", {"text": "before"})
     with (journal.folder / CALLS).open("ab") as file:  # as a disk leaves it when the power goes
         file.write(b"\0" * 5_000_000 + b"\n")
     journal.append("describe", "u", {"text": "behind"})
     if not live:
         journal.close()
-    outbox = Outbox(journal.folder, told.append, live=live)
-    assert taken(outbox) == [[1], [2]]
+    reader = JournalReader(journal.folder, told.append, live=live)
+    assert taken(reader) == [[1], [2]]
     assert len(told) == 2
     assert all(len(line) < 600 and "was set aside" in line for line in told)
     aside = journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl"

@@ -10,12 +10,12 @@ import pytest
 
 from mtlv.cli import main
 from mtlv.errors import TrackingError
-from mtlv.tracking.mlflow_server import Door, serve
+from mtlv.tracking.mlflow_server import ServerAddress, serve
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.1"])
 def test_this_machine_needs_no_password(host: str) -> None:
-    assert Door(5000, host).host == host
+    assert ServerAddress(5000, host).host == host
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ def test_this_machine_needs_no_password(host: str) -> None:
 )
 def test_others_are_let_in_only_on_demand(host: str) -> None:
     with pytest.raises(TrackingError, match=r"asks for no password.*`ssh -L`.*`--no-auth`") as caught:
-        Door(5000, host)
+        ServerAddress(5000, host)
     assert str(caught.value).isprintable()
-    assert Door(5000, host, open_to_all=True).host == host
+    assert ServerAddress(5000, host, open_to_all=True).host == host
 
 
 def test_addresses_for_a_browser() -> None:
-    assert Door(5001).url == "http://127.0.0.1:5001"
-    assert Door(5001, "0.0.0.0", open_to_all=True).url == "http://127.0.0.1:5001"
-    assert Door(5001, "::1").url == "http://[::1]:5001"
+    assert ServerAddress(5001).url == "http://127.0.0.1:5001"
+    assert ServerAddress(5001, "0.0.0.0", open_to_all=True).url == "http://127.0.0.1:5001"
+    assert ServerAddress(5001, "::1").url == "http://[::1]:5001"
 
 
 def test_the_command_refuses_and_starts_nothing(
@@ -66,7 +66,10 @@ def test_the_stores_password_stands_on_no_command_line(
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", Ended)
     uri = "postgresql://me:s3cret@db.example.org/runs"
-    with pytest.raises(TrackingError, match="did not come up"), serve(uri, Door(0), log=tmp_path / "log"):
+    with (
+        pytest.raises(TrackingError, match="did not come up"),
+        serve(uri, ServerAddress(0), log=tmp_path / "log"),
+    ):
         pass
     command, env = Ended.last.asked
     assert "s3cret" not in " ".join(command)
@@ -83,13 +86,13 @@ def test_what_a_failed_server_said_is_told_without_passwords(
     monkeypatch.setattr(
         Path, "read_text", lambda *args, **rest: "no answer from postgresql://me:s3cret@db/runs"
     )
-    with pytest.raises(TrackingError) as caught, serve(None, Door(0), log=log):
+    with pytest.raises(TrackingError) as caught, serve(None, ServerAddress(0), log=log):
         pass
     assert "got no answer from postgresql://***@db/runs" in str(caught.value)
 
 
 def test_an_address_that_is_not_here(tmp_path: Path) -> None:
-    door = Door(5000, "192.0.2.1", open_to_all=True)  # of no machine: kept for documentation
+    door = ServerAddress(5000, "192.0.2.1", open_to_all=True)  # of no machine: kept for documentation
     with (
         pytest.raises(TrackingError, match=r"port 5000 of 192\.0\.2\.1 cannot be used"),
         serve(None, door, log=tmp_path / "l"),

@@ -18,11 +18,11 @@ from mtlv.settings import Settings, load_overrides
 from mtlv.suite.delivery import deliver
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.outbox import dead_journals, journals
-from mtlv.tracking.sender import Pace
+from mtlv.tracking.reader import dead_journals, journals
 from mtlv.tracking.sync import sync_store
 from mtlv.tracking.tracker import Metric, RunSpec
-from mtlv.tracking.upload_process import Courier
+from mtlv.tracking.upload_process import UploadProcess
+from mtlv.tracking.uploader import UploadInterval
 
 PATIENCE = 30.0
 
@@ -34,8 +34,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def courier(settings: Settings) -> Iterator[Courier]:
-    with Courier(str(settings.tracking.uri), "e", heard.append) as made:
+def uploads(settings: Settings) -> Iterator[UploadProcess]:
+    with UploadProcess(str(settings.tracking.uri), "e", heard.append) as made:
         heard.clear()
         assert made.check()
         yield made
@@ -59,8 +59,8 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_all_is_in_the_store_when_it_finishes(courier: Courier, settings: Settings) -> None:
-    with deliver(settings, Observer(), courier) as delivery:
+def test_all_is_in_the_store_when_it_finishes(uploads: UploadProcess, settings: Settings) -> None:
+    with deliver(settings, Observer(), uploads) as delivery:
         run = delivery.tracker.open_run(RunSpec("u", "n"))
         delivery.tracker.metrics(run, [Metric("loss", 0.5)])
         delivery.tracker.close(run)
@@ -69,20 +69,22 @@ def test_all_is_in_the_store_when_it_finishes(courier: Courier, settings: Settin
     assert heard == []
 
 
-def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(courier: Courier, settings: Settings) -> None:
-    with deliver(settings, Observer(), courier) as delivery:
+def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(
+    uploads: UploadProcess, settings: Settings
+) -> None:
+    with deliver(settings, Observer(), uploads) as delivery:
         delivery.tracker.open_run(RunSpec("u", "n"))
-        assert os.getpgid(courier._process.pid) != os.getpgid(0)
-        os.kill(courier._process.pid, signal.SIGTERM)
+        assert os.getpgid(uploads._process.pid) != os.getpgid(0)
+        os.kill(uploads._process.pid, signal.SIGTERM)
     assert delivery.came.left == 0
 
 
 def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
-    courier: Courier, settings: Settings
+    uploads: UploadProcess, settings: Settings
 ) -> None:
     observer = Warned()
-    with deliver(settings, observer, courier) as delivery:
-        courier._process.kill()
+    with deliver(settings, observer, uploads) as delivery:
+        uploads._process.kill()
         wait_for(lambda: bool(heard))
         delivery.tracker.open_run(RunSpec("u", "n"))
     assert heard == [
@@ -120,31 +122,31 @@ def _state(pid: int) -> str:
 
 
 def test_a_journal_that_is_still_delivered_is_not_delivered_by_another(
-    courier: Courier, settings: Settings
+    uploads: UploadProcess, settings: Settings
 ) -> None:
     root = Path(settings.store.uri) / FOLDER
-    journal = Journal(root, courier.uri, "e")
-    courier.begin(root, journal.folder, Pace())
+    journal = Journal(root, uploads.uri, "e")
+    uploads.begin(root, journal.folder, UploadInterval())
     JournalTracker(journal).open_run(RunSpec("u", "n"))
     journal.close()  # as by the end of the process that writes it
     assert dead_journals(root, print) == []
-    courier._process.kill()
-    courier._process.wait()
+    uploads._process.kill()
+    uploads._process.wait()
     assert len(dead_journals(root, print)) == 1
 
 
 def test_a_store_that_cannot_be_used_is_said_so_before_anything_is_made(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/nowhere/t.db"
-    with Courier(uri, "e", heard.append) as courier, pytest.raises(TrackingError, match="nowhere"):
-        courier.check()
+    with UploadProcess(uri, "e", heard.append) as uploads, pytest.raises(TrackingError, match="nowhere"):
+        uploads.check()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_deleted_experiment_is_refused_before_training(courier: Courier, settings: Settings) -> None:
+def test_a_deleted_experiment_is_refused_before_training(uploads: UploadProcess, settings: Settings) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(settings.tracking.uri)
     client.delete_experiment(client.create_experiment("e"))
-    with pytest.raises(RefusedError, match="deleted"), deliver(settings, Observer(), courier):
+    with pytest.raises(RefusedError, match="deleted"), deliver(settings, Observer(), uploads):
         pytest.fail("it trained")
     assert journals(Path(settings.store.uri) / FOLDER) == []

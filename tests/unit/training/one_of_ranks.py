@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.joined import begins, join
 from mtlv.data.mixing import DRAWS, Mixture
 from mtlv.data.source import Corpus
@@ -33,7 +33,7 @@ from mtlv.training.objective import Objective
 from mtlv.training.optim import schedule
 from mtlv.training.predict import predict
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 ROOT = Path(__file__).resolve().parents[3]
 RATE = 0.02
@@ -120,7 +120,7 @@ def trained(
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
     losses = Losses()
     train(
-        Trained(model, optimizer, schedule(optimizer, "constant", steps=100, warmup=0.0)),
+        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=100, warmup=0.0)),
         lambda epoch: mixture.training(seed=0, epoch=epoch),
         objective=Objective(
             heads,
@@ -154,7 +154,7 @@ def _mixture(scenario: Scenario, members: list[Corpus], encoder: Any) -> Mixture
     parts = []
     for member, start in zip(members, begins(members), strict=False):
         columns = {t.name: TARGETS[t.kind].column(t, whole.targets[t.name], tokens) for t in member.tasks}
-        parts.append(Documents(tokens, columns, np.arange(start, start + len(member))))
+        parts.append(PartDocuments(tokens, columns, np.arange(start, start + len(member))))
     return Mixture(tuple(parts), (7,) * len(parts), DRAWS[scenario.draw](2.0))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from mtlv.data.batches import Batch, Documents
-from mtlv.data.columns import Dense
+from mtlv.data.batches import Batch, PartDocuments
+from mtlv.data.columns import DenseColumn
 from mtlv.data.joined import begins, join
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
@@ -24,8 +24,8 @@ from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import COMBINE, Objective
-from mtlv.training.parts import Part
-from mtlv.training.state import Trained
+from mtlv.training.parts import BatchPart
+from mtlv.training.state import TrainingState
 
 WEIGHTS = {"heart": 0.5, "lung": 2.0, "relation": 3.0}
 EVERY = sorted(COMBINE)
@@ -85,13 +85,13 @@ class Work:
                 for m in members
             ]
         )
-        self.parts: list[Documents] = []
+        self.parts: list[PartDocuments] = []
         for member, start in zip(members, begins(members), strict=False):
             columns = {t.name: TARGETS[t.kind].column(t, whole.targets[t.name], tokens) for t in member.tasks}
-            self.parts.append(Documents(tokens, columns, np.arange(start, start + len(member))))
+            self.parts.append(PartDocuments(tokens, columns, np.arange(start, start + len(member))))
         self.tasks = {task.name: task for task in whole.tasks}
         for name in ("heart", "lung"):
-            held = Dense(np.array([name in text for text in whole.texts], np.int8))
+            held = DenseColumn(np.array([name in text for text in whole.texts], np.int8))
             self.parts[WORDS] = replace(self.parts[WORDS], targets={**self.parts[WORDS].targets, name: held})
             self.tasks[name] = Task(name, source=ner.name)
         self.heads = [HeadSpec((name,)) for name in self.tasks]
@@ -134,7 +134,7 @@ class Work:
         """The gradient of each optimizer step, and what was heard, of an epoch of these batches."""
         kept, heard = Kept(self.weights), Heard()
         train(
-            Trained(self.model, kept, torch.optim.lr_scheduler.LambdaLR(kept, lambda _: 1.0)),
+            TrainingState(self.model, kept, torch.optim.lr_scheduler.LambdaLR(kept, lambda _: 1.0)),
             lambda _: iter(batches),
             objective=Objective(
                 self.heads, tasks=self.tasks, combine=combine, head_weights=WEIGHTS, together=together
@@ -221,7 +221,7 @@ def test_a_source_counts_as_often_as_it_was_drawn(combine: str, work: Work) -> N
 
 def test_each_head_has_its_own_share(work: Work) -> None:
     """A part may have all of a step's words, but not all of its documents."""
-    part = Part(work.batch(WORDS, 0, 2), (0, 1), slice(0, 2), (1.0, 0.5))
+    part = BatchPart(work.batch(WORDS, 0, 2), (0, 1), slice(0, 2), (1.0, 0.5))
     assert part.weighted(torch.tensor([2.0, 4.0])).tolist() == [2.0, 2.0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.joined import begins, join
 from mtlv.data.mixing import ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
 from mtlv.data.source import Corpus
@@ -27,7 +27,7 @@ from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import Trained
+from mtlv.training.state import TrainingState
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def mixture_of(corpora: list[Corpus], encoder: Any, draw: Draw) -> Mixture:
     parts = []
     for corpus, start in zip(corpora, begins(corpora), strict=False):
         columns = {t.name: TARGETS[t.kind].column(t, whole.targets[t.name], tokens) for t in corpus.tasks}
-        parts.append(Documents(tokens, columns, np.arange(start, start + len(corpus))))
+        parts.append(PartDocuments(tokens, columns, np.arange(start, start + len(corpus))))
     return Mixture(tuple(parts), (8,) * len(parts), draw)
 
 
@@ -79,7 +79,7 @@ def trained(corpora: list[Corpus], encoder: Any, draw: Draw, epochs: int) -> tup
     named = {task.name: task for task in whole.tasks}
     losses = Losses()
     train(
-        Trained(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
+        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
         lambda epoch: mixture.training(seed=0, epoch=epoch),
         objective=Objective(heads, tasks=named, combine="sum", head_weights=None),
         epochs=epochs,
@@ -158,7 +158,7 @@ def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encod
     named = {task.name: task for task in join(corpora).tasks}
     objective = Objective(heads, tasks=named, combine="sum", head_weights=None)
 
-    def gradient(pieces: int, part: Documents) -> torch.Tensor:
+    def gradient(pieces: int, part: PartDocuments) -> torch.Tensor:
         model.zero_grad()
         batch = next(part.inference(7))
         for piece in batch.pieces(pieces):
@@ -177,7 +177,7 @@ def test_words_that_are_cut_off_are_not_learned_and_get_a_tag(corpora: list[Corp
     assert ner.words is not None
     tokens = tokenise(ner.words, encoder.tokenizer, max_length=5, pad=encoder.tokenizer.pad_token_id)
     column = TARGETS["tagging"].column(ner.tasks[0], ner.targets["organs"], tokens)
-    documents = Documents(tokens, {"organs": column}, np.arange(len(ner)))
+    documents = PartDocuments(tokens, {"organs": column}, np.arange(len(ner)))
     batch = next(documents.inference(len(ner)))
     assert batch.words is not None
     assert ((batch.targets["organs"] == -100) == (batch.words < 0)).all()
@@ -244,7 +244,7 @@ def test_words_that_were_not_read_are_in_no_span(corpora: list[Corpus], encoder:
     (head,) = model.heads.values()
     with torch.no_grad():
         head.layers[-1].bias += torch.tensor([0.0, 100.0, 0.0])  # every word begins a span
-    found = predict(model, Documents(tokens, {}, np.arange(len(words))), precision="fp32")["organs"]
+    found = predict(model, PartDocuments(tokens, {}, np.arange(len(words))), precision="fp32")["organs"]
     for row, tags in enumerate(found):
         first, last = tokens.words.offsets[row : row + 2]
         assert tags.tolist() == (tokens.words.flat[first:last] >= 0).astype(int).tolist()

@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
@@ -25,7 +25,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import ARCHITECTURES, with_own_heads
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 META = torch.device("meta")
 READ = ("aten._local_scalar_dense", "aten.nonzero", "aten.masked_select", "aten.equal")
@@ -66,11 +66,11 @@ def take_steps(model: MultiTaskModel, heads: Any, tasks: Any, batches: list[Any]
     watched = Watched()
     with watched, pytest.raises(Enough):
         train(
-            Trained(model, optimizer, scheduler),
+            TrainingState(model, optimizer, scheduler),
             lambda _: until_the_end(),
             objective=objective,
             epochs=1,
-            progress=Progress(),
+            progress=EpochProgress(),
         )
     return watched
 
@@ -80,12 +80,12 @@ def encoder(one_corpus_per_kind: list[Corpus]) -> Any:
     return load_encoder("tiny", texts=[text for corpus in one_corpus_per_kind for text in corpus.texts])
 
 
-def documents_of(corpus: Corpus, encoder: Any) -> Documents:
+def documents_of(corpus: Corpus, encoder: Any) -> PartDocuments:
     pad = encoder.tokenizer.pad_token_id
     given = corpus.words or corpus.texts
     tokens: Tokens = tokenise(given, encoder.tokenizer, max_length=24, pad=pad, seconds=corpus.seconds)
     columns = {t.name: TARGETS[t.kind].column(t, corpus.targets[t.name], tokens) for t in corpus.tasks}
-    return Documents(tokens, columns, np.arange(len(corpus)))
+    return PartDocuments(tokens, columns, np.arange(len(corpus)))
 
 
 def heads_of(corpora: list[Corpus]) -> Any:
@@ -96,7 +96,7 @@ def heads_of(corpora: list[Corpus]) -> Any:
 
 @pytest.mark.parametrize("batches_of", [lambda d: d.training(8, seed=0, epoch=0), lambda d: d.inference(8)])
 def test_steps_on_every_kind_of_task_wait_for_nothing(
-    one_corpus_per_kind: list[Corpus], encoder: Any, batches_of: Callable[[Documents], Any]
+    one_corpus_per_kind: list[Corpus], encoder: Any, batches_of: Callable[[PartDocuments], Any]
 ) -> None:
     heads, tasks = heads_of(one_corpus_per_kind)
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from transformers import BertConfig, BertModel
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.tokens import Tokens
 from mtlv.models.multitask import MultiTaskModel
@@ -20,7 +20,7 @@ from mtlv.training.hooks import Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 TASKS = {name: Task(name) for name in ("a", "b", "c")}
 HEADS = [HeadSpec(tuple(TASKS))]
@@ -32,11 +32,11 @@ class Losses(Hook):
     def __init__(self) -> None:
         self.found: list[float] = []
 
-    def on_step(self, progress: Progress) -> None:
+    def on_step(self, progress: EpochProgress) -> None:
         self.found.append(float(progress.losses[-1]))
 
 
-def plain(model: MultiTaskModel, documents: Documents, targets: torch.Tensor) -> list[float]:
+def plain(model: MultiTaskModel, documents: PartDocuments, targets: torch.Tensor) -> list[float]:
     """As one writes it: whole batches padded to their longest document, no fused kernels."""
     (head,) = model.heads.values()
     learned = list(model.parameters())
@@ -74,7 +74,7 @@ def test_losses_are_those_of_a_plain_loop(seed: int) -> None:
     ids = rng.integers(5, 50, lengths.sum()).astype(np.int32)
     tokens = Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), pad=0, truncated=0)
     flags = {name: (rng.random(70) < 0.3).astype(np.int8) for name in TASKS}
-    documents = Documents(tokens, dense(flags), np.arange(70))
+    documents = PartDocuments(tokens, dense(flags), np.arange(70))
     torch.manual_seed(seed)
     encoder = BertModel(BertConfig(vocab_size=50, **SIZES))
     model = MultiTaskModel(encoder, HEADS, tasks=TASKS, features="mean", seed=seed, dropout=0.0)
@@ -83,7 +83,7 @@ def test_losses_are_those_of_a_plain_loop(seed: int) -> None:
     losses = Losses()
     optimizer = adamw(model, learning_rate=RATE, weight_decay=DECAY)
     train(
-        Trained(model, optimizer, schedule(optimizer, "linear", steps=len(expected), warmup=WARM)),
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=len(expected), warmup=WARM)),
         lambda epoch: documents.training(SIZE, seed=0, epoch=epoch),
         objective=Objective(HEADS, tasks=TASKS, combine="sum", head_weights=None),
         epochs=EPOCHS,

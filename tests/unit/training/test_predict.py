@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from mtlv.data.batches import Documents
+from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens
 from mtlv.training.predict import TOKENS, inference_batches, predict
 from mtlv.training.ranks import Ranks
@@ -37,7 +37,7 @@ def test_scores_are_in_the_order_of_the_index(monkeypatch):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
     index = np.random.default_rng(1).permutation(30)[:17]
-    documents = Documents(Tokens(ids, offsets, 0, 0), {}, index)
+    documents = PartDocuments(Tokens(ids, offsets, 0, 0), {}, index)
     assert len(list(inference_batches(documents, torch.device("cpu"), "fp32"))) > 3
     found = predict(FirstToken(), documents, precision="fp32")
     assert found["a"].tolist() == index.tolist()
@@ -63,7 +63,7 @@ def test_ranks_share_documents_without_loss_or_repetition(world, monkeypatch):
     lengths = np.random.default_rng(0).integers(1, 9, size=30)
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
     index = np.random.default_rng(1).permutation(30)[:17]
-    documents = Documents(Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), 0, 0), {}, index)
+    documents = PartDocuments(Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), 0, 0), {}, index)
     alone = predict(FirstToken(), documents, precision="fp32")
     found = {}
     for rank in range(world):

@@ -13,7 +13,7 @@ import torch
 from mtlv.data.batches import Batch
 from mtlv.errors import DeviceError
 from mtlv.plan import HeadSpec, Task
-from mtlv.training.group import Group, need_group
+from mtlv.training.group import ProcessGroup, need_group
 from mtlv.training.objective import Objective
 from mtlv.training.optim import device_of
 from mtlv.training.parts import divide
@@ -48,7 +48,7 @@ def test_shares_are_the_batch(count: int, world: int, words: bool) -> None:
     one = Objective([HeadSpec(("task",))], tasks={"task": Task("task")}, combine="sum", head_weights=None)
     seen, total = [], 0.0
     for rank in range(world):
-        (part,) = divide([batch], one, by_word=[words], ranks=Group(rank, world, 0), pieces=1).parts
+        (part,) = divide([batch], one, by_word=[words], ranks=ProcessGroup(rank, world, 0), pieces=1).parts
         share, (weight,) = part.batch, part.shares
         assert len(share.index)
         assert (share.targets["task"] + 100).tolist() == share.index.tolist()
@@ -64,7 +64,7 @@ def test_shares_are_the_batch(count: int, world: int, words: bool) -> None:
 
 def test_each_rank_draws_masks_of_its_own_the_same_whenever_it_goes_on() -> None:
     def drawn(rank: int, step: int) -> float:
-        Group(rank, 2, 7).begin(step)
+        ProcessGroup(rank, 2, 7).begin(step)
         return float(torch.rand(()))
 
     with torch.random.fork_rng(devices=[]):

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 
 from mtlv.training.optim import schedule
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 
-def trained() -> Trained:
+def trained() -> TrainingState:
     torch.manual_seed(0)
     model: Any = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-    return Trained(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.2))
+    return TrainingState(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.2))
 
 
-def step(it: Trained, progress: Progress) -> None:
+def step(it: TrainingState, progress: EpochProgress) -> None:
     loss = it.model(torch.ones(5, 3)).square().mean()
     it.optimizer.zero_grad()
     loss.backward()
@@ -39,7 +39,7 @@ def plain(tree: Any) -> Any:
 
 
 def test_what_is_put_back_goes_on_bit_for_bit_and_what_was_taken_stays() -> None:
-    it, progress = trained(), Progress(epoch=2, seconds=1.5)
+    it, progress = trained(), EpochProgress(epoch=2, seconds=1.5)
     for _ in range(3):
         step(it, progress)
     state = it.take(progress)
@@ -57,7 +57,7 @@ def test_what_is_put_back_goes_on_bit_for_bit_and_what_was_taken_stays() -> None
 
 
 def test_the_next_epoch_counts_its_own_batches_and_all_steps() -> None:
-    it, progress = trained(), Progress(epoch=2, step=7)
+    it, progress = trained(), EpochProgress(epoch=2, step=7)
     step(it, progress)
     following = progress.next_epoch()
     assert (following.epoch, following.step, following.batches, following.documents) == (3, 8, 0, 0)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from mtlv.data.batches import Batch, Documents
+from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.tokens import Tokens
 from mtlv.models.multitask import MultiTaskModel
@@ -24,7 +24,7 @@ from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import schedule
-from mtlv.training.state import Progress, Trained
+from mtlv.training.state import EpochProgress, TrainingState
 
 TASKS = {name: Task(name) for name in "ab"}
 HEADS = [HeadSpec((name,)) for name in TASKS]
@@ -32,12 +32,12 @@ RATE, SIZE = 0.5, 4
 
 
 @pytest.fixture(scope="module")
-def documents() -> Documents:
+def documents() -> PartDocuments:
     """Sixteen of six tokens each."""
     rng = np.random.default_rng(0)
     ids = rng.integers(5, 50, 16 * 6).astype(np.int32)
     targets = dense({name: rng.integers(0, 2, 16) for name in TASKS})
-    return Documents(Tokens(ids, np.arange(17) * 6, pad=0, truncated=0), targets, np.arange(16))
+    return PartDocuments(Tokens(ids, np.arange(17) * 6, pad=0, truncated=0), targets, np.arange(16))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def fresh() -> MultiTaskModel:
     return MultiTaskModel(encoder, HEADS, tasks=TASKS, features="mean", seed=0, dropout=0.0)
 
 
-def batches_of(documents: Documents, sizes: Sequence[int]) -> list[Batch]:
+def batches_of(documents: PartDocuments, sizes: Sequence[int]) -> list[Batch]:
     ends = np.cumsum(sizes)
     parts = [documents.index[end - size : end] for end, size in zip(ends, sizes, strict=True)]
     return [next(replace(documents, index=part).inference(len(part))) for part in parts]
@@ -70,7 +70,7 @@ class Heard(Hook):
         self.batches.append(documents)
         self.training.append(self.model.training)
 
-    def on_step(self, progress: Progress) -> None:
+    def on_step(self, progress: EpochProgress) -> None:
         self.steps.append(progress.step)
         self.behind.append(progress.batches)
         self.rates.append(self.optimizer.param_groups[0]["lr"])
@@ -97,7 +97,7 @@ def run(
     aim = Objective(HEADS, tasks=TASKS, combine="sum", head_weights=None)
     options = {"epochs": 1, "clip_norm": None} | given
     scheduler = schedule(optimizer, plan, steps=10, warmup=0.0)
-    train(Trained(model, optimizer, scheduler), of_epoch, objective=aim, hooks=[heard], **options)
+    train(TrainingState(model, optimizer, scheduler), of_epoch, objective=aim, hooks=[heard], **options)
     return model, heard
 
 
@@ -119,7 +119,7 @@ def moved(model: MultiTaskModel, fresh: MultiTaskModel) -> list[torch.Tensor]:
 
 
 def test_a_step_goes_along_the_gradient_and_the_next_begins_anew(
-    fresh: MultiTaskModel, documents: Documents
+    fresh: MultiTaskModel, documents: PartDocuments
 ) -> None:
     batches = batches_of(documents, [SIZE] * 2)
     expected = copy.deepcopy(fresh)
@@ -132,7 +132,9 @@ def test_a_step_goes_along_the_gradient_and_the_next_begins_anew(
     assert (heard.steps, heard.batches) == ([1, 2], [SIZE, SIZE])
 
 
-def test_gradients_of_accumulated_batches_are_averaged(fresh: MultiTaskModel, documents: Documents) -> None:
+def test_gradients_of_accumulated_batches_are_averaged(
+    fresh: MultiTaskModel, documents: PartDocuments
+) -> None:
     model, heard = run(fresh, batches_of(documents, [SIZE] * 3), accumulation=3)
     whole, _ = run(fresh, batches_of(documents, [3 * SIZE]))
     assert heard.steps == [1]
@@ -140,7 +142,9 @@ def test_gradients_of_accumulated_batches_are_averaged(fresh: MultiTaskModel, do
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_the_last_step_of_an_epoch_takes_what_is_left(fresh: MultiTaskModel, documents: Documents) -> None:
+def test_the_last_step_of_an_epoch_takes_what_is_left(
+    fresh: MultiTaskModel, documents: PartDocuments
+) -> None:
     batches = batches_of(documents, [SIZE] * 3)
     model, heard = run(fresh, batches, accumulation=2)
     assert heard.steps == [1, 2]
@@ -154,7 +158,7 @@ def test_the_last_step_of_an_epoch_takes_what_is_left(fresh: MultiTaskModel, doc
 
 
 def test_the_whole_gradient_is_clipped_and_none_where_that_is_asked(
-    fresh: MultiTaskModel, documents: Documents
+    fresh: MultiTaskModel, documents: PartDocuments
 ) -> None:
     batches, largest = batches_of(documents, [SIZE]), 0.01
     slopes = gradient(fresh, batches)
@@ -168,7 +172,7 @@ def test_the_whole_gradient_is_clipped_and_none_where_that_is_asked(
 
 @pytest.mark.parametrize(("accumulation", "steps"), [(1, 4), (3, 2)])
 def test_the_schedule_moves_once_per_optimizer_step(
-    accumulation: int, steps: int, fresh: MultiTaskModel, documents: Documents
+    accumulation: int, steps: int, fresh: MultiTaskModel, documents: PartDocuments
 ) -> None:
     batches = batches_of(documents, [SIZE] * 4)
     _, heard = run(fresh, batches, plan="linear", accumulation=accumulation, epochs=2)
@@ -179,7 +183,7 @@ def test_the_schedule_moves_once_per_optimizer_step(
 
 
 def test_each_epoch_has_its_own_batches_and_trains_whatever_came_between(
-    fresh: MultiTaskModel, documents: Documents
+    fresh: MultiTaskModel, documents: PartDocuments
 ) -> None:
     asked: list[int] = []
 
@@ -195,12 +199,14 @@ def test_each_epoch_has_its_own_batches_and_trains_whatever_came_between(
     assert heard.training == [True] * 6
 
 
-def test_it_ends_where_a_hook_is_done(fresh: MultiTaskModel, documents: Documents) -> None:
+def test_it_ends_where_a_hook_is_done(fresh: MultiTaskModel, documents: PartDocuments) -> None:
     _, heard = run(fresh, batches_of(documents, [SIZE]), epochs=5, stop=2)
     assert [epoch.epoch for epoch in heard.epochs] == [0, 1]
 
 
-def test_an_epoch_is_told_by_the_means_of_its_batches(fresh: MultiTaskModel, documents: Documents) -> None:
+def test_an_epoch_is_told_by_the_means_of_its_batches(
+    fresh: MultiTaskModel, documents: PartDocuments
+) -> None:
     batches = batches_of(documents, [SIZE] * 2)
     batches[1] = replace(batches[1], targets={"a": batches[1].targets["a"]})  # of a source with one task
     _, heard = run(fresh, batches, clip_norm=1e-12)  # so that nothing moves
@@ -223,31 +229,31 @@ def test_an_epoch_is_told_by_the_means_of_its_batches(fresh: MultiTaskModel, doc
 
 
 def test_losses_that_are_kept_for_the_epoch_hold_no_graph(
-    fresh: MultiTaskModel, documents: Documents, monkeypatch: pytest.MonkeyPatch
+    fresh: MultiTaskModel, documents: PartDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Losses added up with their graph keep what every batch of an epoch computed in memory."""
-    kept, real = list[torch.Tensor](), Progress.count
+    kept, real = list[torch.Tensor](), EpochProgress.count
 
-    def count(self: Progress, loss: torch.Tensor, heads: torch.Tensor, *given: Any) -> None:
+    def count(self: EpochProgress, loss: torch.Tensor, heads: torch.Tensor, *given: Any) -> None:
         kept.extend([loss, heads])
         real(self, loss, heads, *given)
 
-    monkeypatch.setattr(Progress, "count", count)
+    monkeypatch.setattr(EpochProgress, "count", count)
     run(fresh, batches_of(documents, [SIZE] * 3), accumulation=2)
     assert len(kept) >= 4
     assert not any(held.requires_grad or held.grad_fn is not None for held in kept)
 
 
-def test_it_goes_on_where_it_stood(fresh: MultiTaskModel, documents: Documents) -> None:
+def test_it_goes_on_where_it_stood(fresh: MultiTaskModel, documents: PartDocuments) -> None:
     batches = batches_of(documents, [SIZE] * 4)
-    _, heard = run(fresh, batches, epochs=2, progress=Progress(epoch=1, step=6, batches=2, documents=8))
+    _, heard = run(fresh, batches, epochs=2, progress=EpochProgress(epoch=1, step=6, batches=2, documents=8))
     assert heard.steps == [7, 8]
     # What was learned before comes along, so that means are of the whole epoch.
     assert [epoch.documents for epoch in heard.epochs] == [16]
 
 
 def test_pieces_of_a_batch_weigh_by_their_documents(
-    fresh: MultiTaskModel, documents: Documents, monkeypatch: pytest.MonkeyPatch
+    fresh: MultiTaskModel, documents: PartDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = batches_of(documents, [7])
     whole, _ = run(fresh, batches)
@@ -267,7 +273,7 @@ def test_pieces_of_a_batch_weigh_by_their_documents(
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_the_first_step_whose_loss_is_not_finite_is_named(
-    before: int, fresh: MultiTaskModel, documents: Documents
+    before: int, fresh: MultiTaskModel, documents: PartDocuments
 ) -> None:
     batches = batches_of(documents, [SIZE] * 4)
     for number in (2, 3):
@@ -275,6 +281,6 @@ def test_the_first_step_whose_loss_is_not_finite_is_named(
         batches[number] = replace(batches[number], targets=targets)
     done, heads = [torch.tensor(0.5)] * before, [torch.tensor([0.5, 0.5])] * before
     with pytest.raises(LossError) as raised:
-        run(fresh, batches, progress=Progress(batches=before, losses=done, heads=heads))
+        run(fresh, batches, progress=EpochProgress(batches=before, losses=done, heads=heads))
     assert (raised.value.epoch, raised.value.step) == (0, 2)
     assert raised.value.index.tolist() == [8, 9, 10, 11]

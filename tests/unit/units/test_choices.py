@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.errors import ConfigError
 from mtlv.events import Observer
-from mtlv.models.pooling import DocumentReader, MentionReader
+from mtlv.models.pooling import DocumentPooler, MentionPooler
 from mtlv.plan.spans import Span
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import resolve_all
@@ -19,11 +19,11 @@ from mtlv.settings.load import default_settings
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
 from mtlv.suite.run import _tell_notes
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 from mtlv.units.model import build_model, marked_entities
 from mtlv.units.train import _training, train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 Trained = list[tuple[Job, UnitRecord]]
 TAGGING = tuple(product(("bio", "bioul", "io"), ("linear", "bilstm", "crf")))
@@ -64,13 +64,13 @@ def suite_of(folder: Path, name: str, config: str, *changes: str) -> Suite:
 
 def train(suite: Suite, folder: Path) -> Trained:
     """Every unit of a suite, without what a run writes of it."""
-    bench = Workbench()
-    listeners = Listeners(Observer(), lambda *_: None, lambda epoch: epoch)
-    jobs = [job for member in resolve_all(bench, suite.members) for job in member.jobs]
+    cache = InputCache()
+    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    jobs = [job for member in resolve_all(cache, suite.members) for job in member.jobs]
     return [
         (
             job,
-            train_unit(job, bench.material(job.settings), listeners, Checkpoints(folder / job.unit.key))[0],
+            train_unit(job, cache.inputs(job.settings), callbacks, Checkpoints(folder / job.unit.key))[0],
         )
         for job in jobs
     ]
@@ -126,9 +126,9 @@ def test_true_spans_stay_whatever_the_scheme(tagged: Trained) -> None:
 def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     config = "matrix: {heads.tagging_scheme: [bio, bioul, io], heads.tagging_layer: [linear, bilstm]}\n"
-    observer, bench = Hearing(), Workbench()
-    resolved = resolve_all(bench, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
-    _tell_notes(resolved, bench, observer)
+    observer, cache = Hearing(), InputCache()
+    resolved = resolve_all(cache, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
+    _tell_notes(resolved, cache, observer)
     notes = [note for note in observer.notes if "become one with" in note]
     assert len(notes) == 1
     assert "16 of 48 spans become one with the span before them in tags of `io`" in notes[0]
@@ -147,20 +147,20 @@ def test_every_feature_of_a_relation_trains(related: Trained) -> None:
 
 @pytest.mark.parametrize(
     ("features", "reader", "width"),
-    [("document", DocumentReader, 1), ("cls", DocumentReader, 1), ("mention", MentionReader, 2)],
+    [("document", DocumentPooler, 1), ("cls", DocumentPooler, 1), ("mention", MentionPooler, 2)],
 )
 def test_a_relation_reads_what_is_asked(features: str, reader: type, width: int, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     suite = suite_of(tmp_path, gad(tmp_path / "data"), "{}", f"heads.relation_features={features}")
-    bench = Workbench()
-    (job,) = resolve_all(bench, suite.members)[0].jobs
-    material = bench.material(job.settings)
-    marked = marked_entities(material.corpus)
+    cache = InputCache()
+    (job,) = resolve_all(cache, suite.members)[0].jobs
+    inputs = cache.inputs(job.settings)
+    marked = marked_entities(inputs.corpus)
     assert set(marked.values()) == {2}
     model = build_model(
-        material.encoder.module,
+        inputs.encoder.module,
         job.unit.model.heads,
-        tasks=material.tasks,
+        tasks=inputs.tasks,
         features="mean",
         choices=job.settings.heads,
         marked=marked,
@@ -169,7 +169,7 @@ def test_a_relation_reads_what_is_asked(features: str, reader: type, width: int,
     (found,) = model.readers.values()
     assert isinstance(found, reader)
     assert found.width(1) == width
-    assert model.encoder is not material.encoder.module
+    assert model.encoder is not inputs.encoder.module
 
 
 def test_a_layer_without_its_package_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,14 +256,14 @@ def two(folder: Path, of_gad: str = "", *changes: str, config: str = "") -> Suit
 
 
 def test_a_source_has_its_own_length_and_batch_size(two_sources: Path) -> None:
-    bench = Workbench()
+    cache = InputCache()
     sizes, keys = [], set()
     for of_gad in ("", ", max_length: 5", ", batch_size: 2"):
-        (job,) = resolve_all(bench, two(two_sources, of_gad).members)[0].jobs
-        material = bench.material(job.settings)
-        lengths = material.tokens.lengths
+        (job,) = resolve_all(cache, two(two_sources, of_gad).members)[0].jobs
+        inputs = cache.inputs(job.settings)
+        lengths = inputs.tokens.lengths
         keys.add(job.unit.key)
-        sizes.append((lengths[:16].max(), lengths[16:].max(), _training(job, material).sizes))
+        sizes.append((lengths[:16].max(), lengths[16:].max(), _training(job, inputs).sizes))
     plain, short, small = sizes
     assert short == (plain[0], 5, (4, 4))
     assert small == (*plain[:2], (4, 2))

@@ -24,10 +24,10 @@ from mtlv.planning.check import check_suite
 from mtlv.store.local import Store, UnitRecord
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
-from mtlv.training.group import Group
+from mtlv.training.group import ProcessGroup
 from mtlv.units import distributed
-from mtlv.units.distributed import Gang, RankLost, train_on_devices
-from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, Call
+from mtlv.units.distributed import RankDied, RankGroup, train_on_devices
+from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, RankConfig
 
 RANK = "mtlv.units.rank_process"
 TWO = ("execution.devices_per_unit=2", "execution.processes=1", "execution.threads=2")
@@ -111,17 +111,17 @@ def test_a_rank_ends_with_the_process_that_called_it(
 ) -> None:
     """Also while it waits for the others."""
     from mtlv.planning.resolve import resolve
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
     base = suite(table("t"), *TWO)
     store = Store(tmp_path / "store")
-    bench = Workbench(store)
-    job = next(iter(resolve(bench, base.members[0]).jobs))
-    material = bench.material(job.settings)
+    cache = InputCache(store)
+    job = next(iter(resolve(cache, base.members[0]).jobs))
+    inputs = cache.inputs(job.settings)
     process = processes.begin("mtlv.units.rank_process")
     assert process.stdin is not None
     assert process.stdout is not None
-    call = Call(job, material, tmp_path / "checkpoints", 1, 2, tmp_path / "meeting", "cpu", 1)
+    call = RankConfig(job, inputs, tmp_path / "checkpoints", 1, 2, tmp_path / "meeting", "cpu", 1)
     pickle.dump(call, process.stdin)
     process.stdin.flush()
     assert pickle.load(process.stdout) == (READY, ())
@@ -133,7 +133,7 @@ def test_a_rank_ends_with_the_process_that_called_it(
 # ---- Ranks made up ---------------------------------------------------------------------------------------
 
 
-def saying(monkeypatch: pytest.MonkeyPatch, *programs: str) -> Gang:
+def saying(monkeypatch: pytest.MonkeyPatch, *programs: str) -> RankGroup:
     """Processes that say something, each by a line of Python, and end."""
     begin = (
         "import pickle, sys, os, time\n"
@@ -151,7 +151,7 @@ def saying(monkeypatch: pytest.MonkeyPatch, *programs: str) -> Gang:
     monkeypatch.setattr(processes, "begin", started)
     world = len(programs) + 1
     calls: list[Any] = [SimpleNamespace(rank=rank, threads=1) for rank in range(1, world)]
-    return Gang(calls, lambda: None)
+    return RankGroup(calls, lambda: None)
 
 
 LASTS = "; time.sleep(600)"
@@ -159,12 +159,12 @@ LASTS = "; time.sleep(600)"
 
 def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     found = saying(monkeypatch, f"say({READY!r}, ()){LASTS}", "os._exit(3)")
-    with pytest.raises(RankLost, match=r"rank 2 of 3 is gone \(exit code 3\)"):
+    with pytest.raises(RankDied, match=r"rank 2 of 3 is gone \(exit code 3\)"):
         found.await_ready()
     assert found.broken.wait(10)
     found.end()
     with pytest.raises(RuntimeError, match="has ended"):  # no checkpoint is written any more
-        Group(0, 3, 0, found.broken).need_all()
+        ProcessGroup(0, 3, 0, found.broken).need_all()
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     [
         (
             [f"say({READY!r}, ()); say({FAULT!r}, ('Traceback\\nRuntimeError: peer',))", "os._exit(9)"],
-            RankLost,
+            RankDied,
             "rank 2 of 3 is gone .exit code 9",
         ),
         (
@@ -182,7 +182,7 @@ def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPa
         ),
         (
             [f"say({FAULT!r}, ('Traceback\\nValueError: x',))", f"say({DONE!r}, ())"],
-            RankLost,
+            RankDied,
             "ValueError: x",
         ),
     ],
@@ -218,16 +218,16 @@ def tries(monkeypatch: pytest.MonkeyPatch, *ends: object) -> tuple[list[str], Ca
     monkeypatch.setattr(distributed, "_together", together)
     execution = SimpleNamespace(execution=SimpleNamespace(devices_per_unit=2))
     job: Any = SimpleNamespace(name="unit", settings=execution)
-    listeners: Any = SimpleNamespace(observer=warnings)
-    given: Any = (job, None, listeners, lambda: None, None)
+    callbacks: Any = SimpleNamespace(observer=warnings)
+    given: Any = (job, None, callbacks, lambda: None, None)
     return warnings.warnings, lambda: train_on_devices(*given)
 
 
 def test_a_lost_rank_is_made_good_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    warnings, unit = tries(monkeypatch, RankLost("rank 1 of 2 is gone (SIGKILL)"), "trained")
+    warnings, unit = tries(monkeypatch, RankDied("rank 1 of 2 is gone (SIGKILL)"), "trained")
     assert unit() == "trained"
     assert warnings == ["unit: rank 1 of 2 is gone (SIGKILL); all its ranks go on from its last checkpoint"]
-    _, unit = tries(monkeypatch, RankLost("one"), RankLost("rank 1 of 2 is gone (SIGKILL)"), "trained")
+    _, unit = tries(monkeypatch, RankDied("one"), RankDied("rank 1 of 2 is gone (SIGKILL)"), "trained")
     with pytest.raises(TrainingError, match=r"`unit`: a rank was lost 2 times \(got rank 1 .*SIGKILL"):
         unit()
 

@@ -10,7 +10,7 @@ import pytest
 from mtlv.data.splits import folds_digest
 from mtlv.settings.schema import Data
 from mtlv.store.local import Store
-from mtlv.units.input_cache import Workbench
+from mtlv.units.input_cache import InputCache
 
 
 def data_of(suite: Callable, path: Path, *changes: str) -> Data:
@@ -36,9 +36,9 @@ def test_a_kept_split_is_of_the_settings_that_it_was_made_with(
     base = ("data.folds=2", "data.validation_share=0.2") if change != "data.validation_share=0.3" else ()
     plain, changed = data_of(suite, path, *base), data_of(suite, path, *base, change)
     kept = Store(tmp_path / "kept")
-    found = [Workbench(kept).folds(data) for data in (plain, changed, plain, changed)]
-    wanted = [Workbench().folds(data) for data in (plain, changed)]
-    corpus = Workbench().corpus(plain)
+    found = [InputCache(kept).folds(data) for data in (plain, changed, plain, changed)]
+    wanted = [InputCache().folds(data) for data in (plain, changed)]
+    corpus = InputCache().corpus(plain)
     digests = [folds_digest(corpus, folds) for folds in found]
     assert digests == [folds_digest(corpus, folds) for folds in wanted] * 2
     assert digests[0] != digests[1], "the setting matters"
@@ -56,7 +56,7 @@ def test_repeats_that_are_kept_are_another_split(suite: Callable, tmp_path: Path
     sizes = []
     for repeats in ("leave_out", "keep"):
         (member, *_) = suite(path, f"data.repeats={repeats}").members
-        (fold,) = Workbench(kept).folds(member.settings.data)
+        (fold,) = InputCache(kept).folds(member.settings.data)
         sizes.append(len(fold.train))
     assert sizes == [35, 40]
 
@@ -64,8 +64,8 @@ def test_repeats_that_are_kept_are_another_split(suite: Callable, tmp_path: Path
 def test_corpora_of_other_documents_or_labels_are_read_by_themselves(
     suite: Callable, table: Callable
 ) -> None:
-    bench = Workbench()
+    cache = InputCache()
     path = table("t")
     given = [suite(path, change).members[0].settings.data for change in ("data.limit=30", "data.limit=40")]
-    assert [len(bench.corpus(data)) for data in given] == [30, 40]
-    assert bench.corpus(given[0]) is bench.corpus(given[0])
+    assert [len(cache.corpus(data)) for data in given] == [30, 40]
+    assert cache.corpus(given[0]) is cache.corpus(given[0])

@@ -16,13 +16,13 @@ from mtlv.models.encoder import load_encoder
 from mtlv.plan import ARCHITECTURES, Unit, with_own_heads
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import Store, UnitRecord
-from mtlv.training.state import Progress
-from mtlv.units.checkpointing import Saver
+from mtlv.training.state import EpochProgress
+from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import tokens_of
-from mtlv.units.inputs import Material
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.train import train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 Trained = tuple[UnitRecord, dict]
 
@@ -34,7 +34,7 @@ class Killed(Exception):
 @pytest.fixture(scope="module")
 def job_and_material(
     one_corpus_per_kind: list[Corpus], writers: tuple, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Job, Material]:
+) -> tuple[Job, UnitInputs]:
     write_table, write_suite = writers
     folder = tmp_path_factory.mktemp("mixed")
     settings = write_suite(
@@ -52,18 +52,18 @@ def job_and_material(
     encoder = load_encoder("tiny", texts=corpus.texts)
     plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
     unit = Unit("train", plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
-    material = Material(corpus, tokens_of(encoder, corpus, 24), encoder)
-    return Job(unit, settings, fold, "mixed"), material
+    inputs = UnitInputs(corpus, tokens_of(encoder, corpus, 24), encoder)
+    return Job(unit, settings, fold, "mixed"), inputs
 
 
 @pytest.fixture(scope="module")
-def trained(job_and_material: tuple[Job, Material], tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(job_and_material: tuple[Job, UnitInputs], tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return train(job_and_material, tmp_path_factory.mktemp("undisturbed"))
 
 
-def train(both: tuple[Job, Material], folder: Path) -> Trained:
-    listeners = Listeners(Observer(), lambda *_: None, lambda epoch: epoch)
-    return train_unit(*both, listeners, Checkpoints(folder))
+def train(both: tuple[Job, UnitInputs], folder: Path) -> Trained:
+    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    return train_unit(*both, callbacks, Checkpoints(folder))
 
 
 def same(one: UnitRecord, other: UnitRecord) -> bool:
@@ -77,16 +77,16 @@ def same(one: UnitRecord, other: UnitRecord) -> bool:
 
 
 def test_scores_are_of_all_documents_and_targets_of_the_own(
-    job_and_material: tuple[Job, Material], trained: Trained
+    job_and_material: tuple[Job, UnitInputs], trained: Trained
 ) -> None:
-    (job, material), (record, _) = job_and_material, trained
-    assert record.test.ids == tuple(material.corpus.ids[row] for row in job.fold.test)
+    (job, inputs), (record, _) = job_and_material, trained
+    assert record.test.ids == tuple(inputs.corpus.ids[row] for row in job.fold.test)
     counts = {name: int(task.mask.sum()) for name, task in record.test.tasks.items()}
-    assert sum({material.tasks[name].source: n for name, n in counts.items()}.values()) == len(job.fold.test)
+    assert sum({inputs.tasks[name].source: n for name, n in counts.items()}.values()) == len(job.fold.test)
     assert all(len(task.outputs) == len(job.fold.test) for task in record.test.tasks.values())
     assert record.test.tasks["relation"].outputs.shape[1] == 3
     assert all(isinstance(spans, tuple) for spans in record.test.tasks["organs"].outputs)
-    of = dict(zip(material.corpus.ids, wholes(material.corpus), strict=True))
+    of = dict(zip(inputs.corpus.ids, wholes(inputs.corpus), strict=True))
     for scores in (record.validation, record.test):
         assert scores.groups == tuple(of[id_] for id_ in scores.ids)
         assert any("/file " in group for group in scores.groups)
@@ -94,21 +94,21 @@ def test_scores_are_of_all_documents_and_targets_of_the_own(
 
 
 def test_it_goes_on_after_an_interruption_bit_for_bit(
-    job_and_material: tuple[Job, Material],
+    job_and_material: tuple[Job, UnitInputs],
     trained: Trained,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = Saver.on_step
+    real = CheckpointHook.on_step
 
-    def on_step(self: Saver, progress: Progress) -> None:
+    def on_step(self: CheckpointHook, progress: EpochProgress) -> None:
         real(self, progress)
         if progress.step == 13:
             self.checkpoints.wait()
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Saver, "on_step", on_step)
+        patch.setattr(CheckpointHook, "on_step", on_step)
         with pytest.raises(Killed):
             train(job_and_material, tmp_path)
     record, weights = train(job_and_material, tmp_path)
@@ -118,14 +118,14 @@ def test_it_goes_on_after_an_interruption_bit_for_bit(
         assert all(np.array_equal(state[name], trained[1][epoch][name]) for name in state)
 
 
-def test_a_round_of_all_sources_is_one_step(job_and_material: tuple[Job, Material], tmp_path: Path) -> None:
-    job, material = job_and_material
+def test_a_round_of_all_sources_is_one_step(job_and_material: tuple[Job, UnitInputs], tmp_path: Path) -> None:
+    job, inputs = job_and_material
     training = job.settings.training.model_copy(
         update={"draw": "rounds", "schedule": "linear", "warmup": 0.0, "accumulation": 2}
     )
     job = replace(job, settings=job.settings.model_copy(update={"training": training}))
-    record, _ = train((job, material), tmp_path)
-    rows = [len(part) for part in material.parts(job.unit.model.tasks, job.fold.train)]
+    record, _ = train((job, inputs), tmp_path)
+    rows = [len(part) for part in inputs.parts(job.unit.model.tasks, job.fold.train)]
     rounds = max(-(-count // training.batch_size) for count in rows)
     steps = -(-rounds // 2)
     assert steps > 1

@@ -18,19 +18,19 @@ from mtlv.store.local import Store
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.units import validation
-from mtlv.units.best_epochs import Selection
+from mtlv.units.best_epochs import EpochSelection
 from mtlv.units.criteria import value
 
 TASKS = ("a", "b", "c")
 ROWS = st.lists(st.tuples(*[st.integers(0, 4).map(float)] * 3), min_size=1, max_size=12)
 
 
-def selection(per: str, *, best: bool = True, patience: int | None = None) -> Selection:
+def selection(per: str, *, best: bool = True, patience: int | None = None) -> EpochSelection:
     groups = {"model": (TASKS,), "task": tuple((name,) for name in TASKS)}[per]
-    return Selection(groups, best, patience)
+    return EpochSelection(groups, best, patience)
 
 
-def told(it: Selection, rows: Sequence[Sequence[float]]) -> Selection:
+def told(it: EpochSelection, rows: Sequence[Sequence[float]]) -> EpochSelection:
     for number, row in enumerate(rows):
         values = row if len(it.groups) > 1 else [float(np.mean(row))]
         it.add(values, lambda number=number: {"epoch": torch.tensor(number)})  # type: ignore[misc]
@@ -170,9 +170,9 @@ def test_the_kept_model_answers_each_task_as_it_was_tested(ran: tuple, tmp_path:
 
 
 def _texts(result: SuiteResult, ids: Sequence[str]) -> list[str]:
-    from mtlv.units.input_cache import Workbench
+    from mtlv.units.input_cache import InputCache
 
-    corpus = Workbench(None).corpus(result.members[0].resolved.member.settings.data)
+    corpus = InputCache(None).corpus(result.members[0].resolved.member.settings.data)
     where = {name: row for row, name in enumerate(corpus.ids)}
     return [corpus.texts[where[name]] for name in ids]
 

@@ -18,14 +18,14 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.local import EpochRecord, UnitRecord
-from mtlv.training.state import Progress
+from mtlv.training.state import EpochProgress
 from mtlv.units import train as module
-from mtlv.units.checkpointing import Saver
-from mtlv.units.input_cache import ROOM, Workbench
-from mtlv.units.inputs import Material
+from mtlv.units.checkpointing import CheckpointHook
+from mtlv.units.input_cache import ROOM, InputCache
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.train import train_unit
-from mtlv.units.validation import Listeners
+from mtlv.units.validation import UnitCallbacks
 
 EPOCHS = 3
 MATTER = ("training.epochs=3", "encoder.dropout=0.2", "store.checkpoint_steps=1", "training.batch_size=8")
@@ -67,13 +67,13 @@ class Unit:
     """A unit that can be trained again and again."""
 
     job: Job
-    material: Material
+    inputs: UnitInputs
 
     def train(
         self, folder: Path, observer: Observer | None = None
     ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
-        listeners = Listeners(observer or Observer(), lambda *_: None, lambda epoch: epoch)
-        return train_unit(self.job, self.material, listeners, Checkpoints(folder))
+        callbacks = UnitCallbacks(observer or Observer(), lambda *_: None, lambda epoch: epoch)
+        return train_unit(self.job, self.inputs, callbacks, Checkpoints(folder))
 
 
 @pytest.fixture(params=VARIANTS, ids=lambda variant: variant[0])
@@ -82,22 +82,22 @@ def unit(request: pytest.FixtureRequest, suite: Callable, table: Callable) -> Un
 
 
 def unit_of(suite) -> Unit:
-    bench = Workbench()
-    member = resolve(bench, suite.members[0])
-    return Unit(member.children[0].jobs[0], bench.material(member.member.settings))
+    cache = InputCache()
+    member = resolve(cache, suite.members[0])
+    return Unit(member.children[0].jobs[0], cache.inputs(member.member.settings))
 
 
 def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process ends after this step, once its checkpoint is on disk."""
-    real = Saver.on_step
+    real = CheckpointHook.on_step
 
-    def on_step(self: Saver, progress: Progress) -> None:
+    def on_step(self: CheckpointHook, progress: EpochProgress) -> None:
         real(self, progress)
         if progress.step == step:
             self.checkpoints.wait()
             raise Killed
 
-    monkeypatch.setattr(Saver, "on_step", on_step)
+    monkeypatch.setattr(CheckpointHook, "on_step", on_step)
 
 
 def timeless(epochs: tuple[EpochRecord, ...]) -> list[EpochRecord]:
@@ -164,7 +164,7 @@ def test_decay_clipping_and_the_learning_rate_are_those_of_the_settings(
     unit = unit_of(suite(table("t"), *plain, "training.clip_norm=1e-12", "training.weight_decay=0.5"))
     record, kept = unit.train(tmp_path / "clipped")
     assert [epoch.learning_rate for epoch in record.epochs] == [LEARNING_RATE] * 2
-    published, weights = unit.material.encoder.module.state_dict(), kept[record.chosen_epoch]
+    published, weights = unit.inputs.encoder.module.state_dict(), kept[record.chosen_epoch]
     left = (1 - LEARNING_RATE * 0.5) ** 10  # steps
     for name, weight in published.items():
         if "pooler" not in name and weight.is_floating_point():
@@ -252,7 +252,7 @@ def test_its_seconds_have_the_test_too(
 ) -> None:
     tested, real = [], module._test
     monkeypatch.setattr(module, "_test", lambda *given: (tested.append(1), real(*given))[1])
-    monkeypatch.setattr(Saver, "seconds", property(lambda _: float(len(tested))))
+    monkeypatch.setattr(CheckpointHook, "seconds", property(lambda _: float(len(tested))))
     record, _ = unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path / "checkpoints")
     assert record.total_seconds == 1
 
@@ -279,16 +279,16 @@ def test_a_loss_that_is_not_finite_names_the_step_and_the_documents(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unit = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
-    real, seen = Progress.count, []
+    real, seen = EpochProgress.count, []
 
-    def count(self: Progress, loss: torch.Tensor, heads: torch.Tensor, index: np.ndarray) -> None:
+    def count(self: EpochProgress, loss: torch.Tensor, heads: torch.Tensor, index: np.ndarray) -> None:
         seen.append(index)
         real(self, loss * (torch.nan if len(seen) == 7 else 1), heads, index)
 
-    monkeypatch.setattr(Progress, "count", count)
+    monkeypatch.setattr(EpochProgress, "count", count)
     with pytest.raises(TrainingError) as raised:
         unit.train(tmp_path)
-    ids = ", ".join(unit.material.corpus.ids[i] for i in seen[6])
+    ids = ", ".join(unit.inputs.corpus.ids[i] for i in seen[6])
     assert "not finite in step 2 of epoch 2" in str(raised.value)
     assert ids in str(raised.value)
     assert [path.name for path in sorted(tmp_path.glob(f"*{ENDING}"))][-1] == f"000000006{ENDING}"
@@ -408,7 +408,7 @@ def test_where_kernels_are_launched_units_are_compiled_and_known_as_such(
     monkeypatch.setattr("mtlv.models.compiled.with_cuda_graphs", noted)
     found, weights = compiled.train(tmp_path / "compiled")
     record, expected = plain.train(tmp_path / "plain")
-    longest = compiled.material.tokens.longest
+    longest = compiled.inputs.tokens.longest
     assert shapes
     assert all(length % 8 == 0 or length == longest for _, length in shapes)
     assert len({length for _, length in shapes}) > 1
@@ -424,14 +424,14 @@ def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callab
     assert frozen.job.unit.key != plain.job.unit.key
     record, kept = frozen.train(tmp_path)
     weights = kept[record.chosen_epoch]
-    for name, weight in frozen.material.encoder.module.state_dict().items():
+    for name, weight in frozen.inputs.encoder.module.state_dict().items():
         if "pooler" not in name:
             still = torch.equal(weights[f"encoder.{name}"], weight)
             assert still == ("embeddings" in name or "layer.0." in name), name
     assert 0 < record.parameters < sum(weight.numel() for weight in weights.values())
-    assert frozen.material.below is not None
-    assert frozen.material.below.left < ROOM
+    assert frozen.inputs.below is not None
+    assert frozen.inputs.below.left < ROOM
     assert_same(frozen.train(tmp_path / "again"), (record, kept))  # now all of it from memory
-    alone = replace(frozen, material=replace(frozen.material, below=None)).train(tmp_path / "alone")[0]
+    alone = replace(frozen, inputs=replace(frozen.inputs, below=None)).train(tmp_path / "alone")[0]
     for one, other in zip(record.epochs, alone.epochs, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=1e-4)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mtlv.compare.load.select_runs import KIND, SETTINGS, Wanted, choose
+from mtlv.compare.load.select_runs import KIND, SETTINGS, RunQuery, choose
 from mtlv.errors import TrackingError
 from mtlv.settings import default_settings
 from mtlv.settings.identity import settings_key
@@ -51,29 +51,29 @@ def ids(wanted, shelf=SHELF):
 
 
 def test_everything_of_the_only_experiment_the_oldest_first():
-    assert ids(Wanted()) == [A.id, B.id, C.id]
-    assert ids(Wanted(experiment="first")) == [A.id, B.id, C.id]
-    assert ids(Wanted(last=2)) == [B.id, C.id]
+    assert ids(RunQuery()) == [A.id, B.id, C.id]
+    assert ids(RunQuery(experiment="first")) == [A.id, B.id, C.id]
+    assert ids(RunQuery(last=2)) == [B.id, C.id]
 
 
 def test_runs_by_id_by_its_beginning_and_by_name_in_the_order_asked_for():
-    assert ids(Wanted(names=(C.id, "aaaaaa", "stl"))) == [C.id, A.id]
-    assert ids(Wanted(names=("mtl",))) == [C.id], "of two with one name the newest"
+    assert ids(RunQuery(names=(C.id, "aaaaaa", "stl"))) == [C.id, A.id]
+    assert ids(RunQuery(names=("mtl",))) == [C.id], "of two with one name the newest"
 
 
 def test_a_fold_stands_for_its_member():
-    assert ids(Wanted(names=(CHILD.id,))) == [B.id]
+    assert ids(RunQuery(names=(CHILD.id,))) == [B.id]
 
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted(names=("bbbbbb",)), "`bbbbbb` begins the ids of 2 runs"),
-        (Wanted(names=("mtk",)), "there is no run `mtk` here"),
-        (Wanted(names=("mtk",)), "did you mean `mtl`?"),
-        (Wanted(names=(SIDE.id,)), "is a comparison itself"),
-        (Wanted(experiment="frist"), "there is no experiment `frist`"),
-        (Wanted(experiment="frist"), "did you mean `first`?"),
+        (RunQuery(names=("bbbbbb",)), "`bbbbbb` begins the ids of 2 runs"),
+        (RunQuery(names=("mtk",)), "there is no run `mtk` here"),
+        (RunQuery(names=("mtk",)), "did you mean `mtl`?"),
+        (RunQuery(names=(SIDE.id,)), "is a comparison itself"),
+        (RunQuery(experiment="frist"), "there is no experiment `frist`"),
+        (RunQuery(experiment="frist"), "did you mean `first`?"),
     ],
 )
 def test_what_cannot_be_found_is_named_with_the_next_step(wanted, said):
@@ -86,22 +86,22 @@ def test_several_experiments_want_a_name():
     other = stored("eeeeee1", "gmtl", experiment="2", started=9)
     shelf = Shelf(A, other, experiments={"second": "2", "first": "1", "empty": "3"})
     with pytest.raises(TrackingError, match="several experiments") as error:
-        choose(shelf, Wanted())
+        choose(shelf, RunQuery())
     assert "--experiment second" in str(error.value)
     assert "empty" not in str(error.value)
-    assert ids(Wanted(last=1), shelf) == [other.id]
-    assert ids(Wanted(names=("gmtl",)), shelf) == [other.id]
+    assert ids(RunQuery(last=1), shelf) == [other.id]
+    assert ids(RunQuery(names=("gmtl",)), shelf) == [other.id]
     twin = Shelf(A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "first": "1"})
     with pytest.raises(TrackingError, match="several experiments are called `stl`"):
-        choose(twin, Wanted(names=("stl",)))
-    assert ids(Wanted(names=("stl",), experiment="first"), twin) == [A.id]
+        choose(twin, RunQuery(names=("stl",)))
+    assert ids(RunQuery(names=("stl",), experiment="first"), twin) == [A.id]
     with pytest.raises(TrackingError, match="no run `gmtl`"):
-        choose(shelf, Wanted(names=("gmtl",), experiment="first"))
+        choose(shelf, RunQuery(names=("gmtl",), experiment="first"))
 
 
 def test_an_empty_store_says_so():
     with pytest.raises(TrackingError, match="no runs to compare"):
-        choose(Shelf(), Wanted())
+        choose(Shelf(), RunQuery())
 
 
 def suite_of(*members):
@@ -117,10 +117,10 @@ def test_a_suite_stands_for_its_members_by_their_settings():
     suite = suite_of(
         SimpleNamespace(name="mtl", settings=elsewhere), SimpleNamespace(name="late", settings=other)
     )
-    chosen = choose(Shelf(run, A), Wanted(suites=(suite,)))
+    chosen = choose(Shelf(run, A), RunQuery(suites=(suite,)))
     assert [each.id for each in chosen.runs] == [run.id]
     assert chosen.warnings == ["`late` of c.yml has not been run and is not shown"]
     with pytest.raises(TrackingError, match="none of its 2 members"):
-        choose(Shelf(A), Wanted(suites=(suite,)))
+        choose(Shelf(A), RunQuery(suites=(suite,)))
     with pytest.raises(TrackingError, match="experiment `first` is not in the store"):
-        choose(Shelf(A, experiments={"x": "9"}), Wanted(suites=(suite,)))
+        choose(Shelf(A, experiments={"x": "9"}), RunQuery(suites=(suite,)))

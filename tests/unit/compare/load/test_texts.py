@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from mtlv.compare.load import texts as corpus_texts
-from mtlv.compare.load.texts import Config, read, reading
+from mtlv.compare.load.texts import RunConfig, read, reading
 from mtlv.errors import DataError
 from mtlv.processes import begin
 from mtlv.settings import dump
@@ -23,17 +23,17 @@ BOMB = "\n".join(
 
 
 @pytest.fixture
-def config(suite: Callable, table: Callable, tmp_path: Path) -> Config:
+def config(suite: Callable, table: Callable, tmp_path: Path) -> RunConfig:
     file = tmp_path / "config.yml"
     file.write_text(dump(suite(table("t")).members[0].settings), encoding="utf-8")
-    return Config(file, "`config.yml` of run `r` (1)")
+    return RunConfig(file, "`config.yml` of run `r` (1)")
 
 
-def moved(config: Config, path: Path) -> Config:
+def moved(config: RunConfig, path: Path) -> RunConfig:
     return replace(config, path=str(path))
 
 
-def test_another_process_reads_what_this_one_would(config: Config):
+def test_another_process_reads_what_this_one_would(config: RunConfig):
     with reading(config) as begun:
         texts = begun.texts()
     assert texts == read(config)
@@ -42,7 +42,7 @@ def test_another_process_reads_what_this_one_would(config: Config):
     assert begun.process.poll() is not None
 
 
-def test_a_corpus_that_has_moved(config: Config, tmp_path: Path):
+def test_a_corpus_that_has_moved(config: RunConfig, tmp_path: Path):
     (tmp_path / "t.csv").rename(tmp_path / "moved.csv")
     with reading(moved(config, tmp_path / "moved.csv")) as begun:
         assert len(begun.texts()) == 60
@@ -51,7 +51,7 @@ def test_a_corpus_that_has_moved(config: Config, tmp_path: Path):
 
 
 @pytest.mark.parametrize("text", ["", "data: 3", "data: {name: nothing}", "a: [", "data: {name: hoc}\x00"])
-def test_a_config_that_is_none(config: Config, text: str):
+def test_a_config_that_is_none(config: RunConfig, text: str):
     config.file.write_text(text, encoding="utf-8")
     with reading(config) as begun, pytest.raises(DataError):
         begun.texts()
@@ -69,7 +69,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_config_is_refused_at_once_and_named(config: Config, name: str):
+def test_a_hostile_config_is_refused_at_once_and_named(config: RunConfig, name: str):
     content, said = HOSTILE[name]
     config.file.write_text(content, encoding="utf-8")
     begun = time.monotonic()
@@ -78,7 +78,7 @@ def test_a_hostile_config_is_refused_at_once_and_named(config: Config, name: str
     assert time.monotonic() - begun < 20
 
 
-def test_anchors_that_multiply_are_refused_by_the_other_process(config: Config):
+def test_anchors_that_multiply_are_refused_by_the_other_process(config: RunConfig):
     """It would be at it for ever: its limit of memory would end it after a while, and say less."""
     config.file.write_text(f"{BOMB}\ndata: {{name: table, labels: *a11}}", encoding="utf-8")
     with reading(config) as begun, pytest.raises(DataError, match="up to 100,000 values are allowed"):
@@ -94,7 +94,7 @@ with asked_and_answers(memory=300_000_000):
 
 @pytest.mark.parametrize("work", ["while True: pass", "bytes(400_000_000)"], ids=["time", "memory"])
 def test_what_needs_too_much_is_ended_and_not_read_here_instead(
-    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str
 ):
     (tmp_path / "a_child.py").write_text(CHILD.format(work))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -108,7 +108,7 @@ def test_what_needs_too_much_is_ended_and_not_read_here_instead(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are told by Linux")
-def test_the_process_has_a_limit_of_memory(config: Config, monkeypatch: pytest.MonkeyPatch):
+def test_the_process_has_a_limit_of_memory(config: RunConfig, monkeypatch: pytest.MonkeyPatch):
     with reading(config) as begun:
         limits = Path(f"/proc/{begun.process.pid}/limits")
         while (most := re.search(r"Max data size +(\S+)", limits.read_text())) and most[1] == "unlimited":
@@ -118,19 +118,19 @@ def test_the_process_has_a_limit_of_memory(config: Config, monkeypatch: pytest.M
         assert len(begun.texts()) == 60
 
 
-def test_where_no_process_can_be_started_it_is_read_here(config: Config, monkeypatch: pytest.MonkeyPatch):
+def test_where_no_process_can_be_started_it_is_read_here(config: RunConfig, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with reading(config) as begun:
         assert len(begun.texts()) == 60
 
 
-def test_what_is_not_asked_for_is_not_waited_for(config: Config):
+def test_what_is_not_asked_for_is_not_waited_for(config: RunConfig):
     with reading(config) as begun:
         pass
     assert begun.process.poll() is not None
 
 
-def test_a_config_of_an_earlier_release_has_fewer_keys(config: Config):
+def test_a_config_of_an_earlier_release_has_fewer_keys(config: RunConfig):
     whole = read(config)
     content = yaml.safe_load(config.file.read_text(encoding="utf-8"))
     for key in ("kind", "group", "metric"):

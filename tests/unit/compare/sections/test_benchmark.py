@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from drawing import block
 
-from mtlv.compare.blocks import Section, Text
+from mtlv.compare.blocks import Section, TextBlock
 from mtlv.compare.sections.benchmark import build
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB
@@ -40,7 +40,7 @@ def on(comparison_of: Make, *left_out: str, micro: float = 0.8232) -> Comparison
 
 def words(section: Section | None) -> str:
     assert section is not None
-    return " ".join(one.text for one in section.blocks if isinstance(one, Text))
+    return " ".join(one.text for one in section.blocks if isinstance(one, TextBlock))
 
 
 def test_runs_on_other_corpora_have_no_such_section(comparison_of: Make) -> None:

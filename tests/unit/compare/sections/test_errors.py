@@ -9,7 +9,7 @@ import pytest
 from drawing import block, svg
 from sklearn.metrics import average_precision_score, f1_score
 
-from mtlv.compare.pooled import by_document, one_after_the_other
+from mtlv.compare.pooled_scores import by_document, one_after_the_other
 from mtlv.compare.sections import errors
 
 

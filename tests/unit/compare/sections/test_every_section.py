@@ -12,7 +12,7 @@ import pytest
 from looking import marks
 from mixed import a_mixed_comparison
 
-from mtlv.compare.blocks import Figure, Section, Table
+from mtlv.compare.blocks import FigureBlock, Section, TableBlock
 from mtlv.evaluation.comparison import Comparison
 
 SECTIONS = ("overview", "curves", "tasks", "groups")
@@ -33,7 +33,7 @@ def test_rows_are_strict_json_of_known_runs_and_tasks(name: str, comparison: Com
     runs = {run.key: run.name for run in comparison.runs}
     tasks = {task.name for task in comparison.tasks}
     for block in built(name, comparison).blocks:
-        if isinstance(block, (Figure, Table)):
+        if isinstance(block, (FigureBlock, TableBlock)):
             json.dumps([dict(row) for row in block.rows], allow_nan=False)
             assert block.rows
             for row in block.rows:
@@ -45,7 +45,7 @@ def test_rows_are_strict_json_of_known_runs_and_tasks(name: str, comparison: Com
 @pytest.mark.parametrize("name", SECTIONS)
 def test_figures_have_captions_own_ids_no_data_and_tooltips(name: str, comparison: Comparison) -> None:
     section = built(name, comparison)
-    figures = [block for block in section.blocks if isinstance(block, Figure)]
+    figures = [block for block in section.blocks if isinstance(block, FigureBlock)]
     assert len({figure.id for figure in figures}) == len(figures)
     for figure in figures:
         assert figure.caption.endswith((".", "!"))
@@ -60,7 +60,7 @@ def test_figures_have_captions_own_ids_no_data_and_tooltips(name: str, compariso
 @pytest.mark.parametrize("name", SECTIONS)
 def test_columns_of_tables_are_fields_of_rows(name: str, comparison: Comparison) -> None:
     for block in built(name, comparison).blocks:
-        if isinstance(block, Table):
+        if isinstance(block, TableBlock):
             fields = {field for row in block.rows for field in row}
             fields |= {block.baseline.out} if block.baseline else set()
             used = {key for column in block.columns for key in (column.key, column.spread) if key}
@@ -81,7 +81,7 @@ def test_runs_that_have_measured_nothing_yet_do_no_harm(
     comparison = comparison_of()
     bare = tuple(replace(run, children=(), plan=(), groups=None, status="RUNNING") for run in comparison.runs)
     section = built(name, replace(comparison, runs=bare))
-    assert section is None or not any(isinstance(block, Figure) for block in section.blocks)
+    assert section is None or not any(isinstance(block, FigureBlock) for block in section.blocks)
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -99,5 +99,5 @@ def test_numbers_that_are_not_finite_never_reach_a_row(
     )
     section = built(name, replace(comparison, runs=(replace(run, children=(broken,)), comparison.runs[1])))
     for block in section.blocks if section else ():
-        if isinstance(block, (Figure, Table)):
+        if isinstance(block, (FigureBlock, TableBlock)):
             json.dumps([dict(row) for row in block.rows], allow_nan=False)

@@ -15,8 +15,8 @@ from mtlv.compare.sections import agreement as agreement_of_runs
 from mtlv.compare.sections import task_maps
 from mtlv.compare.sections.agreement import agreement
 from mtlv.compare.sections.groups import build
-from mtlv.compare.sections.together import ALL, ALONE, numbering
-from mtlv.evaluation.comparison import Comparison, Groups
+from mtlv.compare.sections.shared_groups import ALL, ALONE, numbering
+from mtlv.evaluation.comparison import ComparedGroups, Comparison
 
 Make = Callable[..., Comparison]
 
@@ -24,7 +24,7 @@ Make = Callable[..., Comparison]
 def grouping(comparison: Comparison, *parts: tuple[tuple[str, ...], ...]) -> Comparison:
     """The comparison with these groups, each as heads of one model, in its first runs and no other run."""
     runs = tuple(
-        replace(run, plan=(given,), groups=Groups(given))
+        replace(run, plan=(given,), groups=ComparedGroups(given))
         for run, given in zip(comparison.runs, parts, strict=False)
     )
     return replace(comparison, runs=runs)

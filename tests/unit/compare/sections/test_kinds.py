@@ -11,9 +11,9 @@ from drawing import block, svg
 from looking import drawn, findings
 from mixed import EACH, TASKS, a_mixed_comparison
 
-from mtlv.compare.blocks import Figure
-from mtlv.compare.sections import cost, curves, errors, overview, sections, significance, tasks, together
-from mtlv.evaluation.comparison import Child, Comparison
+from mtlv.compare.blocks import FigureBlock
+from mtlv.compare.sections import cost, curves, errors, overview, sections, shared_groups, significance, tasks
+from mtlv.evaluation.comparison import ComparedFold, Comparison
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def comparison() -> Comparison:
 
 
 def test_every_figure_can_be_drawn(comparison: Comparison) -> None:
-    figures = [each for part in sections(comparison) for each in part.blocks if isinstance(each, Figure)]
+    figures = [each for part in sections(comparison) for each in part.blocks if isinstance(each, FigureBlock)]
     assert len(figures) >= 8
     for figure in figures:
         assert "<b>activator" not in svg(figure)
@@ -105,7 +105,7 @@ def test_tasks_on_the_same_documents_are_named(comparison: Comparison) -> None:
     assert "same documents" not in findings(tasks.build(same))
 
 
-def _without_a_document(child: Child, task: str) -> Child:
+def _without_a_document(child: ComparedFold, task: str) -> ComparedFold:
     scores = child.test.tasks[task]
     mask = scores.mask.copy()
     mask[np.flatnonzero(mask)[0]] = False
@@ -120,7 +120,7 @@ def test_no_score_is_laid_over_the_training_time_of_other_tasks(comparison: Comp
 
 
 def test_heads_that_must_be_apart_are_learned_together_in_one_model(comparison: Comparison) -> None:
-    given = together.numbering(comparison)
-    (figure,) = together.together(comparison, given)
+    given = shared_groups.numbering(comparison)
+    (figure,) = shared_groups.together(comparison, given)
     rows = figure.rows
     assert {(row["run"], row["group"]) for row in rows} == {("r0", "alone"), ("r1", "all"), ("r2", "alone")}

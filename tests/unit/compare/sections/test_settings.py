@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from drawing import block
 
-from mtlv.compare.blocks import Text
+from mtlv.compare.blocks import TextBlock
 from mtlv.compare.sections import settings
 
 
 def texts(section, tone):
-    return [one.text for one in section.blocks if isinstance(one, Text) and one.tone == tone]
+    return [one.text for one in section.blocks if isinstance(one, TextBlock) and one.tone == tone]
 
 
 def with_params(comparison, key, **changes):
@@ -44,7 +44,7 @@ def test_what_follows_the_run_is_no_setting(comparison_of):
     }
     section = settings.build(with_params(comparison_of(runs=2), "r1", **changes))
     assert texts(section, "plain")[0].startswith("All 5 settings are the same.")
-    assert not [one for one in section.blocks if not isinstance(one, Text)]
+    assert not [one for one in section.blocks if not isinstance(one, TextBlock)]
 
 
 def test_a_grouping_concerns_runs_with_groups_only(comparison_of):

@@ -9,7 +9,7 @@ import pytest
 from drawing import block, of_runs, svg
 from scipy import stats
 
-from mtlv.compare.blocks import Text
+from mtlv.compare.blocks import TextBlock
 from mtlv.compare.sections import significance
 from mtlv.evaluation import decide
 from mtlv.evaluation.bootstrap import document_weights
@@ -46,7 +46,7 @@ def rows_of(section, id="significance"):
 
 
 def words(section):
-    return " ".join(one.text for one in section.blocks if isinstance(one, Text))
+    return " ".join(one.text for one in section.blocks if isinstance(one, TextBlock))
 
 
 def test_every_p_is_scipys_on_the_runs_values(comparison_of):

@@ -12,7 +12,7 @@ from looking import findings, marks
 from made_transfers import MISSING, a_matrix
 from stilt_tables import PUBMEDBERT, published
 
-from mtlv.compare.blocks import Figure, Table
+from mtlv.compare.blocks import FigureBlock, TableBlock
 from mtlv.compare.page import page_html
 from mtlv.compare.sections.transfer import transfer_section
 from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
@@ -71,7 +71,7 @@ def test_the_graph_has_an_arrow_for_each_verdict_and_clean_numbers():
 
 def test_means_alone_make_a_dotted_matrix_and_no_graph():
     section = transfer_section(published(PUBMEDBERT))
-    assert [block.id for block in section.blocks if isinstance(block, (Figure, Table))] == [
+    assert [block.id for block in section.blocks if isinstance(block, (FigureBlock, TableBlock))] == [
         "transfer_matrix",
         "transfer_partners",
     ]
@@ -118,10 +118,10 @@ def test_nothing_measured_is_no_section():
 def test_blocks_keep_what_every_block_keeps():
     for transfers in (a_matrix(), a_matrix(11, wording=LEARNED_WITH), published(PUBMEDBERT)):
         for one in transfer_section(transfers).blocks:
-            if isinstance(one, (Figure, Table)):
+            if isinstance(one, (FigureBlock, TableBlock)):
                 json.dumps([dict(row) for row in one.rows], allow_nan=False)
                 assert one.caption.endswith(".")
-            if isinstance(one, Figure):
+            if isinstance(one, FigureBlock):
                 assert "data" not in one.spec
                 assert all("tooltip" in view["encoding"] for view in marks(dict(one.spec)))
 

@@ -12,13 +12,13 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.source import Columns, Corpus, DataOptions
-from mtlv.data.tables.readers import KINDS, Classes, Numbers, WordTags
+from mtlv.data.tables.readers import KINDS, ClassColumn, NumberColumn, WordTagColumn
 from mtlv.data.targets import TARGETS
 from mtlv.errors import DataError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.plan import Task, TaskScores
 from mtlv.plan.spans import Span
-from mtlv.settings.data_schema import Columns as ColumnSettings
+from mtlv.settings.data_schema import ColumnSettings
 from tests.unit.data.test_main_metrics import MADE
 
 CLASSES = Columns(kind="multiclass", target="label")
@@ -216,9 +216,9 @@ def test_faults_have_a_place(tmp_path, columns, change, message) -> None:
 
 def test_every_metric_of_a_kind_is_a_figure() -> None:
     known = {
-        "multiclass": Classes()._metrics(replace(CLASSES, negative=("b",))),
-        "regression": Numbers.metrics,
-        "tagging": WordTags.metrics,
+        "multiclass": ClassColumn()._metrics(replace(CLASSES, negative=("b",))),
+        "regression": NumberColumn.metrics,
+        "tagging": WordTagColumn.metrics,
     }
     for kind, metrics in known.items():
         task = Task("t", kind=kind, classes=("a", "b"), negative=("b",))

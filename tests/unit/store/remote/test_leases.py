@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 
 from mtlv.store.remote import client, leases, objects
-from mtlv.store.remote.client import Remote
+from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.leases import FOLDER, Leases
-from mtlv.store.remote.objects import Trouble
+from mtlv.store.remote.objects import ObjectStoreError
 
 
 @pytest.fixture(params=["memory", "file"])
-def far(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
+def far(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectClient:
     name = uuid.uuid4().hex
-    return Remote(f"file://{tmp_path}/objects" if request.param == "file" else f"memory://{name}", pauses=())
+    return ObjectClient(
+        f"file://{tmp_path}/objects" if request.param == "file" else f"memory://{name}", pauses=()
+    )
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def other(far: Remote, key: str, number: int = 1, **changes: object) -> str:
+def other(far: ObjectClient, key: str, number: int = 1, **changes: object) -> str:
     """A lease of a process of another machine."""
     name = f"{FOLDER}/{key}/{number:06d}.json"
     content = {"holder": "process 7 on elsewhere", "machine": "elsewhere", "pid": 7, "count": 0, **changes}
@@ -39,7 +41,7 @@ def other(far: Remote, key: str, number: int = 1, **changes: object) -> str:
     return name
 
 
-def test_one_holder_at_a_time(far: Remote) -> None:
+def test_one_holder_at_a_time(far: ObjectClient) -> None:
     one, two = Leases(far), Leases(far)
     with one.held("k") as mine:
         assert mine
@@ -53,13 +55,13 @@ def test_one_holder_at_a_time(far: Remote) -> None:
         assert mine
 
 
-def test_it_is_given_back_by_an_error(far: Remote) -> None:
+def test_it_is_given_back_by_an_error(far: ObjectClient) -> None:
     with pytest.raises(KeyError), Leases(far).held("k") as mine:
         raise KeyError(mine)
     assert far.names(FOLDER) == {}
 
 
-def test_of_many_at_once_one_has_it(far: Remote) -> None:
+def test_of_many_at_once_one_has_it(far: ObjectClient) -> None:
     """Many times, so that they meet."""
     for turn in range(20):
         gate, held = threading.Barrier(6), list[bool]()
@@ -80,7 +82,7 @@ def test_of_many_at_once_one_has_it(far: Remote) -> None:
 
 
 def test_one_that_is_not_renewed_is_taken_over_and_a_slow_one_does_not_come_back(
-    far: Remote, clock: list[float]
+    far: ObjectClient, clock: list[float]
 ) -> None:
     left = other(far, "k")
     mine = Leases(far, ttl=60)
@@ -97,7 +99,7 @@ def test_one_that_is_not_renewed_is_taken_over_and_a_slow_one_does_not_come_back
     assert far.names(FOLDER) == {}
 
 
-def test_one_that_is_renewed_is_left_alone(far: Remote, clock: list[float]) -> None:
+def test_one_that_is_renewed_is_left_alone(far: ObjectClient, clock: list[float]) -> None:
     mine = Leases(far, ttl=60)
     for count in range(5):
         other(far, "k", count=count)
@@ -106,7 +108,7 @@ def test_one_that_is_renewed_is_left_alone(far: Remote, clock: list[float]) -> N
         clock[0] += 50
 
 
-def test_a_holder_that_was_away_for_too_long_finds_out(far: Remote, clock: list[float]) -> None:
+def test_a_holder_that_was_away_for_too_long_finds_out(far: ObjectClient, clock: list[float]) -> None:
     slow, quick = Leases(far, ttl=60), Leases(far, ttl=60)
     stack = ExitStack()
     assert stack.enter_context(slow.held("k"))
@@ -123,13 +125,15 @@ def test_a_holder_that_was_away_for_too_long_finds_out(far: Remote, clock: list[
         assert list(far.names(FOLDER)) == [f"{FOLDER}/k/000002.json"]  # the other's is not touched
 
 
-def test_of_a_dead_process_of_this_machine_it_is_known_at_once(far: Remote) -> None:
+def test_of_a_dead_process_of_this_machine_it_is_known_at_once(far: ObjectClient) -> None:
     other(far, "k", machine=leases._machine(), pid=2**22 + 1, born=5)
     with Leases(far).held("k") as taken:
         assert taken
 
 
-def test_renewing_changes_it_and_ends_with_the_block(far: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewing_changes_it_and_ends_with_the_block(
+    far: ObjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = Leases(far, ttl=0.04)
     renewed = threading.Event()
     renew = own._renew
@@ -147,7 +151,7 @@ def test_renewing_changes_it_and_ends_with_the_block(far: Remote, monkeypatch: p
     assert far.names(FOLDER) == {}
 
 
-def test_half_a_lease_is_one(far: Remote, clock: list[float]) -> None:
+def test_half_a_lease_is_one(far: ObjectClient, clock: list[float]) -> None:
     far.objects.put(f"{FOLDER}/k/000001.json", b'{"hol')
     own = Leases(far)
     assert own.holder("k") == "another process"
@@ -158,7 +162,7 @@ def test_half_a_lease_is_one(far: Remote, clock: list[float]) -> None:
 def test_without_exclusive_creation_it_is_best_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """The medium is one that only writes: who finds its own words after a while has it."""
     monkeypatch.setattr(objects, "SETTLE", 0.0)
-    far = Remote(f"memory://{uuid.uuid4().hex}", pauses=())
+    far = ObjectClient(f"memory://{uuid.uuid4().hex}", pauses=())
     far.objects.exclusive = False
     far.prove()
     assert not far.objects.exclusive
@@ -169,7 +173,7 @@ def test_without_exclusive_creation_it_is_best_effort(monkeypatch: pytest.Monkey
 
 
 def test_a_server_that_ignores_exclusive_creation_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    far = Remote(f"memory://{uuid.uuid4().hex}", pauses=())
+    far = ObjectClient(f"memory://{uuid.uuid4().hex}", pauses=())
 
     def create(name: str, content: bytes) -> bool:
         far.objects.put(name, content)
@@ -184,8 +188,8 @@ def test_a_server_that_ignores_exclusive_creation_is_found_out(monkeypatch: pyte
 def test_what_passes_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(client.time, "sleep", slept.append)
-    far = Remote(f"memory://{uuid.uuid4().hex}", pauses=(1, 2, 4))
-    answers = [Trouble("busy", "wait", passing=True)] * 2
+    far = ObjectClient(f"memory://{uuid.uuid4().hex}", pauses=(1, 2, 4))
+    answers = [ObjectStoreError("busy", "wait", passing=True)] * 2
 
     def put(name: str, content: bytes) -> None:
         if answers:

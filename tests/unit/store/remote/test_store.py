@@ -15,10 +15,10 @@ from mtlv.errors import TrackingError
 from mtlv.events import Observer
 from mtlv.planning.preview import would_run_lines
 from mtlv.store import open_store
-from mtlv.store.location import Place, place_of
+from mtlv.store.location import StoreLocation, location_of
 from mtlv.store.remote import client
 from mtlv.store.remote.eviction import make_room
-from mtlv.store.remote.objects import Trouble
+from mtlv.store.remote.objects import ObjectStoreError
 from mtlv.store.remote.store import SharedStore
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
@@ -104,7 +104,7 @@ def node(suite: Callable, table: Callable, tmp_path: Path, address: str) -> Call
 
 
 def opened(suite: object) -> SharedStore:
-    found = open_store(place_of(suite.members[0].settings.store))
+    found = open_store(location_of(suite.members[0].settings.store))
     assert isinstance(found, SharedStore)
     return found
 
@@ -126,7 +126,7 @@ def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     run_suite(node("two"), second, trackers[1])
     assert len(first.names) == 3
     assert not second.names
-    one, two = (place_of(node(name).members[0].settings.store).folder for name in ("one", "two"))
+    one, two = (location_of(node(name).members[0].settings.store).folder for name in ("one", "two"))
     assert files(tmp_path / "folder") == files(one)
     assert files(one).items() >= files(two).items()
     assert len(files(two)) == len(files(one))  # a model is kept with each run, so weights were fetched too
@@ -299,7 +299,7 @@ def test_what_only_this_machine_has_is_set_aside_here(
     store = opened(node("one", "architecture=mtl"))
 
     def full(self: object, name: str, path: Path) -> None:
-        raise Trouble("it is full: quota", "raise its quota")
+        raise ObjectStoreError("it is full: quota", "raise its quota")
 
     with monkeypatch.context() as patch:
         patch.setattr(type(store.remote.objects), "upload", full)
@@ -389,7 +389,7 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
     store = opened(node("one"))
 
     def full(self: object, name: str, path: Path) -> None:
-        raise Trouble("it is full: quota", "raise its quota")
+        raise ObjectStoreError("it is full: quota", "raise its quota")
 
     with monkeypatch.context() as patch:
         patch.setattr(type(store.remote.objects), "upload", full)
@@ -457,13 +457,13 @@ def test_status_of_any_machine(
 ) -> None:
     run_suite(node("one"), Observer(), MemoryTracker())
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
-    place = Place(address, str(tmp_path / "another"))
+    place = StoreLocation(address, str(tmp_path / "another"))
     lines = status_lines(place, None, lambda seconds: "so long")
     assert lines[0].startswith("unit (")
     assert ": done after " in lines[0]
     assert lines[1].startswith("3 units: 3 done")
     assert status_lines(place, None, lambda seconds: "so long") == lines
-    nobody = Place(f"{address}-empty", str(tmp_path / "another"))
+    nobody = StoreLocation(f"{address}-empty", str(tmp_path / "another"))
     assert "no suite has run with the store" in status_lines(nobody, None, str)[0]
 
 

@@ -27,7 +27,7 @@ from mtlv.tracking.journal import (
     SENDING,
     SENT,
     Destination,
-    Record,
+    JournalRecord,
     record_of,
     remove,
 )
@@ -49,12 +49,12 @@ def journals(root: Path) -> list[Path]:
     )
 
 
-def dead_journals(root: Path, tell: Tell) -> list[Outbox]:
+def dead_journals(root: Path, tell: Tell) -> list[JournalReader]:
     """Journals that no other process writes or delivers, oldest first; `tell` hears of unreadable ones."""
     found = []
     for folder in journals(root):
         try:
-            found.append(Outbox(folder, tell))
+            found.append(JournalReader(folder, tell))
         except BlockingIOError:
             continue
         except TrackingError as error:
@@ -62,7 +62,7 @@ def dead_journals(root: Path, tell: Tell) -> list[Outbox]:
     return found
 
 
-class Outbox:
+class JournalReader:
     """A journal to deliver, by one process at a time.
 
     Args:
@@ -88,7 +88,7 @@ class Outbox:
             self._release()
             raise
         self._read, self._next = self._offset, self.sent + 1
-        self._waiting: deque[tuple[Record, int]] = deque()
+        self._waiting: deque[tuple[JournalRecord, int]] = deque()
         self._remove_files(up_to=self.sent)
 
     def _take_lock(self, path: Path) -> None:
@@ -109,9 +109,9 @@ class Outbox:
         while self._locks:
             release(self._locks.pop())
 
-    def take(self) -> list[Record]:
+    def take(self) -> list[JournalRecord]:
         """The next call of those read, or as many of `metrics` of one run as fit into a request; or none."""
-        taken: list[Record] = []
+        taken: list[JournalRecord] = []
         points = 0
         for record, _ in self._waiting:
             points += len(record.content.get("points", ())) if record.call == "metrics" else POINTS
@@ -120,7 +120,7 @@ class Outbox:
             taken.append(record)
         return taken
 
-    def done(self, records: list[Record]) -> None:
+    def done(self, records: list[JournalRecord]) -> None:
         """Note that these, the first ones of `take`, were delivered; their files are removed."""
         for _ in records:
             record, self._offset = self._waiting.popleft()
@@ -132,7 +132,7 @@ class Outbox:
             if record.files:
                 shutil.rmtree(self.folder / FILES / str(record.number), ignore_errors=True)
 
-    def put_aside(self, record: Record, why: str) -> None:
+    def put_aside(self, record: JournalRecord, why: str) -> None:
         """Keep the first record of `take` and its files where nobody delivers them, and go on."""
         self._aside(json.dumps(record.content, ensure_ascii=False), f"{record.number} (`{record.call}`)", why)
         files = self.folder / FILES / str(record.number)
@@ -169,7 +169,7 @@ class Outbox:
         if self._live and len(self._waiting) > known:
             self._flush(islice(self._waiting, known, None))
 
-    def _flush(self, fresh: Iterable[tuple[Record, int]]) -> None:
+    def _flush(self, fresh: Iterable[tuple[JournalRecord, int]]) -> None:
         """Here and not where it is written, because it takes milliseconds."""
         for record, _ in fresh:
             for name in record.files:

@@ -20,7 +20,7 @@ from mtlv.plan.spans import Span
 Floats = NDArray[np.float64]
 
 
-class Reading(Protocol):
+class OutputReader(Protocol):
     """How a kind's outputs are read."""
 
     how: str
@@ -57,7 +57,7 @@ class _Means:
         return means.reshape(documents, *outputs.shape[1:])
 
 
-class ProbabilityReading(_Means):
+class ProbabilityReader(_Means):
     """A probability, which is drawn as a bar."""
 
     how = "the distance between their probabilities"
@@ -72,7 +72,7 @@ class ProbabilityReading(_Means):
         return bool(target == 1)
 
 
-class ClassReading(_Means):
+class ClassReader(_Means):
     """Probabilities of classes [D, C], of which the most probable is shown."""
 
     how = "half the sum of the distances between their probabilities of classes"
@@ -88,7 +88,7 @@ class ClassReading(_Means):
         return str(task.classes[int(target)])
 
 
-class NumberReading(_Means):
+class NumberReader(_Means):
     """A number."""
 
     how = "the distance between their numbers, as a share of the range of the true ones"
@@ -104,7 +104,7 @@ class NumberReading(_Means):
         return f"{target:.4g}"
 
 
-class SpanReading:
+class SpanReader:
     """Spans; of several children those that more than half of them found."""
 
     how = "1 − F1 between the spans that they found"
@@ -131,11 +131,11 @@ class SpanReading:
         return self.said(task, target)
 
 
-READINGS: Mapping[str, Reading] = {
-    "binary": ProbabilityReading(),
-    "multiclass": ClassReading(),
-    "regression": NumberReading(),
-    "tagging": SpanReading(),
+READINGS: Mapping[str, OutputReader] = {
+    "binary": ProbabilityReader(),
+    "multiclass": ClassReader(),
+    "regression": NumberReader(),
+    "tagging": SpanReader(),
 }
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
-from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, Wording, from_rows
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, from_rows
 
 Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Learner:
+class TransferRun:
     """A run.
 
     Args:
@@ -65,22 +65,22 @@ def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
     )
 
 
-def _learner(run: ComparedRun, comparison: Comparison) -> Learner:
-    def of(child: Child, name: str) -> float | None:
+def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
+    def of(child: ComparedFold, name: str) -> float | None:
         return mean_score(name, comparison.tasks, child.tasks)
 
     def scores(name: str) -> dict[Pair, float]:
         found = ((child.pair, of(child, name)) for child in run.children)
         return {pair: value for pair, value in found if value is not None}
 
-    return Learner(run.learned, scores)
+    return TransferRun(run.learned, scores)
 
 
-def transfers_among(runs: Sequence[Learner]) -> tuple[Transfers, ...]:
+def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
     """One matrix of runs with two stages of one name each, one of runs of two names together."""
-    alone: dict[str, Learner] = {}
-    first: dict[tuple[str, str], Learner] = {}
-    beside: dict[tuple[str, str], Learner] = {}
+    alone: dict[str, TransferRun] = {}
+    first: dict[tuple[str, str], TransferRun] = {}
+    beside: dict[tuple[str, str], TransferRun] = {}
     for run in runs:
         match run.stages:
             case ((name,),):
@@ -94,7 +94,7 @@ def transfers_among(runs: Sequence[Learner]) -> tuple[Transfers, ...]:
 
 
 def _matrix(
-    alone: Mapping[str, Learner], cells: Mapping[tuple[str, str], Learner], wording: Wording
+    alone: Mapping[str, TransferRun], cells: Mapping[tuple[str, str], TransferRun], wording: TransferText
 ) -> tuple[Transfers, ...]:
     if not cells:
         return ()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mtlv.errors import RefusedError
 from mtlv.locks import hold, release
-from mtlv.tracking.journal import Record
-from mtlv.tracking.outbox import Outbox, Tell
+from mtlv.tracking.journal import JournalRecord
+from mtlv.tracking.reader import JournalReader, Tell
 from mtlv.tracking.replay import UnplayableError, call_of
 from mtlv.tracking.tracker import Tracker
 
@@ -24,7 +24,7 @@ GRACE = 0.5
 
 
 @dataclass(frozen=True)
-class Pace:
+class UploadInterval:
     """How often a store is asked, in seconds.
 
     Args:
@@ -42,7 +42,7 @@ class Pace:
     silence: float = 10.0
 
 
-class Sender:
+class Uploader:
     """Delivers journals, those of earlier processes first.
 
     A store that is away is asked again, ever more rarely. What a store refuses for good ends the delivery to
@@ -58,14 +58,14 @@ class Sender:
 
     def __init__(
         self,
-        outboxes: Sequence[Outbox],
+        outboxes: Sequence[JournalReader],
         open_tracker: Callable[[str], Tracker],
         tell: Tell,
         *,
-        pace: Pace | None = None,
+        pace: UploadInterval | None = None,
         set_aside: bool = False,
     ) -> None:
-        self._pace, self._tell, self._set_aside = pace or Pace(), tell, set_aside
+        self._pace, self._tell, self._set_aside = pace or UploadInterval(), tell, set_aside
         self._open_tracker = open_tracker
         self._outboxes = list(outboxes)
         self.delivered = 0
@@ -83,7 +83,7 @@ class Sender:
     @property
     def left(self) -> int:
         """Calls that were not delivered yet."""
-        return sum(outbox.left() for outbox in self._outboxes)
+        return sum(reader.left() for reader in self._outboxes)
 
     def tracker(self, experiment: str) -> Tracker | None:
         """The opened store of an experiment, once something was delivered there."""
@@ -117,8 +117,8 @@ class Sender:
         """Give the journals back, unless the thread still holds on to one; returns what is left of all."""
         left = self.left
         if not self._thread.is_alive():  # else it may still deliver, so nobody else should
-            for outbox in self._outboxes:
-                outbox.close()
+            for reader in self._outboxes:
+                reader.close()
         return left
 
     def _work(self) -> None:
@@ -141,42 +141,42 @@ class Sender:
 
     def _round(self) -> None:
         """Deliver all that is there now, of what is not refused."""
-        for outbox in self._outboxes:
-            outbox.read()  # once: what is written meanwhile is for the next round, or each point came alone
-        for outbox in self._outboxes:
-            while outbox.to.experiment not in self._refused and not self._stopped:
-                records = outbox.take()
+        for reader in self._outboxes:
+            reader.read()  # once: what is written meanwhile is for the next round, or each point came alone
+        for reader in self._outboxes:
+            while reader.to.experiment not in self._refused and not self._stopped:
+                records = reader.take()
                 if not records:
                     break
                 try:
-                    self._deliver(outbox, records)
+                    self._deliver(reader, records)
                 except RefusedError as error:
-                    self._refuse(outbox, records, error)
+                    self._refuse(reader, records, error)
 
-    def _deliver(self, outbox: Outbox, records: list[Record]) -> None:
-        experiment = outbox.to.experiment
+    def _deliver(self, reader: JournalReader, records: list[JournalRecord]) -> None:
+        experiment = reader.to.experiment
         if experiment not in self._trackers:
             self._trackers[experiment] = self._open_tracker(experiment)
         try:
-            call = call_of(records, outbox.runs, outbox.folder)
+            call = call_of(records, reader.runs, reader.folder)
         except UnplayableError as error:
-            outbox.put_aside(records[0], str(error))
+            reader.put_aside(records[0], str(error))
             return
         tracker = self._trackers[experiment]
         if records[0].call == "open_run":
-            with _one_opens(outbox.folder.parent):
-                outbox.runs[records[0].content["uid"]] = call(tracker)
+            with _one_opens(reader.folder.parent):
+                reader.runs[records[0].content["uid"]] = call(tracker)
         else:
             call(tracker)
-        outbox.done(records)
+        reader.done(records)
         self.delivered += len(records)
 
-    def _refuse(self, outbox: Outbox, records: list[Record], error: RefusedError) -> None:
-        if self._set_aside and outbox.to.experiment in self._trackers:
-            outbox.put_aside(records[0], str(error))
+    def _refuse(self, reader: JournalReader, records: list[JournalRecord], error: RefusedError) -> None:
+        if self._set_aside and reader.to.experiment in self._trackers:
+            reader.put_aside(records[0], str(error))
             return
-        self.problem = self._refused[outbox.to.experiment] = error
-        which = f"record {records[0].number} (`{records[0].call}`) of `{outbox.folder}`"
+        self.problem = self._refused[reader.to.experiment] = error
+        which = f"record {records[0].number} (`{records[0].call}`) of `{reader.folder}`"
         self._tell(f"{error} The tracking store refuses {which}; it waits there, with what follows")
 
     def _failed(self, error: Exception) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mtlv.compare.readings import READINGS, how_far
+from mtlv.compare.output_readers import READINGS, how_far
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.evaluation.scoring import SCORING
 from mtlv.plan import Task, TaskScores

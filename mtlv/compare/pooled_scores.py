@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.compare.readings import READINGS
+from mtlv.compare.output_readers import READINGS
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.plan import Scores, Task, TaskScores
 
 
 @dataclass(frozen=True)
-class OfTask:
+class PooledTask:
     """Outputs [D, ...] of a run for D documents, their targets [D], and which of them have one [D]."""
 
     outputs: NDArray
@@ -23,7 +23,7 @@ class OfTask:
 
 
 @dataclass(frozen=True)
-class Documents:
+class PooledScores:
     """Outputs of a run by document.
 
     Args:
@@ -32,7 +32,7 @@ class Documents:
     """
 
     ids: tuple[str, ...]
-    tasks: Mapping[str, OfTask]
+    tasks: Mapping[str, PooledTask]
 
 
 def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
@@ -62,20 +62,20 @@ def _below(parts: Sequence[TaskScores]) -> TaskScores:
     )
 
 
-def by_document(run: ComparedRun, tasks: Sequence[Task]) -> Documents | None:
+def by_document(run: ComparedRun, tasks: Sequence[Task]) -> PooledScores | None:
     """The test outputs of `tasks`, put together over the children by document."""
     scores = one_after_the_other(run, "test")
     if scores is None or any(task.name not in scores.tasks for task in tasks):
         return None
     ids, place = np.unique(np.array(scores.ids), return_inverse=True)
     found = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
-    return Documents(tuple(ids.tolist()), found)
+    return PooledScores(tuple(ids.tolist()), found)
 
 
-def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> OfTask:
+def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> PooledTask:
     outputs = READINGS[task.kind].pooled(scores, place, documents)
     known = np.zeros(documents, bool)
     known[place[scores.mask]] = True
     targets = np.empty(documents, scores.targets.dtype)
     targets[place[scores.mask]] = scores.targets[scores.mask]  # the same in all children
-    return OfTask(outputs, targets, known)
+    return PooledTask(outputs, targets, known)

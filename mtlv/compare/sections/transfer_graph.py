@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.transfer_matrix import tips
-from mtlv.evaluation.transfer import Effect, Transfers, numbers
+from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
 from mtlv.evaluation.transfer_words import RULE
 from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 
@@ -21,7 +21,7 @@ GREY = "neutral"
 Places = Mapping[str, tuple[float, float]]
 
 
-def graph(transfers: Transfers, found: Sequence[Effect], id: str) -> Figure | None:
+def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock | None:
     """The figure; nothing where no cell has enough pairs for the rule."""
     places = circle(transfers.names)
     drawn = edges(found, places)
@@ -35,7 +35,7 @@ def graph(transfers: Transfers, found: Sequence[Effect], id: str) -> Figure | No
     )
     rows = [_row(edge) for edge in drawn]
     spec = _spec(transfers, drawn, places)
-    return Figure(f"{id}_graph", "Which task helps which", caption, spec, rows, wide=True)
+    return FigureBlock(f"{id}_graph", "Which task helps which", caption, spec, rows, wide=True)
 
 
 def _row(edge: Edge) -> dict[str, Any]:

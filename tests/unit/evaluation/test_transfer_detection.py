@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
-from mtlv.evaluation.transfer_learned import Learner, mean_score, transfers_among
+from mtlv.evaluation.transfer_detection import TransferRun, mean_score, transfers_among
 
 
-def learner(*stages: tuple[str, ...], score: float = 0.5) -> Learner:
-    return Learner(
+def learner(*stages: tuple[str, ...], score: float = 0.5) -> TransferRun:
+    return TransferRun(
         stages, lambda name: {(0, seed): score + seed / 100 + len(name) / 1000 for seed in (0, 1, 2)}
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mtlv.compare.expected import is_fraction, measured, read_expected
+from mtlv.compare.published_numbers import is_fraction, measured, read_expected
 from mtlv.errors import DataError
 
 HEAD = "row,metric,value,spread,note,architecture,encoder,dataset,grouping.features,grouping.k\n"

@@ -13,12 +13,12 @@ import pytest
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import Chart, DataPart, MemoryTracker, Metric, RunSpec, TableFile, TrackedModel, View
-from mtlv.tracking.journal import CALLS, FILES, Journal, Record, line_of
+from mtlv.tracking.journal import CALLS, FILES, Journal, JournalRecord, line_of
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.outbox import ASIDE, Outbox, dead_journals, journals
-from mtlv.tracking.sender import Pace, Sender
+from mtlv.tracking.reader import ASIDE, JournalReader, dead_journals, journals
+from mtlv.tracking.uploader import Uploader, UploadInterval
 
-QUICK = Pace(interval=0.01, first=0.001, longest=0.01, closing=0.01, silence=0.0)
+QUICK = UploadInterval(interval=0.01, first=0.001, longest=0.01, closing=0.01, silence=0.0)
 PATIENCE = 10.0  # seconds; nothing here takes so long
 
 
@@ -81,9 +81,9 @@ def told():
 
 def begin(root, store, told, *, pace=QUICK, older=(), **options):
     journal = Journal(root, "http://h", "e")
-    own = Outbox(journal.folder, told.append, live=True)
-    sender = Sender([*older, own], lambda experiment: store, told.append, pace=pace, **options)
-    return JournalTracker(journal), sender
+    own = JournalReader(journal.folder, told.append, live=True)
+    uploader = Uploader([*older, own], lambda experiment: store, told.append, pace=pace, **options)
+    return JournalTracker(journal), uploader
 
 
 def write_all(tracker, folder):
@@ -144,15 +144,15 @@ def expected(tmp_path):
 
 def test_a_good_store_gets_everything_and_the_journal_goes(root, told, tmp_path, expected):
     store = Store()
-    tracker, sender = begin(root, store, told)
-    sender.start()
+    tracker, uploader = begin(root, store, told)
+    uploader.start()
     write_all(tracker, tmp_path)
-    assert sender.close(PATIENCE) == 0
+    assert uploader.close(PATIENCE) == 0
     tracker.journal.close(delivered=True)
     assert content(store.memory) == expected
     assert journals(root) == []
     assert told == []
-    assert sender.tracker("e") is store
+    assert uploader.tracker("e") is store
 
 
 FAULTS = {
@@ -168,10 +168,10 @@ FAULTS = {
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
 def test_whatever_fails_for_a_while_the_store_ends_as_it_should(faults, root, told, tmp_path, expected):
     store = Store(faults)
-    tracker, sender = begin(root, store, told)
+    tracker, uploader = begin(root, store, told)
     write_all(tracker, tmp_path)
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     assert content(store.memory) == expected
     assert told[0].startswith(("the tracking server", "boom"))
     assert "is kept in" in told[0]
@@ -182,10 +182,10 @@ def test_whatever_fails_for_a_while_the_store_ends_as_it_should(faults, root, to
 @pytest.mark.parametrize("fault", [away, lost])
 def test_a_later_process_goes_on_where_delivery_stopped(end, fault, root, told, tmp_path, expected):
     store = Store(dict.fromkeys(range(end, 10_000), fault))
-    tracker, sender = begin(root, store, told)
+    tracker, uploader = begin(root, store, told)
     write_all(tracker, tmp_path)
-    sender.start()
-    left = sender.close(0.1)
+    uploader.start()
+    left = uploader.close(0.1)
     tracker.journal.close()
     assert left > 0
     store.faults = {}
@@ -200,37 +200,37 @@ def test_a_later_process_goes_on_where_delivery_stopped(end, fault, root, told, 
 def test_calls_return_and_the_end_is_near_though_the_store_hangs_for_ever(root, told, tmp_path):
     never = threading.Event()
     store = Store(dict.fromkeys(range(100), lambda call: never.wait()))
-    tracker, sender = begin(root, store, told)
-    sender.start()
+    tracker, uploader = begin(root, store, told)
+    uploader.start()
     begun = time.monotonic()
     write_all(tracker, tmp_path)
     assert time.monotonic() - begun < 2
-    left = sender.close(0.2)
+    left = uploader.close(0.2)
     assert time.monotonic() - begun < 4
     tracker.journal.close()
-    assert left == sender.left > 40
+    assert left == uploader.left > 40
     assert dead_journals(root, told.append) == [], "a call is under way: nobody else may deliver"
     never.set()
 
 
 def test_longest_bounds_the_end_though_calls_get_through(root, told):
     store = Store(dict.fromkeys(range(1000), lambda call: (time.sleep(0.05), call())[1]))
-    tracker, sender = begin(root, store, told)
+    tracker, uploader = begin(root, store, told)
     run = tracker.open_run(RunSpec("u", "n"))
     for number in range(200):
         tracker.text(run, "t", f"{number}.txt")
-    sender.start()
-    assert 150 < sender.close(PATIENCE, longest=0.3) < 201
+    uploader.start()
+    assert 150 < uploader.close(PATIENCE, longest=0.3) < 201
 
 
 def test_metrics_in_between_go_together(root, told):
     store = Store()
-    tracker, sender = begin(root, store, told, pace=replace(QUICK, interval=60))
+    tracker, uploader = begin(root, store, told, pace=replace(QUICK, interval=60))
     run = tracker.open_run(RunSpec("u", "n"))
     for step in range(100):
         tracker.metrics(run, [Metric(f"m{n}", 1.0, step) for n in range(25)])
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     assert store.calls == ["open_run", "metrics", "metrics", "metrics"]
     assert len(store.memory.runs["u"].points) == 2500
 
@@ -241,15 +241,15 @@ def refuse(call):
 
 def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, expected):
     store = Store(dict.fromkeys(range(5, 1000), refuse))
-    tracker, sender = begin(root, store, told)
+    tracker, uploader = begin(root, store, told)
     write_all(tracker, tmp_path)
-    sender.start()
-    assert sender.close(PATIENCE) == 10
+    uploader.start()
+    assert uploader.close(PATIENCE) == 10
     tracker.journal.close()
     assert len(told) == 1
     assert "does not let this user" in told[0]
     assert "refuses record 35 (`text`) of" in told[0]
-    assert isinstance(sender.problem, RefusedError)
+    assert isinstance(uploader.problem, RefusedError)
     assert len(store.calls) == 6, "nothing was asked again"
     store.faults = {}
     _, later = begin(root, store, told, older=dead_journals(root, told.append))
@@ -260,12 +260,12 @@ def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, ex
 
 def test_a_refused_record_is_put_aside_only_where_that_is_asked_for(root, told):
     store = Store({2: refuse})
-    tracker, sender = begin(root, store, told, set_aside=True)
+    tracker, uploader = begin(root, store, told, set_aside=True)
     run = tracker.open_run(RunSpec("u", "n"))
     for name in "abc":
         tracker.text(run, name, f"{name}.txt")
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     assert list(store.memory.runs["u"].files) == ["a.txt", "c.txt"]
     (kept,) = root.joinpath(ASIDE).glob("*/broken.jsonl")
     assert json.loads(kept.read_text())["record"] == "3 (`text`)"
@@ -277,11 +277,11 @@ def test_a_store_that_refuses_to_be_opened_is_told_once_and_nothing_is_put_aside
         raise RefusedError("the experiment `e` was deleted in MLflow")
 
     journal = Journal(root, "http://h", "e")
-    own = Outbox(journal.folder, told.append, live=True)
-    sender = Sender([own], closed, told.append, pace=QUICK, set_aside=True)
+    own = JournalReader(journal.folder, told.append, live=True)
+    uploader = Uploader([own], closed, told.append, pace=QUICK, set_aside=True)
     JournalTracker(journal).open_run(RunSpec("u", "n"))
-    sender.start()
-    assert sender.close(PATIENCE) == 1
+    uploader.start()
+    assert uploader.close(PATIENCE) == 1
     assert len(told) == 1
     assert not (root / ASIDE).exists()
 
@@ -293,11 +293,11 @@ def test_another_experiment_does_not_wait_for_one_that_refuses(root, told):
     old.close()
     journal = Journal(root, "http://h", "f")
     older = dead_journals(root, told.append)
-    own = Outbox(journal.folder, told.append, live=True)
-    sender = Sender([*older, own], stores.__getitem__, told.append, pace=QUICK)
+    own = JournalReader(journal.folder, told.append, live=True)
+    uploader = Uploader([*older, own], stores.__getitem__, told.append, pace=QUICK)
     JournalTracker(journal).open_run(RunSpec("v", "n"))
-    sender.start()
-    assert sender.close(PATIENCE) == 1
+    uploader.start()
+    assert uploader.close(PATIENCE) == 1
     assert list(stores["f"].memory.runs) == ["v"]
     assert old.folder in journals(root)
 
@@ -309,28 +309,31 @@ def test_earlier_journals_go_first_so_that_the_newest_word_stands(root, told):
         tracker = JournalTracker(journal)
         tracker.close(tracker.open_run(RunSpec("u", "n", tags={"t": status})), status)
         journal.close()
-    tracker, sender = begin(root, store, told, older=dead_journals(root, told.append))
+    tracker, uploader = begin(root, store, told, older=dead_journals(root, told.append))
     tracker.close(tracker.open_run(RunSpec("u", "n")))
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     run = store.memory.runs["u"]
     assert (run.status, run.tags["t"]) == ("FINISHED", "FAILED")
 
 
 DAMAGED = {
-    "an unknown call": (Record(2, "erase", "u", {}, {}), "no such call"),
-    "a missing argument": (Record(2, "text", "u", {"name": "a"}, {}), "its content is not that of a call"),
-    "points that are none": (Record(2, "metrics", "u", {"points": [1]}, {}), "its content"),
-    "a run that was never opened": (Record(2, "describe", "x", {"text": ""}, {}), "was not opened"),
+    "an unknown call": (JournalRecord(2, "erase", "u", {}, {}), "no such call"),
+    "a missing argument": (
+        JournalRecord(2, "text", "u", {"name": "a"}, {}),
+        "its content is not that of a call",
+    ),
+    "points that are none": (JournalRecord(2, "metrics", "u", {"points": [1]}, {}), "its content"),
+    "a run that was never opened": (JournalRecord(2, "describe", "x", {"text": ""}, {}), "was not opened"),
     "a file that is not there": (
-        Record(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": 3}),
+        JournalRecord(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": 3}),
         "not there, or not whole",
     ),
     "a file outside": (
-        Record(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": 3}),
+        JournalRecord(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": 3}),
         "name",
     ),
-    "a folder outside": (Record(2, "artifact", "u", {"name": "../..", "folder": ""}, {}), "name"),
+    "a folder outside": (JournalRecord(2, "artifact", "u", {"name": "../..", "folder": ""}, {}), "name"),
 }
 
 
@@ -340,13 +343,13 @@ def test_a_damaged_record_is_named_and_set_aside_and_the_rest_goes_on(record, sa
     store = Store()
     journal = Journal(root, "http://h", "e")
     JournalTracker(journal).open_run(RunSpec("u", "n"))
-    after = Record(3, "close", "u", {"status": "FINISHED", "ended_ms": 1}, {})
+    after = JournalRecord(3, "close", "u", {"status": "FINISHED", "ended_ms": 1}, {})
     with (journal.folder / CALLS).open("ab") as file:
         file.write(line_of(record) + line_of(after))
     journal.close()
-    sender = Sender(dead_journals(root, told.append), lambda e: store, told.append, pace=QUICK)
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader = Uploader(dead_journals(root, told.append), lambda e: store, told.append, pace=QUICK)
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     assert store.calls == ["open_run", "close"]
     assert f"record 2 (`{record.call}`)" in told[0]
     assert said in told[0]
@@ -355,11 +358,11 @@ def test_a_damaged_record_is_named_and_set_aside_and_the_rest_goes_on(record, sa
 def test_files_go_when_they_are_delivered_and_stay_until_then(root, told, tmp_path):
     gate = threading.Event()
     store = Store({1: lambda call: (gate.wait(PATIENCE), call())[1]})
-    tracker, sender = begin(root, store, told)
+    tracker, uploader = begin(root, store, told)
     run = tracker.open_run(RunSpec("u", "n"))
     (tmp_path / "f").write_text("f")
     tracker.artifact(run, tmp_path / "f")
-    sender.start()
+    uploader.start()
     files = tracker.journal.folder / FILES
     assert [path.read_text() for path in files.rglob("f")] == ["f"]
     gate.set()
@@ -367,7 +370,7 @@ def test_files_go_when_they_are_delivered_and_stay_until_then(root, told, tmp_pa
     while list(files.iterdir()) and time.monotonic() < end:
         time.sleep(0.005)
     assert list(files.iterdir()) == []
-    assert sender.close(PATIENCE) == 0
+    assert uploader.close(PATIENCE) == 0
 
 
 def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_path):
@@ -375,22 +378,22 @@ def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_pa
     tracker.open_run(RunSpec("u", "n"))
     (tmp_path / "f").write_text("f")
     tracker.artifact("u", tmp_path / "f")
-    outbox = Outbox(tracker.journal.folder, told.append, live=True)
-    outbox.read()
+    reader = JournalReader(tracker.journal.folder, told.append, live=True)
+    reader.read()
     for _ in range(2):
-        outbox.done(outbox.take())
+        reader.done(reader.take())
     left = tracker.journal.folder / FILES / "2"
     left.mkdir()
-    outbox.close()
-    Outbox(tracker.journal.folder, told.append, live=True)
+    reader.close()
+    JournalReader(tracker.journal.folder, told.append, live=True)
     assert not left.exists()
 
 
 def test_waits_grow_to_a_limit_and_vary(root, told):
-    _, sender = begin(root, Store(), told, pace=Pace())
+    _, uploader = begin(root, Store(), told, pace=UploadInterval())
     waits = []
-    for sender._failures in (1, 2, 3, 7, 5000):
-        found = [sender._delay() for _ in range(50)]
+    for uploader._failures in (1, 2, 3, 7, 5000):
+        found = [uploader._delay() for _ in range(50)]
         assert max(found) > min(found)
         waits.append((min(found), max(found)))
     for (low, high), middle in zip(waits, (1, 2, 4, 60, 60), strict=True):
@@ -408,11 +411,11 @@ def test_a_run_keeps_the_times_of_its_calls(root, told):
         def close(self, run, status, ended_ms):
             opened.append(ended_ms)
 
-    tracker, sender = begin(root, Timed(), told)
+    tracker, uploader = begin(root, Timed(), told)
     before = time.time_ns() // 1_000_000
     tracker.close(tracker.open_run(RunSpec("u", "n")))
     after = time.time_ns() // 1_000_000
     time.sleep(0.01)
-    sender.start()
-    assert sender.close(PATIENCE) == 0
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
     assert before <= opened[0] <= opened[1] <= after

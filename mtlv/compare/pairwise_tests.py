@@ -13,7 +13,7 @@ from mtlv.evaluation.bootstrap import (
     not_of_sums,
     resampled,
 )
-from mtlv.evaluation.comparison import Child, ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.evaluation.pairs import pairs_of, siblings
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
@@ -41,7 +41,7 @@ class DocumentIntervals:
 
 
 @dataclass(frozen=True)
-class Tested:
+class PairwiseTest:
     """A pair of runs and all that was found; differences are run - other, of what runs are judged by.
 
     Args:
@@ -68,17 +68,17 @@ class _Drawn:
     groups: int | None
 
 
-def judged_pairs(comparison: Comparison) -> tuple[Tested, ...]:
+def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """All pairs of `pairs_of` that have what runs are judged by on a common fold and seed; no documents."""
     kept = [(run, other, both) for run, other in pairs_of(comparison) if (both := _valued(run, other))]
     found = [_compared(both) for _, _, both in kept]
     return tuple(
-        Tested(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)
+        PairwiseTest(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)
         for (run, other, both), values, verdict in zip(kept, found, verdicts(found), strict=True)
     )
 
 
-def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
+def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """`judged_pairs`, with intervals over documents of the runs that are shown at first: they take scores."""
     shown = set(comparison.shown)
     tasks = {task.name: task.task for task in comparison.tasks}
@@ -92,7 +92,7 @@ def tested_pairs(comparison: Comparison) -> tuple[Tested, ...]:
     )
 
 
-def _valued(run: ComparedRun, other: ComparedRun) -> list[tuple[Child, Child]]:
+def _valued(run: ComparedRun, other: ComparedRun) -> list[tuple[ComparedFold, ComparedFold]]:
     """The children of both with a common fold and seed that have what runs are judged by."""
     return [(a, b) for a, b in siblings(run, other) if _known(a.main) and _known(b.main)]
 
@@ -101,12 +101,12 @@ def _known(value: float | None) -> bool:
     return value is not None and isfinite(value)
 
 
-def _compared(both: Sequence[tuple[Child, Child]]) -> PairedComparison:
+def _compared(both: Sequence[tuple[ComparedFold, ComparedFold]]) -> PairedComparison:
     first, second = ({c.pair: c.main for c in side if c.main is not None} for side in zip(*both, strict=True))
     return compare_pairs(by_fold(first), by_fold(second))
 
 
-def _resampled(children: Iterable[Child], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
+def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
     """What the drawn documents come to, by child (`run_id`); weights are kept for one set of documents at a
     time."""
     by_ids: dict[tuple[str, ...], list[tuple[str, Scores, list[Task]]]] = {}
@@ -148,5 +148,5 @@ def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]
     return DocumentIntervals(main, micro, fewest, groups)
 
 
-def _ids(child: Child) -> Sequence[str]:
+def _ids(child: ComparedFold) -> Sequence[str]:
     return child.test.ids if child.test is not None else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from mtlv.compare.blocks import Figure
+from mtlv.compare.blocks import FigureBlock
 from mtlv.compare.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.compare.sections.parts import enumerated, of_run, task_axis, tip, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
@@ -26,7 +26,7 @@ Partition = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
-class Numbering:
+class GroupNumbers:
     """Numbers of groups from 1, by run and by the group's tasks; alike groups of two runs share a number.
 
     Args:
@@ -72,7 +72,7 @@ def grouped(partition: Partition) -> bool:
     return len(partition) > 1 and any(len(tasks) > 1 for tasks in partition)
 
 
-def numbering(comparison: Comparison) -> Numbering:
+def numbering(comparison: Comparison) -> GroupNumbers:
     """Number the groups of the first grouped run in order; a group of another has that of the most alike."""
     known: dict[int, frozenset[str]] = {}
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
@@ -82,7 +82,7 @@ def numbering(comparison: Comparison) -> Numbering:
         if grouped(partition):
             numbers[key] = _matched(partition, known)
             known = {number: frozenset(head) for head, number in numbers[key].items()} | known
-    return Numbering(numbers, parts)
+    return GroupNumbers(numbers, parts)
 
 
 def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
@@ -110,13 +110,13 @@ def colours(labels: Sequence[str]) -> list[str]:
     return [PLAIN.get(label) or RUNS[(int(label) - 1) % len(RUNS)] for label in labels]
 
 
-def group_colour(given: Numbering) -> dict[str, Any]:
+def group_colour(given: GroupNumbers) -> dict[str, Any]:
     """The `color` channel for the field `group`."""
     scale = {"domain": given.labels, "range": colours(given.labels)}
     return {"field": "group", "type": "nominal", "scale": scale, "legend": None}
 
 
-def group_shapes(given: Numbering) -> dict[str, Any]:
+def group_shapes(given: GroupNumbers) -> dict[str, Any]:
     """The `color` and `shape` channels of points by their group, with one legend."""
     labels = [label for label in given.labels if label not in PLAIN]
     field = {
@@ -131,7 +131,7 @@ def group_shapes(given: Numbering) -> dict[str, Any]:
     }
 
 
-def together(comparison: Comparison, given: Numbering) -> list[Figure]:
+def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     """The figure; nothing where no run has a plan."""
     rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
     if not rows:
@@ -145,14 +145,16 @@ def together(comparison: Comparison, given: Numbering) -> list[Figure]:
         "see the other tasks and who shares the encoder." + left
     )
     spec = _spec(comparison, given)
-    return [Figure("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)]
+    return [
+        FigureBlock("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)
+    ]
 
 
 def _several(comparison: Comparison) -> bool:
     return len({(task.kind, task.source) for task in comparison.tasks}) > 1
 
 
-def _rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
+def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     rows = []
     sizes = {task: sum(map(len, model)) for model in run.plan for head in model for task in head}
     for part in given.parts[run.key]:
@@ -166,7 +168,7 @@ def _rows(run: ComparedRun, given: Numbering) -> list[dict[str, Any]]:
     return rows
 
 
-def task_order(comparison: Comparison, given: Numbering) -> list[str]:
+def task_order(comparison: Comparison, given: GroupNumbers) -> list[str]:
     """Tasks so that those that the first grouped run puts together stand together."""
     first = next((run for run in comparison.runs if run.key in given.numbers), None)
     number = {} if first is None else {t: n for head, n in given.numbers[first.key].items() for t in head}
@@ -174,7 +176,7 @@ def task_order(comparison: Comparison, given: Numbering) -> list[str]:
     return sorted(names, key=lambda name: number.get(name, len(names)))
 
 
-def _spec(comparison: Comparison, given: Numbering) -> dict[str, Any]:
+def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
     tips = [
         tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
     ]  # fmt: skip
