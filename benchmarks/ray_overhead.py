@@ -18,7 +18,7 @@ from pathlib import Path
 from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
 from mtlv.events import Observer
-from mtlv.execution.ray.cluster import RayHead, Wanted, connected
+from mtlv.execution.ray.cluster import NodeRequest, RayHead, connected
 from mtlv.execution.ray.executor import RayExecutor
 from mtlv.execution.ray.task import NODE, unpacked
 from mtlv.execution.worker import ENDED
@@ -60,7 +60,9 @@ def plain(order, store, threads, inputs):  # noqa: ARG001
 def by_executor(cache, store, jobs, slots):
     """All units, as a suite asks for them."""
     head = RayHead(None, slots)
-    executor = RayExecutor(cache, store, Observer(), jobs, wanted=Wanted(1), threads=1, head=head, task=empty)
+    executor = RayExecutor(
+        cache, store, Observer(), jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty
+    )
     with executor:
         begun = time.perf_counter()
         executor.expect(jobs)

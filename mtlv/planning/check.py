@@ -28,7 +28,7 @@ from mtlv.units.corpora import options_of
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
-    from mtlv.settings.schema import Data
+    from mtlv.settings.data_schema import DataSettings
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Read:
         """
         return select_tasks(self._of_all(settings.data), settings.tasks)
 
-    def _of_all(self, data: Data) -> tuple[Task, ...]:
+    def _of_all(self, data: DataSettings) -> tuple[Task, ...]:
         tasks = tuple(task for each in data.each for task in self._of_one(each))
         names = [task.name for task in tasks]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -106,7 +106,7 @@ class _Read:
             raise DataError("a task stands twice in `data.sources`", got=", ".join(twice))
         return tasks
 
-    def _of_one(self, data: Data) -> tuple[Task, ...]:
+    def _of_one(self, data: DataSettings) -> tuple[Task, ...]:
         options = options_of(data)
         key = f"{data.name} {options!r}"
         if key not in self._kept:

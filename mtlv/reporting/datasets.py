@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.planning.resolve import ResolvedMember
-    from mtlv.settings.schema import Data
+    from mtlv.settings.data_schema import DataSettings
 
 ROLES = {"train": "training", "validation": "validation", "test": "test"}
 
 
-def fold_parts(data: Data, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
+def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
     """The three parts of a fold; folds with the same test part share its digest."""
     out = []
     for part, role in ROLES.items():
@@ -27,12 +27,12 @@ def fold_parts(data: Data, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
     return tuple(out)
 
 
-def whole(data: Data, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
+def whole(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
     """All that a member's folds divide; its digest is the one in the tag `mtlv.data_digest`."""
     role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
     return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)
 
 
-def _source(data: Data) -> str:
+def _source(data: DataSettings) -> str:
     """The user's own file or data set, or the corpus's home."""
     return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each)

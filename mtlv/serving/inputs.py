@@ -14,7 +14,7 @@ from mtlv.plan import Task
 from mtlv.plan.spans import Span
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import Data
+    from mtlv.settings.data_schema import DataSettings
 
 TEXT, SECOND, WORDS, MENTIONS = "text", "text_pair", "words", "mentions"
 OPTIONAL = (SECOND, WORDS, MENTIONS)
@@ -45,7 +45,7 @@ class InputSchema:
     window_overlap: int | None = None
 
     @classmethod
-    def of(cls, corpus: Corpus, data: Data) -> Self:
+    def of(cls, corpus: Corpus, data: DataSettings) -> Self:
         """What the tasks of a corpus read."""
         held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
@@ -147,7 +147,7 @@ def _are_names(found: object) -> bool:
     )
 
 
-def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: Data) -> dict[str, ServedTask]:
+def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: DataSettings) -> dict[str, ServedTask]:
     """By name, in their order; of a joined corpus each source has a form of its own.
 
     Args:

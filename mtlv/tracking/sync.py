@@ -11,8 +11,8 @@ from mtlv.errors import TrackingError
 from mtlv.formatting import many
 from mtlv.tracking.address import MASK, kept_address
 from mtlv.tracking.journal import FOLDER
+from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.mlflow_access import check_access
-from mtlv.tracking.reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.upload_process import open_tracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 

@@ -19,8 +19,8 @@ from mtlv import processes
 from mtlv.errors import MtlvError, RefusedError, TrackingError
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
+from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
-from mtlv.tracking.reader import JournalReader, Tell, dead_journals
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19

@@ -13,7 +13,7 @@ from pathlib import Path
 from mtlv.errors import RefusedError
 from mtlv.locks import hold, release
 from mtlv.tracking.journal import JournalRecord
-from mtlv.tracking.reader import JournalReader, Tell
+from mtlv.tracking.journal_reader import JournalReader, Tell
 from mtlv.tracking.replay import UnplayableError, call_of
 from mtlv.tracking.tracker import Tracker
 

@@ -19,7 +19,7 @@ from mtlv.plan.task import Task
 if TYPE_CHECKING:
     from mtlv.data.fetch import Progress
     from mtlv.data.report import Lengths
-    from mtlv.settings.schema import Data
+    from mtlv.settings.data_schema import DataSettings
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class CorpusCheck:
     problem: DataError | None = None
 
 
-def options_of(data: Data) -> DataOptions:
+def options_of(data: DataSettings) -> DataOptions:
     """The `data` settings that concern reading, as plain arguments."""
     return DataOptions(
         path=None if data.path is None else Path(data.path),
@@ -50,13 +50,13 @@ def options_of(data: Data) -> DataOptions:
     )
 
 
-def read_corpus(data: Data) -> Corpus:
+def read_corpus(data: DataSettings) -> Corpus:
     """The corpus that the `data` settings name, joined of several where they name several."""
     found = [catalog.load(each.name, options_of(each)) for each in data.each]
     return found[0] if data.sources is None else join(found)
 
 
-def read_folds(data: Data, corpus: Corpus) -> tuple[Fold, ...]:
+def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
     """Its folds by the `data` settings; of several corpora each is divided by itself."""
     if corpus.members:
         folds = [read_folds(data, member) for member in corpus.members]
@@ -116,7 +116,9 @@ def fetch_lines(
     return tuple(fetch(card, folder or catalog.location(name), progress=progress))
 
 
-def check_corpus(data: Data, *, lengths: Callable[[Corpus], Lengths | None] | None = None) -> CorpusCheck:
+def check_corpus(
+    data: DataSettings, *, lengths: Callable[[Corpus], Lengths | None] | None = None
+) -> CorpusCheck:
     """Read and divide a corpus and say what is in it.
 
     Args:

@@ -15,7 +15,7 @@ from mtlv.models.causal import need_seeing
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
-from mtlv.settings.schema import Data
+from mtlv.settings.data_schema import DataSettings
 from mtlv.store.local import Store, silent
 from mtlv.store.token_cache import TokenCache
 from mtlv.units.corpora import options_of, read_corpus, read_folds
@@ -60,7 +60,7 @@ class InputCache:
             raise found
         return found  # type: ignore[return-value]
 
-    def corpus(self, data: Data) -> Corpus:
+    def corpus(self, data: DataSettings) -> Corpus:
         """The corpus that `data` names."""
         key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
         return self.once(key, lambda: read_corpus(data))
@@ -69,18 +69,18 @@ class InputCache:
         """The tasks that are learned."""
         return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
 
-    def folds(self, data: Data) -> tuple[Fold, ...]:
+    def folds(self, data: DataSettings) -> tuple[Fold, ...]:
         """Its splits: made once, kept in the store, the same for every member of a suite."""
         return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
 
-    def folds_digest(self, data: Data) -> str:
+    def folds_digest(self, data: DataSettings) -> str:
         """Of the ids in each part of each fold."""
         from mtlv.data.splits import folds_digest
 
         key = ("folds digest", data.model_dump_json())
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
-    def _folds(self, data: Data) -> tuple[Fold, ...]:
+    def _folds(self, data: DataSettings) -> tuple[Fold, ...]:
         from mtlv.data.splits import DIVIDING, load_folds, save_folds
 
         corpus = self.corpus(data)
@@ -92,7 +92,7 @@ class InputCache:
         self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
         return load_folds(path, corpus)
 
-    def encoder(self, name: str, revision: str | None, data: Data) -> Encoder:
+    def encoder(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
         """A pretrained encoder with the tokens that show the corpus's marked entities."""
         shown = self._tokens_of_mentions(data)
         found = self._published(name, revision, data)
@@ -102,14 +102,14 @@ class InputCache:
 
         return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
 
-    def _tokens_of_mentions(self, data: Data) -> tuple[str, ...]:
+    def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         from mtlv.data.relations import INPUTS
 
         corpus = self.corpus(data)
         marked = [each.mentions for each in corpus.members or (corpus,) if each.mentions is not None]
         return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
 
-    def _published(self, name: str, revision: str | None, data: Data) -> Encoder:
+    def _published(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
         """A pretrained encoder; the corpus matters for `tiny` only."""
         from mtlv.models.aliases import TINY
         from mtlv.models.encoder import load_encoder
@@ -119,7 +119,7 @@ class InputCache:
         key = ("encoder", name, revision, corpus and corpus.digest)
         return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
 
-    def tokens(self, encoder: Encoder, data: Data) -> Tokens:
+    def tokens(self, encoder: Encoder, data: DataSettings) -> Tokens:
         """Token ids of the corpus."""
         corpus = self.corpus(data)
         how = _how(data)
@@ -161,7 +161,7 @@ class InputCache:
         return self.once(key, lambda: FrozenCache(ROOM))
 
 
-def _how(data: Data) -> dict[str, Any]:
+def _how(data: DataSettings) -> dict[str, Any]:
     """The `data` settings that say how texts are read, as `tokens_of` takes them."""
     keys = ("max_length", "mentions", "window", "window_overlap")
     own = {one.called: one.max_length for one in data.each}

@@ -94,8 +94,8 @@ def read(config: RunConfig) -> dict[str, str]:
         DataError: the corpus is not at hand, or cannot be read.
     """
     from mtlv.settings import text
+    from mtlv.settings.data_schema import DataSettings
     from mtlv.settings.draft import Draft, Origin
-    from mtlv.settings.schema import Data
     from mtlv.units.corpora import read_corpus
 
     moved = {} if config.path is None else {"path": config.path}
@@ -103,7 +103,7 @@ def read(config: RunConfig) -> dict[str, str]:
         draft = Draft()  # an earlier run has fewer keys
         held = text.read(config.file, config.name).value
         draft.apply_file({"data": held["data"]}, Origin(lambda _: "", Path()))
-        corpus = read_corpus(Data.model_validate({**draft.values["data"], **moved}))
+        corpus = read_corpus(DataSettings.model_validate({**draft.values["data"], **moved}))
     except DataError:
         raise
     except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:

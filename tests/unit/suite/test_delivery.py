@@ -16,8 +16,8 @@ from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
 from mtlv.tracking import MemoryTracker, sync, upload_process
 from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal_reader import journals
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.reader import journals
 from mtlv.tracking.tracker import RunSpec
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.tracking.uploader import UploadInterval

@@ -13,8 +13,8 @@ import pytest
 from mtlv.errors import TrackingError
 from mtlv.tracking import DataPart, Metric, RunSpec, TableFile, TrackedModel
 from mtlv.tracking.journal import ABOUT, CALLS, FILES, SENT, Journal, JournalRecord, line_of, record_of
+from mtlv.tracking.journal_reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.reader import ASIDE, JournalReader, dead_journals, journals
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from mtlv.events import Observer
 from mtlv.settings import Settings, load_overrides
 from mtlv.suite.delivery import deliver
 from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal_reader import dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.reader import dead_journals, journals
 from mtlv.tracking.sync import sync_store
 from mtlv.tracking.tracker import Metric, RunSpec
 from mtlv.tracking.upload_process import UploadProcess

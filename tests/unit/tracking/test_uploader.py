@@ -14,8 +14,8 @@ import pytest
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import Chart, DataPart, MemoryTracker, Metric, RunSpec, TableFile, TrackedModel, View
 from mtlv.tracking.journal import CALLS, FILES, Journal, JournalRecord, line_of
+from mtlv.tracking.journal_reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 QUICK = UploadInterval(interval=0.01, first=0.001, longest=0.01, closing=0.01, silence=0.0)

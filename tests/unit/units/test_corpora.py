@@ -6,8 +6,8 @@ import pytest
 
 from mtlv.data import catalog, report
 from mtlv.errors import DataError
+from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.draft import defaults
-from mtlv.settings.schema import Data
 from mtlv.units.corpora import check_corpus, fetch_lines, list_lines, read_corpus, read_folds, show_lines
 
 
@@ -15,7 +15,7 @@ def settings(**changes):
     """The `data` settings as the config hands them over."""
     given = {"documents": 300, "max_length": 20}
     columns = defaults()["data"]["columns"] | changes.pop("columns", {})
-    return Data.model_validate(defaults()["data"] | given | {"columns": columns} | changes)
+    return DataSettings.model_validate(defaults()["data"] | given | {"columns": columns} | changes)
 
 
 def words(corpus):

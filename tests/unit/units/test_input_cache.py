@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mtlv.data.splits import folds_digest
-from mtlv.settings.schema import Data
+from mtlv.settings.data_schema import DataSettings
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 
 
-def data_of(suite: Callable, path: Path, *changes: str) -> Data:
+def data_of(suite: Callable, path: Path, *changes: str) -> DataSettings:
     (member, *_) = suite(path, "data.columns.part=null", *changes).members
     return member.settings.data
 
