@@ -119,7 +119,7 @@ def make_table(path):
 
 def make_store(folder, *, folds, seeds, corpus=None):
     """A store of a whole suite in `folder`."""
-    from mtlv.events import Observer
+    from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite import run as running
 
@@ -134,7 +134,7 @@ def make_store(folder, *, folds, seeds, corpus=None):
     running.executor_of = RandomScores
     os.chdir(folder)
     try:
-        running.run_suite(load_suite(folder / "c.yml"), Observer())
+        running.run_suite(load_suite(folder / "c.yml"), ignore)
     finally:
         running.executor_of = before
         os.chdir(ROOT)

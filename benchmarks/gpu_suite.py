@@ -26,6 +26,7 @@ from harness import QUICK, Claim, Result, alone, interleaved, publish, sized
 from stl_suite import Begun
 from throughput import open_i
 
+from mtlv.events import Event, NoteGiven
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
@@ -43,14 +44,16 @@ WAYS = {
 }
 
 
-class Told(Begun):
-    """Remembers what was said of processes."""
+class Notes(Begun):
+    """Keeps the notes as well."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def note(self, text: str) -> None:
-        self.notes.append(text)
+    def __call__(self, event: Event) -> None:
+        super().__call__(event)
+        if isinstance(event, NoteGiven):
+            self.notes.append(event.text)
 
 
 def one(args: argparse.Namespace, way: str) -> dict:
@@ -73,9 +76,9 @@ def one(args: argparse.Namespace, way: str) -> dict:
             "store.keep_weights=false",
             f"execution.processes={processes}",
         ]
-        told, suite = Told(), load_suite(config, changes)
-        run_suite(suite, told, MemoryTracker())
-        wall = time.perf_counter() - told.at
+        notes, suite = Notes(), load_suite(config, changes)
+        run_suite(suite, notes, MemoryTracker())
+        wall = time.perf_counter() - notes.at
         store = Store(Path(folder) / "store")
         records = [store.load(path.name) for path in store.units.iterdir()]
     return {
@@ -83,7 +86,7 @@ def one(args: argparse.Namespace, way: str) -> dict:
         "units": len(records),
         "tasks": len({name for record in records for name in record.test.tasks}),
         "device": records[0].device,
-        "notes": told.notes,
+        "notes": notes.notes,
     }
 
 

@@ -59,20 +59,20 @@ def one(folder, profile):
     A small suite comes first: what is imported on first use (matplotlib, BERT's classes) takes seconds.
     """
     import mtlv.units.train  # noqa: F401 - with PyTorch and Transformers, not counted
-    from mtlv.events import Observer
+    from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite.run import run_suite
     from mtlv.tracking import NullTracker
 
     os.chdir(folder / "warm")
-    run_suite(load_suite(folder / "warm" / "c.yml"), Observer(), NullTracker())
+    run_suite(load_suite(folder / "warm" / "c.yml"), ignore, NullTracker())
     os.chdir(folder)
     suite = load_suite(folder / "c.yml")
     if profile:
-        print(json.dumps(profiled(lambda: run_suite(suite, Observer(), NullTracker()))))
+        print(json.dumps(profiled(lambda: run_suite(suite, ignore, NullTracker()))))
         return
     begun = time.process_time()
-    result = run_suite(suite, Observer(), NullTracker())
+    result = run_suite(suite, ignore, NullTracker())
     records = [unit for member in result.members for o in member.outcomes for unit in o.records]
     trained = sum(unit.train_seconds for unit in records)
     print(json.dumps({"cpu": time.process_time() - begun, "train": trained, "units": len(records)}))

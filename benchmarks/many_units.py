@@ -35,9 +35,9 @@ training: {{epochs: 1}}
 
 def one(units: int, workers: int) -> dict:
     """What the driver took."""
-    from mtlv.events import Observer, Together
+    from mtlv.events import BatchTrained, EpochEnded, UnitStarted, ignore, together
     from mtlv.execution.async_executor import AsyncExecutor
-    from mtlv.execution.worker import ENDED
+    from mtlv.execution.messages import Trained
     from mtlv.planning.resolve import resolve_all
     from mtlv.settings import load_suite
     from mtlv.store.local import Store
@@ -78,14 +78,14 @@ def one(units: int, workers: int) -> dict:
             self.now, key, job = heappop(self._busy)
             if self._draw.random() < 0.01:
                 self.lost += 1
-                self._tell(key, *self._lose(job, "made up", own=False))
+                self._receive(key, self._lose(job, "made up", own=False))
                 return
-            self._tell(key, "unit_started", (job.name, 1, 1, job.documents))
-            self._tell(key, "batch", (job.name, job.documents))
-            self._tell(key, "epoch", (job.name, 1, 1, 0.5, {"AP": 0.5}, 100.0))
+            self._receive(key, UnitStarted(job.name, 1, 1, job.documents))
+            self._receive(key, BatchTrained(job.name, job.documents))
+            self._receive(key, EpochEnded(job.name, 1, 1, 0.5, {"AP": 0.5}, 100.0))
             self.store.done.add(key)
-            self._settle(job, ENDED)
-            self._tell(key, ENDED, (0.0,))
+            self._settle(job, Trained(0.0))
+            self._receive(key, Trained(0.0))
 
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +105,7 @@ def one(units: int, workers: int) -> dict:
         begun = time.process_time()
         state = SuiteState("many", str(config), units=[UnitState(j.unit.key, j.name, "m") for j in jobs])
         progress = SuiteProgress(store.root, state)
-        with progress, MadeUp(cache, store, Together(progress, Observer()), jobs) as executor:
+        with progress, MadeUp(cache, store, together(progress, ignore), jobs) as executor:
             executor.expect(jobs)
             for job in jobs:
                 executor.run(job, lambda *_: None)

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
 
-from mtlv.events import Observer
-from mtlv.execution.ray.cluster import NodeRequest, RayHead, connected
+from mtlv.events import ignore
+from mtlv.execution.messages import Trained
+from mtlv.execution.ray.cluster import RayHead, connected
 from mtlv.execution.ray.executor import RayExecutor
-from mtlv.execution.ray.task import NODE, unpacked
-from mtlv.execution.worker import ENDED
+from mtlv.execution.ray.nodes import NodeRequest
+from mtlv.execution.ray.task import OnNode, unpacked
 from mtlv.hardware import cores
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
@@ -48,20 +49,20 @@ class Nothing(Store):
 
 def empty(parcel, references):
     """In place of a unit."""
-    name = unpacked(parcel, references[1:]).order.job.name
-    yield [(NODE, (name, "here", "here")), (ENDED, (0.0,))]
+    name = unpacked(parcel, references[1:]).request.job.name
+    yield [OnNode(name, "here", "here"), Trained(0.0)]
 
 
 def plain(order, store, threads, inputs):  # noqa: ARG001
     """A task that does the same without us."""
-    return [(ENDED, (0.0,))]
+    return [Trained(0.0)]
 
 
 def by_executor(cache, store, jobs, slots):
     """All units, as a suite asks for them."""
     head = RayHead(None, slots)
     executor = RayExecutor(
-        cache, store, Observer(), jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty
+        cache, store, ignore, jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty
     )
     with executor:
         begun = time.perf_counter()
@@ -92,7 +93,7 @@ def by_ray(cache, store, jobs):
 
 @contextmanager
 def prepared(units: int):
-    """A bench, a store and `units` jobs, beside a cluster of this machine."""
+    """An input cache, a store and `units` jobs, beside a cluster of this machine."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "c.yml"
         seeds = ", ".join(map(str, range(-(-units // 36))))  # 9 models, 4 folds

@@ -18,7 +18,7 @@ from statistics import median
 
 from harness import Claim, Result, alone, interleaved, publish, sized
 
-from mtlv.events import Observer
+from mtlv.events import Event, SuiteStarted
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
@@ -41,11 +41,12 @@ PEERS = {
 }
 
 
-class Begun(Observer):
+class Begun:
     """When planning was done, and how much there was to do."""
 
-    def suite_started(self, units: int, documents: int) -> None:  # noqa: ARG002
-        self.at, self.documents = time.perf_counter(), documents
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SuiteStarted):
+            self.at, self.documents = time.perf_counter(), event.documents
 
 
 def one(engine: str, workers: int, documents: int) -> None:

@@ -24,7 +24,7 @@ from statistics import median
 from harness import Claim, Result, alone, interleaved, profiled, publish, sized
 from throughput import open_i
 
-from mtlv.events import Observer
+from mtlv.events import Event, SuiteStarted
 from mtlv.hardware import cores
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
@@ -38,11 +38,12 @@ PROFILE = "profile"
 Runs = dict[str, list[dict[str, float]]]
 
 
-class Begun(Observer):
+class Begun:
     """When planning was done."""
 
-    def suite_started(self, *_: int) -> None:
-        self.at = time.perf_counter()
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SuiteStarted):
+            self.at = time.perf_counter()
 
 
 def one(args: argparse.Namespace, way: str) -> dict[str, float]:

@@ -75,7 +75,7 @@ def _cpu_seconds(pid):
 
 def trained(folder, tracked):
     """Seconds of training."""
-    from mtlv.events import Observer
+    from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite.run import run_suite
     from mtlv.tracking import NullTracker
@@ -86,7 +86,7 @@ def trained(folder, tracked):
     text = CONFIG.format(data=data, folder=folder, epochs=EPOCHS, architectures=ARCHITECTURES)
     (folder / "c.yml").write_text(text, encoding="utf-8")
     os.chdir(folder)
-    result = run_suite(load_suite(folder / "c.yml"), Observer(), None if tracked else NullTracker())
+    result = run_suite(load_suite(folder / "c.yml"), ignore, None if tracked else NullTracker())
     os.chdir(ROOT)
     return sum(u.train_seconds for m in result.members for o in m.outcomes for u in o.records)
 

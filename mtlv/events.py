@@ -1,102 +1,145 @@
-"""What a suite tells whoever watches it."""
+"""Events of a suite. Whoever watches one is a function that takes an event."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 
-class Observer:
-    """Does nothing; the command line's display overrides it. `documents` are documents times epochs."""
+@dataclass(frozen=True)
+class SuiteStarted:
+    """A suite begins to train.
 
-    def suite_started(self, units: int, documents: int) -> None:
-        """How much there is to do in all."""
+    Args:
+        units: how many there are.
+        documents: of all units, documents times epochs.
+    """
 
-    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
-        """Unit `index` (from 1) begins."""
-
-    def unit_resumed(self, name: str, documents: int) -> None:
-        """A unit that has begun goes on: so much of it was trained before."""
-
-    def unit_placed(self, name: str, node: str) -> None:
-        """A unit is about to begin on this node of a cluster."""
-
-    def batch(self, name: str, documents: int) -> None:
-        """A unit was trained on a batch."""
-
-    def epoch(
-        self,
-        name: str,
-        epoch: int,
-        epochs: int,
-        loss: float,
-        validation: Mapping[str, float],
-        documents_per_second: float,
-    ) -> None:
-        """Epoch `epoch` (from 1) of a unit is done."""
-
-    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
-        """A unit is done, or was found in the store."""
-
-    def unit_failed(self, name: str) -> None:
-        """A unit that began is at work no more: it failed, or its process was lost."""
-
-    def note(self, text: str) -> None:
-        """Something worth knowing."""
-
-    def warn(self, text: str) -> None:
-        """Something that may harm the results."""
+    units: int
+    documents: int
 
 
-class Together(Observer):
-    """Tells several observers, in their order."""
+@dataclass(frozen=True)
+class UnitStarted:
+    """A unit begins.
 
-    def __init__(self, *observers: Observer) -> None:
-        self.observers = observers
+    Args:
+        name: of the unit.
+        index: its place in the suite, from 1.
+        epochs: to be trained.
+        documents: times epochs.
+    """
 
-    def suite_started(self, units: int, documents: int) -> None:
-        for observer in self.observers:
-            observer.suite_started(units, documents)
+    name: str
+    index: int
+    epochs: int
+    documents: int
 
-    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
-        for observer in self.observers:
-            observer.unit_started(name, index, epochs, documents)
 
-    def unit_resumed(self, name: str, documents: int) -> None:
-        for observer in self.observers:
-            observer.unit_resumed(name, documents)
+@dataclass(frozen=True)
+class UnitResumed:
+    """A unit goes on from a checkpoint, behind which `documents` were trained."""
 
-    def unit_placed(self, name: str, node: str) -> None:
-        for observer in self.observers:
-            observer.unit_placed(name, node)
+    name: str
+    documents: int
 
-    def batch(self, name: str, documents: int) -> None:
-        for observer in self.observers:
-            observer.batch(name, documents)
 
-    def epoch(
-        self,
-        name: str,
-        epoch: int,
-        epochs: int,
-        loss: float,
-        validation: Mapping[str, float],
-        documents_per_second: float,
-    ) -> None:
-        for observer in self.observers:
-            observer.epoch(name, epoch, epochs, loss, validation, documents_per_second)
+@dataclass(frozen=True)
+class UnitPlaced:
+    """A unit is about to begin on a node of a cluster."""
 
-    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
-        for observer in self.observers:
-            observer.unit_ended(name, cached, documents)
+    name: str
+    node: str
 
-    def unit_failed(self, name: str) -> None:
-        for observer in self.observers:
-            observer.unit_failed(name)
 
-    def note(self, text: str) -> None:
-        for observer in self.observers:
-            observer.note(text)
+@dataclass(frozen=True)
+class BatchTrained:
+    """A unit was trained on `documents` more."""
 
-    def warn(self, text: str) -> None:
-        for observer in self.observers:
-            observer.warn(text)
+    name: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class EpochEnded:
+    """An epoch of a unit was trained and validated.
+
+    Args:
+        name: of the unit.
+        epoch: from 1.
+        epochs: of the unit.
+        loss: mean over the epoch's training documents.
+        validation: metrics by name, fractions.
+        documents_per_second: of training.
+    """
+
+    name: str
+    epoch: int
+    epochs: int
+    loss: float
+    validation: Mapping[str, float]
+    documents_per_second: float
+
+
+@dataclass(frozen=True)
+class UnitEnded:
+    """A unit is done, or was found in the store (`cached`)."""
+
+    name: str
+    cached: bool
+    documents: int
+
+
+@dataclass(frozen=True)
+class UnitFailed:
+    """A unit that began is not trained any more: it failed, or its process was lost."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NoteGiven:
+    """Something worth knowing."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class WarningGiven:
+    """Something that may harm the results."""
+
+    text: str
+
+
+Event = (
+    SuiteStarted
+    | UnitStarted
+    | UnitResumed
+    | UnitPlaced
+    | BatchTrained
+    | EpochEnded
+    | UnitEnded
+    | UnitFailed
+    | NoteGiven
+    | WarningGiven
+)
+Callback = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """A callback that does nothing."""
+
+
+def together(*callbacks: Callback) -> Callback:
+    """A callback that calls others in their order."""
+
+    def call(event: Event) -> None:
+        for callback in callbacks:
+            callback(event)
+
+    return call
+
+
+def warner(callback: Callback) -> Callable[[str], None]:
+    """A function of a text that gives a warning."""
+    return lambda text: callback(WarningGiven(text))

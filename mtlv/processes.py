@@ -1,11 +1,12 @@
-"""Programs of ours that work in a process beside this one, and are asked and answer by pickles over pipes.
+"""Modules of ours that run as a process beside this one; both send each other Python objects over pipes.
 
-Each ends with this process, whatever it is doing then.
+Each ends with this process, even if it is busy.
 """
 
 from __future__ import annotations
 
 import os
+import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread, Timer
-from typing import BinaryIO
+from threading import Lock, Thread, Timer
+from typing import Any, BinaryIO
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
@@ -29,13 +30,109 @@ PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 Process = subprocess.Popen[bytes]
 
 
-def begin(module: str, **environment: str) -> Process:
-    """Start a module of ours as a program.
+class ProcessEnded(Exception):
+    """The other process sends nothing more."""
+
+
+class Connection:
+    """Two pipes that carry pickled objects; several threads may send."""
+
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self.incoming, self.outgoing = incoming, outgoing
+        self._sending = Lock()
+
+    def send(self, message: object) -> None:
+        """Send an object.
+
+        Raises:
+            OSError, ValueError: the pipe is closed.
+        """
+        with self._sending:
+            pickle.dump(message, self.outgoing)
+            self.outgoing.flush()
+
+    def receive(self) -> Any:
+        """The next object; waits for it.
+
+        Raises:
+            ProcessEnded: there is none, or only a part of it.
+        """
+        try:
+            return pickle.load(self.incoming)  # nosec B301 # our own parent or child writes it
+        except MemoryError:
+            raise
+        except Exception as error:  # its end, also in the middle of a message
+            raise ProcessEnded from error
+
+
+class ChildProcess(Connection):
+    """A module of ours in a process of its own.
 
     Args:
-        module: such as `mtlv.compare.drawing`; it works in `asked_and_answers`.
+        module: such as `mtlv.compare.drawing`; it works in `parent`.
         environment: variables besides this process's own.
     """
+
+    def __init__(self, module: str, **environment: str) -> None:
+        self.process = _begin(module, **environment)
+        assert self.process.stdout is not None
+        assert self.process.stdin is not None
+        super().__init__(self.process.stdout, self.process.stdin)
+
+    def send(self, message: object) -> None:
+        """Send an object; if the process has ended, `receive` says so."""
+        with suppress(OSError, ValueError):
+            super().send(message)
+
+    def finish(self) -> None:
+        """Close the pipe to it: it receives nothing more, and ends when it is done."""
+        with suppress(OSError, ValueError):
+            self.outgoing.close()
+
+    def end(self, patience: float = 0.0) -> None:
+        """End it, at once or after so many seconds, and close its pipes."""
+        if patience:
+            self.finish()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+        self.process.kill()
+        self.process.wait()
+        self.finish()
+        self.incoming.close()
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Kill the process where the block, which waits for it, takes longer."""
+        timer = Timer(seconds, self.process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def how_it_ended(self) -> str:
+        """Its signal or exit code, once it has closed its pipe."""
+        try:
+            code = self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "it did not answer"
+        if code >= 0:
+            return f"exit code {code}"
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+        return f"signal {-code}"
+
+    def was_killed(self) -> bool:
+        """Whether it was ended by a signal, once it has closed its pipe: at a limit, or by somebody."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(GRACE) < 0
+        self.process.kill()
+        return True
+
+
+def _begin(module: str, **environment: str) -> Process:
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
 
     def start() -> Process:
@@ -76,27 +173,25 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def asked_and_answers(
-    *, grace: bool = False, memory: int | None = None
-) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """In the other process: where it is asked, and where answers go; nothing printed comes between.
+def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connection]:
+    """In the child: its connection to the process that began it; nothing that is printed comes between.
 
     Args:
         grace: whether it has `GRACE` seconds to end in good order after the process that began it, which it
             knows from the end of what it is asked; else it ends at once.
         memory: most bytes that it may take; what needs more ends it by a signal. Not on macOS and Windows.
     """
-    parent = int(sys.argv[1])
+    pid = int(sys.argv[1])
     if not _by_kernel(grace):
-        Thread(target=_watch, args=(parent, grace), daemon=True).start()
-    if os.getppid() != parent:  # it has ended before the kernel was asked
+        Thread(target=_watch, args=(pid, grace), daemon=True).start()
+    if os.getppid() != pid:  # it has ended before the kernel was asked
         os._exit(1)
     if memory is not None:
         _hold(memory)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         try:
-            yield sys.stdin.buffer, answers
+            yield Connection(sys.stdin.buffer, answers)
         except MemoryError:
             if memory is None:
                 raise
@@ -134,46 +229,6 @@ def _hold(memory: int) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         least = memory if most == resource.RLIM_INFINITY else min(memory, most)
         resource.setrlimit(resource.RLIMIT_DATA, (least, most))
-
-
-@contextmanager
-def within(seconds: float, process: Process) -> Iterator[None]:
-    """Kill the process where the block, which waits for it, takes longer."""
-    timer = Timer(seconds, process.kill)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    """The signal or exit code of a process that has closed its pipe."""
-    try:
-        code = process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return "it did not answer"
-    if code >= 0:
-        return f"exit code {code}"
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
-
-
-def was_killed(process: Process) -> bool:
-    """Whether a process whose answers have ended was ended by a signal: at a limit, or by somebody."""
-    with suppress(subprocess.TimeoutExpired):
-        return process.wait(GRACE) < 0
-    process.kill()
-    return True
-
-
-def end(process: Process) -> None:
-    """Whatever it is at."""
-    process.kill()
-    process.communicate()
 
 
 def alive(pid: int, since: int | None) -> bool:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, cast
 
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
+from mtlv.events import NoteGiven
 from mtlv.formatting import many
-
-if TYPE_CHECKING:
-    from mtlv.events import Observer
 
 
 def check(args: argparse.Namespace) -> int:
@@ -53,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     end_in_order()
     with progress() as display:
         for note in suite.notes:
-            display.note(note)
-        result = run_suite(suite, cast("Observer", display), if_exists=args.if_exists)
+            display(NoteGiven(note))
+        result = run_suite(suite, display, if_exists=args.if_exists)
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     say(*result.where)
@@ -72,6 +69,6 @@ def cluster(args: argparse.Namespace) -> int:
 
     end_in_order()
     with progress() as display:
-        result = cluster_suite(suite, args.out, cast("Observer", display))
+        result = cluster_suite(suite, args.out, display)
     say(*result.lines)
     return OK

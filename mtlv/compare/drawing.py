@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle  # nosec B403 # between a process and the children it started, over their own pipes
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from mtlv.compare.vega import VERSION
 from mtlv.errors import TrackingError, shorten
-from mtlv.processes import Process, asked_and_answers, begin, end, was_killed, within
+from mtlv.processes import ChildProcess, Connection, ProcessEnded, parent
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
 PIXELS = 2_000_000
@@ -64,7 +63,7 @@ class DrawingPool:
         """End the processes; what was not begun yet is not drawn."""
         self._hands.shutdown(cancel_futures=True)
         while self._free:
-            end(self._free.pop())
+            self._free.pop().end()
 
     def __enter__(self) -> Self:
         return self
@@ -111,14 +110,14 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _begin() -> Process:
+def _begin() -> ChildProcess:
     """Another process with this file as its program."""
-    return begin("mtlv.compare.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
+    return ChildProcess("mtlv.compare.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
 
 
-def _end(process: Process, spec: Mapping[str, Any]) -> None:
-    killed = was_killed(process)
-    end(process)
+def _end(process: ChildProcess, spec: Mapping[str, Any]) -> None:
+    killed = process.was_killed()
+    process.end()
     if killed:
         raise TrackingError(
             f"the figure `{shorten(spec['title']['text'])}` cannot be drawn",
@@ -128,31 +127,27 @@ def _end(process: Process, spec: Mapping[str, Any]) -> None:
         )
 
 
-def _ask(process: Process, spec: Mapping[str, Any]) -> FigureFiles | None:
+def _ask(process: ChildProcess, spec: Mapping[str, Any]) -> FigureFiles | None:
     """What another process drew; nothing where it failed or ended."""
-    assert process.stdin is not None
-    assert process.stdout is not None
     try:
-        with within(PATIENCE, process):
-            pickle.dump(spec, process.stdin)
-            process.stdin.flush()
-            return FigureFiles(*pickle.load(process.stdout))  # nosec B301 # our own child writes it
-    except (OSError, EOFError, pickle.UnpicklingError):
+        with process.within(PATIENCE):
+            process.send(spec)
+            return FigureFiles(*process.receive())
+    except ProcessEnded:
         return None
 
 
-def _serve(asked: BinaryIO, answers: BinaryIO) -> None:
+def _serve(parent: Connection) -> None:
     """Draw one specification after another until no more come."""
     draw(FIRST)
     while True:
         try:
-            spec = pickle.load(asked)  # nosec B301 # our own parent writes it
-        except EOFError:
+            spec = parent.receive()
+        except ProcessEnded:
             return
         if BEYOND.search(json.dumps(spec, ensure_ascii=False)):
             _add_system_fonts()
-        pickle.dump(tuple(draw(spec)), answers)
-        answers.flush()
+        parent.send(tuple(draw(spec)))
 
 
 @cache
@@ -166,5 +161,5 @@ def _add_system_fonts() -> None:
 
 
 if __name__ == "__main__":
-    with asked_and_answers(memory=MEMORY) as (asked, answers):
-        _serve(asked, answers)
+    with parent(memory=MEMORY) as connection:
+        _serve(connection)

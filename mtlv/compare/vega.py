@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.compare.blocks import FigureBlock, Row
 from mtlv.figures.palette import RUNS
-from mtlv.processes import Process, asked_and_answers, begin
+from mtlv.processes import ChildProcess, ProcessEnded, parent
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
 NARROW, WIDE = 760, 1100  # pixels of a figure as a file where its specification says "container"
@@ -77,8 +77,8 @@ def bundle_file() -> Path:
 
 
 @cache
-def _bundling() -> Process:
-    return begin("mtlv.compare.vega")
+def _bundling() -> ChildProcess:
+    return ChildProcess("mtlv.compare.vega")
 
 
 def begin_bundle() -> None:
@@ -103,9 +103,8 @@ def bundle() -> str:
 
 
 def _made() -> str:
-    made, _ = _bundling().communicate()
-    if made:
-        return made.decode()
+    with suppress(ProcessEnded):
+        return str(_bundling().receive())
     return _make()  # the other process could not start or failed: whatever is wrong is raised here
 
 
@@ -117,5 +116,5 @@ def _make() -> str:
 
 
 if __name__ == "__main__":
-    with asked_and_answers() as (_, answers):
-        answers.write(_make().encode())
+    with parent() as connection:
+        connection.send(_make())

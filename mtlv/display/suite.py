@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -11,6 +11,18 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from mtlv.events import (
+    BatchTrained,
+    EpochEnded,
+    Event,
+    NoteGiven,
+    SuiteStarted,
+    UnitEnded,
+    UnitFailed,
+    UnitResumed,
+    UnitStarted,
+    WarningGiven,
+)
 from mtlv.formatting import duration, safe
 
 BAR = 12  # cells
@@ -62,7 +74,7 @@ class _Unit:
 
 
 class Display:
-    """Watches a suite (see `mtlv.events`): live on a terminal, else a line per epoch.
+    """A callback that shows a suite: live on a terminal, else a line per epoch.
 
     Args:
         console: where to.
@@ -93,54 +105,60 @@ class Display:
         if self._live:
             self._live.stop()
 
-    def suite_started(self, units: int, documents: int) -> None:
-        self.progress = WorkDone(units, documents)
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case SuiteStarted(units, documents):
+                self.progress = WorkDone(units, documents)
+            case UnitStarted():
+                self._start(event)
+            case UnitResumed(name, documents):
+                self._resume(self._units[name], documents)
+            case BatchTrained(name, documents):
+                self._count_in(self._units[name], documents)
+            case EpochEnded():
+                self._show_epoch(event)
+            case UnitEnded():
+                self._show_end(event)
+            case UnitFailed(name):
+                self._end(name)
+            case NoteGiven(text):
+                self._line(f"note: {safe(text)}")
+            case WarningGiven(text):
+                self._line(f"warning: {safe(text)}", style="yellow")
 
-    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
+    def _start(self, event: UnitStarted) -> None:
+        name = event.name
         self._forget(name)
         if not self._units:
             self._since = self._clock()
-        self.progress.index = index
-        self._units[name] = _Unit(safe(name), index, epochs, documents, self._clock())
+        self.progress.index = event.index
+        self._units[name] = _Unit(safe(name), event.index, event.epochs, event.documents, self._clock())
 
-    def unit_resumed(self, name: str, documents: int) -> None:
-        unit = self._units[name]
+    def _resume(self, unit: _Unit, documents: int) -> None:
         self.progress.done += documents
         unit.done += documents
         unit.resumed += documents
         # A few documents and then a validation are no measure of the speed: an epoch is.
         self._least = unit.documents / unit.epochs
 
-    def unit_placed(self, name: str, node: str) -> None:
-        """`mtlv status` tells it."""
-
-    def batch(self, name: str, documents: int) -> None:
-        self._count_in(self._units[name], documents)
-
-    def epoch(
-        self,
-        name: str,
-        epoch: int,
-        epochs: int,
-        loss: float,
-        validation: Mapping[str, float],
-        documents_per_second: float,
-    ) -> None:
-        unit = self._units[name]
-        unit.epoch, unit.speed = epoch, documents_per_second
+    def _show_epoch(self, event: EpochEnded) -> None:
+        unit, speed = self._units[event.name], event.documents_per_second
+        unit.epoch, unit.speed = event.epoch, speed
         unit.figures = (
-            f"loss {loss:.4f}",
-            *(f"{safe(key)} {value:.3f}" for key, value in validation.items()),
+            f"loss {event.loss:.4f}",
+            *(f"{safe(key)} {value:.3f}" for key, value in event.validation.items()),
         )
         if not self._live:
             left = self._left()
-            parts = [f"epoch {epoch}/{epochs}", *unit.figures, f"{documents_per_second:.0f} documents/s"]
+            parts = [f"epoch {event.epoch}/{event.epochs}", *unit.figures, f"{speed:.0f} documents/s"]
             parts += [f"{left} left"] if left else []
             self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
 
-    def unit_ended(self, name: str, cached: bool, documents: int) -> None:
+    def _show_end(self, event: UnitEnded) -> None:
+        name, documents = event.name, event.documents
         progress, unit = self.progress, self._units.get(name)
-        if cached:
+        if event.cached:
             self._forget(name)
             progress.index = unit.index if unit else progress.index + 1
             progress.done += documents
@@ -152,9 +170,6 @@ class Display:
             if self._live:
                 parts = [*unit.figures, duration(self._clock() - unit.started)]
                 self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
-
-    def unit_failed(self, name: str) -> None:
-        self._end(name)
 
     def _forget(self, name: str) -> None:
         """What was counted of a unit does not count: it begins anew, or another process had it."""
@@ -173,12 +188,6 @@ class Display:
         """A unit is at work no more; the time counts once none is."""
         if self._units.pop(name, None) is not None and not self._units:
             self.progress.seconds += self._clock() - self._since
-
-    def note(self, text: str) -> None:
-        self._line(f"note: {safe(text)}")
-
-    def warn(self, text: str) -> None:
-        self._line(f"warning: {safe(text)}", style="yellow")
 
     def _line(self, text: str, *, style: str = "") -> None:
         """One line; a terminal folds it, a file keeps it whole."""

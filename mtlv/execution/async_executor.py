@@ -1,4 +1,4 @@
-"""An executor whose units are trained elsewhere, several at once; what is said there is told here."""
+"""An executor whose units are trained elsewhere, several at once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,41 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from mtlv.errors import TrainingError
-from mtlv.events import Observer
+from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed, WarningGiven
 from mtlv.execution.local import others_work
+from mtlv.execution.messages import (
+    Crashed,
+    Ending,
+    EpochScored,
+    Failed,
+    GivenUp,
+    HeldElsewhere,
+    Message,
+    StartDamaged,
+    Trained,
+)
 from mtlv.execution.runner import OnEpoch, UnitRunner
 from mtlv.execution.scheduler import PAUSE, Scheduler
-from mtlv.execution.worker import BUSY, ENDED, FAILED, FAULT, START_LOST, TrainRequest
+from mtlv.execution.worker import TrainRequest
 from mtlv.plan import Scores
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 
-LOST = "lost"  # besides the words of a worker
-
 
 @dataclass
 class _Seen:
-    """What was told of a unit that is at work, or ended here.
+    """What is known of a unit that is in training, or ended here.
 
     Args:
         job: the unit.
-        epochs: those that its member has not heard of, because it was not its turn.
+        epochs: not passed to its member yet, because it was not its turn.
         error: why it failed.
-        told: whether its end was told.
-        noted: whether it was said that another process has it.
+        told: whether its end was reported.
+        noted: whether it was reported that another process has it.
     """
 
     job: Job
@@ -44,22 +53,21 @@ class _Seen:
 class AsyncExecutor(ABC):
     """Units that are not yet asked for are trained ahead.
 
-    What is said of units is told to observer and listeners in the thread that asks for units, and of epochs
-    when it is their member's turn.
+    Events are passed on in the thread that asks for units; `on_epoch` is called when it is the member's turn.
 
     Args:
         cache: corpora and encoders.
         store: of finished units, which other processes may share.
-        observer: hears of units.
+        callback: gets the events of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
     """
 
     tries = 2  # processes that may be lost over one unit
 
-    def __init__(self, cache: InputCache, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
-        self.store, self.observer = store, observer
+    def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
+        self.store, self.callback = store, callback
         self._starts = starts_of(jobs)
-        self._runner = UnitRunner(cache, store, observer, self._starts)
+        self._runner = UnitRunner(cache, store, callback, self._starts)
         self._numbers = {job.unit.key: number for number, job in enumerate(jobs, start=1)}
         self._seen = {job.unit.key: _Seen(job) for job in jobs}
         self._scheduler = Scheduler(jobs, self._runner.there)
@@ -68,7 +76,7 @@ class AsyncExecutor(ABC):
 
     @abstractmethod
     def _listen(self) -> None:
-        """Wait up to `PAUSE` seconds for what is said of units, and `_tell` it."""
+        """Wait up to `PAUSE` seconds for messages, and `_receive` them."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -113,40 +121,41 @@ class AsyncExecutor(ABC):
         self._scheduler.undone(job)
 
     def _over(self, seen: _Seen) -> bool:
-        """Of a unit that was trained here its words are waited for, not its files."""
+        """Whether a unit ended. If it was trained here, its last message counts, not its files."""
         known = seen.error is not None or seen.told
         return known or (not self._scheduler.holds(seen.job) and self._runner.there(seen.job))
 
     def _hand_on(self, seen: _Seen, on_epoch: OnEpoch) -> None:
-        """The epochs of the unit that is asked for, also those from before it was its turn."""
+        """Pass on the epochs of the unit that is asked for, also those from before it was its turn."""
         while seen.epochs:
             on_epoch(*seen.epochs.pop(0))
 
-    def _order(self, job: Job) -> TrainRequest:
+    def _request(self, job: Job) -> TrainRequest:
         key = job.unit.key
         return TrainRequest(job, self._numbers[key], key in self._starts)
 
-    # ---- What is said of units, in the thread that asks for them -------------------------------------------
+    # ---- Messages, in the thread that asks for units -------------------------------------------------------
 
-    def _tell(self, key: str, word: str, content: tuple[Any, ...]) -> None:
+    def _receive(self, key: str, message: Message) -> None:
         seen = self._seen[key]
-        if word == "on_epoch":
-            seen.epochs.append((content[0], content[1]))
-        elif word == ENDED:
-            self._tell_end(seen, cached=False)
-        elif word == START_LOST:
-            assert seen.job.start is not None
-            self._train_again(self._seen[seen.job.start.unit.key].job)
-        elif word == BUSY:
-            if not seen.noted:
-                seen.noted = True
-                self.observer.note(others_work(self.store, seen.job))
-        elif word in (FAILED, LOST):
-            self._fail(seen, content[0])
-        elif word == FAULT:
-            raise RuntimeError(f"in the process that trained `{seen.job.name}`:\n{content[0]}")
-        else:
-            getattr(self.observer, word)(*content)
+        match message:
+            case EpochScored(record, scores):
+                seen.epochs.append((record, scores))
+            case Trained():
+                self._tell_end(seen, cached=False)
+            case StartDamaged():
+                assert seen.job.start is not None
+                self._train_again(self._seen[seen.job.start.unit.key].job)
+            case HeldElsewhere():
+                if not seen.noted:
+                    seen.noted = True
+                    self.callback(NoteGiven(others_work(self.store, seen.job)))
+            case Failed(error) | GivenUp(error):
+                self._fail(seen, error)
+            case Crashed(traceback):
+                raise RuntimeError(f"in the process that trained `{seen.job.name}`:\n{traceback}")
+            case _:
+                self.callback(message)
 
     def _tell_end(self, seen: _Seen, *, cached: bool) -> None:
         """Once, also where several members share a unit."""
@@ -154,25 +163,25 @@ class AsyncExecutor(ABC):
             seen.told = True
             if seen.job.unit.key != self._wanted:
                 seen.epochs.clear()  # its record tells them, when it is its turn
-            self.observer.unit_ended(seen.job.name, cached, seen.job.documents)
+            self.callback(UnitEnded(seen.job.name, cached, seen.job.documents))
 
     def _fail(self, seen: _Seen, error: Exception) -> None:
-        self.observer.unit_failed(seen.job.name)
+        self.callback(UnitFailed(seen.job.name))
         if not isinstance(error, TrainingError):
             raise error  # a full disk, a device that is not there: it is not this unit alone
         seen.error = error
 
-    # ---- What the words mean for the order of units --------------------------------------------------------
+    # ---- The order of units --------------------------------------------------------------------------------
 
-    def _settle(self, job: Job, word: str) -> None:
-        """After the last word of a unit."""
-        if word in (BUSY, START_LOST):
+    def _settle(self, job: Job, ending: Ending) -> None:
+        """After the last message of a unit."""
+        if isinstance(ending, HeldElsewhere | StartDamaged):
             self._scheduler.again(job, after=PAUSE)
-        elif word == ENDED:
+        elif isinstance(ending, Trained):
             self._scheduler.ended(job)
 
-    def _lose(self, job: Job, how: str, *, own: bool = True) -> tuple[str, tuple[Any, ...]]:
-        """What is said of a unit whose process is gone; another goes on from its last checkpoint, if it may.
+    def _lose(self, job: Job, how: str, *, own: bool = True) -> Message:
+        """A unit's process is gone; another goes on from its last checkpoint, if it may. Returns the message.
 
         Args:
             job: the unit.
@@ -184,11 +193,11 @@ class AsyncExecutor(ABC):
         if self._lost[key] < self.tries:
             self._scheduler.again(job)
             text = f"{job.name}: the process that trained it is gone ({how}); another one goes on with it"
-            return "warn", (text,)
+            return WarningGiven(text)
         error = TrainingError(
             f"`{job.name}`: {self.tries} processes that trained it are gone",
             got=how,
             then="where memory was short (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
             "on Ray raise `execution.memory_gb`",
         )
-        return LOST, (error,)
+        return GivenUp(error)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mtlv.events import Observer
+from mtlv.events import Callback, NoteGiven
 from mtlv.execution.allocation import share
 from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency
 from mtlv.execution.executor import Executor
@@ -33,7 +33,7 @@ SPARE = 0.8  # of the free memory that is planned with
 def executor_of(
     cache: InputCache,
     store: Store,
-    observer: Observer,
+    callback: Callback,
     members: Sequence[Sequence[Job]],
     *,
     one_by_one: bool = False,
@@ -43,7 +43,7 @@ def executor_of(
     Args:
         cache: corpora and encoders.
         store: of finished units.
-        observer: hears of units.
+        callback: gets the events of units.
         members: units of each member, whose `execution` and `tracking` settings are alike.
         one_by_one: whether a member is asked for when the one before is done.
 
@@ -58,7 +58,7 @@ def executor_of(
     devices = {resolve_device(job.settings.training.device) for job in jobs}
     if execution.engine == "ray":
         check_lasting(store.place, settings.tracking.uri)
-        return _on_ray(cache, store, observer, jobs, execution, devices)
+        return _on_ray(cache, store, callback, jobs, execution, devices)
     widest = max(width(rank_group) for rank_group in (members if one_by_one else [jobs]))
     most, limit = min(
         [(widest, "all other units wait for these"), *_limits(cache, jobs, devices)], key=lambda each: each[0]
@@ -69,10 +69,10 @@ def executor_of(
             import torch
 
             torch.set_num_threads(chosen.threads)
-        return LocalExecutor(cache, store, observer, jobs)
+        return LocalExecutor(cache, store, callback, jobs)
     concurrency = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
-    observer.note(f"units are trained by {concurrency.described(chosen.words)}")
-    return PoolExecutor(cache, store, observer, jobs, concurrency=concurrency, threads=chosen.threads or 1)
+    callback(NoteGiven(f"units are trained by {concurrency.described(chosen.words)}"))
+    return PoolExecutor(cache, store, callback, jobs, concurrency=concurrency, threads=chosen.threads or 1)
 
 
 def crowd_of(execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str) -> Concurrency:
@@ -93,7 +93,7 @@ def crowd_of(execution: ExecutionSettings, devices: set[torch.device], most: int
 def _on_ray(
     cache: InputCache,
     store: Store,
-    observer: Observer,
+    callback: Callback,
     jobs: Sequence[Job],
     execution: ExecutionSettings,
     devices: set[torch.device],
@@ -101,10 +101,10 @@ def _on_ray(
     from mtlv.execution.ray.executor import RayExecutor
 
     wanted, threads = wanted_of(execution, {device.type for device in devices})
-    observer.note(f"units are trained by Ray, each with {wanted.words}")
+    callback(NoteGiven(f"units are trained by Ray, each with {wanted.words}"))
     cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
     head = RayHead(execution.address, cpus)
-    return RayExecutor(cache, store, observer, jobs, wanted=wanted, threads=threads, head=head)
+    return RayExecutor(cache, store, callback, jobs, wanted=wanted, threads=threads, head=head)
 
 
 def width(jobs: Sequence[Job]) -> int:

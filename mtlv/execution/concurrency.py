@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from statistics import fmean
 from threading import Condition
-from typing import Any
 
-from mtlv.execution.worker import EPOCH
+from mtlv.events import EpochEnded, UnitStarted
+from mtlv.execution.messages import Message
 from mtlv.units.job import Job
 
 GAIN = 1.05  # what one more must at least make of the work of all: clocks alone differ by some percent
@@ -19,7 +19,7 @@ STRANGE = 3  # times that one leaves because nothing can be compared: each costs
 
 @dataclass(eq=False)
 class Slot:
-    """A process of a crowd.
+    """A process that trains beside others.
 
     Args:
         warm: it has ended an epoch since it began or rested; the first has the start of CUDA in it.
@@ -82,8 +82,8 @@ class Concurrency:
     def rests(self, member: Slot) -> None:
         """A process has nothing to train, or is gone and another takes its place."""
 
-    def hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> str | None:  # noqa: ARG002
-        """A word of the process that trains a unit; returns what is worth knowing of it for a person."""
+    def hear(self, member: Slot, job: Job, message: Message) -> str | None:  # noqa: ARG002
+        """A message of the process that trains a unit; returns a note for the user, if there is one."""
         return None
 
     def gives_way(self, member: Slot) -> bool:  # noqa: ARG002
@@ -164,14 +164,13 @@ class AdaptiveConcurrency(Concurrency):
             member.warm = False
             self._begin_round()
 
-    def hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> str | None:
+    def hear(self, member: Slot, job: Job, message: Message) -> str | None:
         with self._changed:
-            if word == "unit_started":
-                _, _, epochs, documents = content
-                member.kind, member.documents = self._kinds(job), documents / epochs
+            if isinstance(message, UnitStarted):
+                member.kind, member.documents = self._kinds(job), message.documents / message.epochs
                 member.since, member.alone = self._round, len(self._inside) == 1
-            elif word == EPOCH and not self._over:
-                self._count(member, content[-1])
+            elif isinstance(message, EpochEnded) and not self._over:
+                self._count(member, message.documents_per_second)
                 return self._judge()
             return None
 

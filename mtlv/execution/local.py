@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Self
 
 from mtlv.errors import TrainingError
-from mtlv.events import Observer
-from mtlv.execution.runner import OnEpoch, StartDamaged, UnitRunner
+from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
+from mtlv.execution.runner import OnEpoch, StartMissing, UnitRunner
 from mtlv.store.local import Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
@@ -22,13 +22,13 @@ class LocalExecutor:
     Args:
         cache: corpora and encoders.
         store: of finished units, which other processes may share.
-        observer: hears of units.
+        callback: gets the events of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
     """
 
-    def __init__(self, cache: InputCache, store: Store, observer: Observer, jobs: Sequence[Job]) -> None:
-        self.store, self.observer, self.jobs = store, observer, jobs
-        self._runner = UnitRunner(cache, store, observer, starts_of(jobs))
+    def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
+        self.store, self.callback, self.jobs = store, callback, jobs
+        self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was told
 
@@ -67,7 +67,7 @@ class LocalExecutor:
                 return record
             if not said:
                 said = True
-                self.observer.note(others_work(self.store, job))
+                self.callback(NoteGiven(others_work(self.store, job)))
             if not self._help(self._places[job.unit.key]):
                 time.sleep(PAUSE)
         return None
@@ -76,18 +76,18 @@ class LocalExecutor:
         """Once, also where several members share a unit, or it was trained before its turn."""
         if job.unit.key not in self._told:
             self._told.add(job.unit.key)
-            self.observer.unit_ended(job.name, cached, job.documents)
+            self.callback(UnitEnded(job.name, cached, job.documents))
 
     def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process works on it or has just ended it."""
         try:
             record = self._runner.train(job, self._places[job.unit.key] + 1, on_epoch)
-        except StartDamaged:
+        except StartMissing:
             assert job.start is not None
             self.run(job.start, lambda *_: None)
             return self._try(job, on_epoch)
         except TrainingError:
-            self.observer.unit_failed(job.name)
+            self.callback(UnitFailed(job.name))
             raise
         if record is not None:
             self._tell_end(job, cached=False)

@@ -7,14 +7,16 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Self
+from typing import Self
 
 from mtlv.errors import NoRoomError
-from mtlv.events import Observer
+from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.execution.async_executor import AsyncExecutor
 from mtlv.execution.concurrency import Concurrency, Slot
+from mtlv.execution.messages import Failed, Message
 from mtlv.execution.scheduler import PAUSE
-from mtlv.execution.worker import FAILED, GRACE, Worker, WorkerDied
+from mtlv.execution.worker import Worker, WorkerDied
+from mtlv.processes import GRACE
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
@@ -30,7 +32,7 @@ class PoolExecutor(AsyncExecutor):
     Args:
         cache: corpora and encoders.
         store: of finished units, which other processes may share.
-        observer: hears of units.
+        callback: gets the events of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
         concurrency: how many processes, and from when on.
         threads: of each.
@@ -40,16 +42,16 @@ class PoolExecutor(AsyncExecutor):
         self,
         cache: InputCache,
         store: Store,
-        observer: Observer,
+        callback: Callback,
         jobs: Sequence[Job],
         *,
         concurrency: Concurrency,
         threads: int,
     ) -> None:
-        super().__init__(cache, store, observer, jobs)
+        super().__init__(cache, store, callback, jobs)
         self.threads = threads
         self._concurrency = concurrency
-        self._said: SimpleQueue[tuple[str, str, tuple[Any, ...]] | Exception] = SimpleQueue()
+        self._messages: SimpleQueue[tuple[str, Message] | Exception] = SimpleQueue()
         self._ending = False
         self._workers: list[Worker] = []
         missing = sum(not self._runner.there(job) for job in jobs)
@@ -81,10 +83,10 @@ class PoolExecutor(AsyncExecutor):
 
     def _listen(self) -> None:
         with suppress(Empty):
-            said = self._said.get(timeout=PAUSE)
-            if isinstance(said, Exception):
-                raise said
-            self._tell(*said)
+            received = self._messages.get(timeout=PAUSE)
+            if isinstance(received, Exception):
+                raise received
+            self._receive(*received)
 
     # ---- A thread of each process --------------------------------------------------------------------------
 
@@ -97,33 +99,37 @@ class PoolExecutor(AsyncExecutor):
                 finally:
                     self._concurrency.left(member)
         except Exception as error:  # no process can be started, the store is out of reach: who asks must know
-            self._said.put(error)
+            self._messages.put(error)
 
     def _give_to_one(self, member: Slot) -> None:
         """To one process, until it ends."""
         worker = Worker(self.store.place, self.threads)
         self._workers.append(worker)
         try:
-            left = self._give_orders(worker, member)
+            left = self._send_requests(worker, member)
         finally:
             self._workers.remove(worker)
             worker.end(GRACE)
         if left is not None:  # not before its memory is free
             self._scheduler.again(left)
 
-    def _give_orders(self, worker: Worker, member: Slot) -> Job | None:
-        """Until there are none, it is lost, or is to leave; returns the unit that another must train."""
+    def _send_requests(self, worker: Worker, member: Slot) -> Job | None:
+        """Have units trained until there are no more, the process dies, or it must leave.
+
+        Returns:
+            The unit that another process must train, if any.
+        """
         while not self._concurrency.leaves(member) and (job := self._take(member)) is not None:
             try:
-                word = worker.train(self._order(job), partial(self._hear, member, job))
+                ending = worker.train(self._request(job), partial(self._hear, member, job))
             except OutOfDeviceMemory:
                 return job
             except WorkerDied as lost:
                 self._concurrency.rests(member)
                 if not self._ending:
-                    self._say(job, *self._lose(job, str(lost)))
+                    self._send(job, self._lose(job, str(lost)))
                 return None
-            self._settle(job, word)
+            self._settle(job, ending)
         return None
 
     def _take(self, member: Slot) -> Job | None:
@@ -137,15 +143,16 @@ class PoolExecutor(AsyncExecutor):
                 return None
         return job
 
-    def _hear(self, member: Slot, job: Job, word: str, content: tuple[Any, ...]) -> None:
-        if word == FAILED and isinstance(content[0], NoRoomError) and self._concurrency.gives_way(member):
+    def _hear(self, member: Slot, job: Job, message: Message) -> None:
+        no_room = isinstance(message, Failed) and isinstance(message.error, NoRoomError)
+        if no_room and self._concurrency.gives_way(member):
             text = "the device has no room for it beside others; it goes on where fewer train at once"
-            self._say(job, "warn", (f"{job.name}: {text}",))
+            self._send(job, WarningGiven(f"{job.name}: {text}"))
             raise OutOfDeviceMemory
-        note = self._concurrency.hear(member, job, word, content)
-        self._say(job, word, content)
+        note = self._concurrency.hear(member, job, message)
+        self._send(job, message)
         if note is not None:
-            self._say(job, "note", (note,))
+            self._send(job, NoteGiven(note))
 
-    def _say(self, job: Job, word: str, content: tuple[Any, ...]) -> None:
-        self._said.put((job.unit.key, word, content))
+    def _send(self, job: Job, message: Message) -> None:
+        self._messages.put((job.unit.key, message))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mtlv.errors import DamagedError
-from mtlv.events import Observer
+from mtlv.events import Callback, UnitStarted, WarningGiven, warner
 from mtlv.plan import Scores
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.store.unit_files import reading
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
-class StartDamaged(Exception):
+class StartMissing(Exception):
     """What a unit starts from was damaged, and is to be trained again first."""
 
 
@@ -44,13 +44,13 @@ class UnitRunner:
     Args:
         cache: has what units read.
         store: of finished units, which other processes may share.
-        observer: hears of units.
+        callback: gets the events of units.
         starts: keys of units that others start from, so that their weights are kept.
     """
 
     cache: InputProvider
     store: Store
-    observer: Observer
+    callback: Callback
     starts: Container[str]
 
     def there(self, job: Job) -> bool:
@@ -80,7 +80,7 @@ class UnitRunner:
             on_epoch: hears of each epoch.
 
         Raises:
-            StartDamaged: what it starts from was damaged.
+            StartMissing: what it starts from was damaged.
             MtlvError: as `train_unit`, and where the store cannot be written.
         """
         key = job.unit.key
@@ -92,12 +92,12 @@ class UnitRunner:
             elif self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
             start = self._start(job)
-            self.observer.unit_started(job.name, number, job.settings.training.epochs, job.documents)
+            self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             callbacks = UnitCallbacks(
-                self.observer, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
+                self.callback, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
             )
             inputs = self.cache.inputs(job.settings)
-            checkpoints = partial(self.store.checkpoints, key, self.observer.warn)
+            checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
@@ -111,7 +111,7 @@ class UnitRunner:
         key = job.start.unit.key
         found = self.store.whole(key, lambda: self._weights(key), partial(self._warn, job.start))
         if found is None:
-            raise StartDamaged
+            raise StartMissing
         return found
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:
@@ -129,4 +129,4 @@ class UnitRunner:
                 raise ValueError(f"`{path.name}`: {error}") from error
 
     def _warn(self, job: Job, text: str) -> None:
-        self.observer.warn(f"{job.name}: {text}")
+        self.callback(WarningGiven(f"{job.name}: {text}"))

@@ -1,42 +1,46 @@
-"""A process that trains units, one at a time, for another that says which; it lives as long as a suite."""
+"""A process that trains units, one at a time, as another one asks for; it lives as long as a suite."""
 
 from __future__ import annotations
 
 import _thread
 import functools
 import os
-import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
-import subprocess
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from mtlv import processes
 from mtlv.errors import MtlvError
-from mtlv.events import Observer
+from mtlv.events import BatchTrained, EpochEnded, Event, UnitStarted, warner
+from mtlv.execution.messages import (
+    Crashed,
+    Ending,
+    EpochScored,
+    Failed,
+    HeldElsewhere,
+    Send,
+    StartDamaged,
+    Trained,
+)
+from mtlv.execution.runner import StartMissing, UnitRunner
 from mtlv.plan import Scores
-from mtlv.processes import GRACE, how_it_ended
+from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded
 from mtlv.store import open_store
 from mtlv.store.local import EpochRecord, Store
 from mtlv.store.location import StoreLocation
+from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
     from mtlv.execution.runner import InputProvider
 
-TOLD = 0.2  # seconds between two words about batches, at least
-EPOCH, ENDED, BUSY, FAILED, FAULT = "epoch", "ended", "busy", "failed", "fault"
-START_LOST = "start lost"
-LAST = (ENDED, BUSY, START_LOST, FAILED, FAULT)  # words that end a unit; others are an observer's
-
-Tell = Callable[[str, tuple[Any, ...]], None]
-"""Hears what a worker says: one of the words above, or an observer's method; and what belongs to it."""
+BATCH_INTERVAL = 0.2  # seconds between two messages about batches, at least
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,11 @@ class TrainRequest:
 
 
 class WorkerDied(Exception):
-    """A worker is gone in the middle of a unit; the text says how it ended."""
+    """A worker ended in the middle of a unit; the text says how."""
 
 
 class Worker:
-    """The process, as the one that gives orders sees it.
+    """The process, as seen from the one that requests units.
 
     Args:
         store: of finished units.
@@ -68,186 +72,153 @@ class Worker:
 
     def __init__(self, store: StoreLocation, threads: int) -> None:
         count = str(threads)
-        self._process = processes.begin("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
-        self._send((store, threads))
+        self._child = ChildProcess("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
+        self._child.send((store, threads))
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.process.pid
 
-    def train(self, order: TrainRequest, tell: Tell) -> str:
-        """Have a unit trained; returns the word, one of `LAST`, that was told last.
+    def train(self, request: TrainRequest, receive: Send) -> Ending:
+        """Have a unit trained; `receive` gets each message, and the last is returned.
 
         Raises:
             WorkerDied: the process has ended.
         """
-        self._send(order)
-        assert self._process.stdout is not None
+        self._child.send(request)
         while True:
             try:
-                word, content = pickle.load(self._process.stdout)  # nosec B301 # our own child writes it
-            except Exception as error:  # its end, also in the middle of a word
-                raise WorkerDied(how_it_ended(self._process)) from error
-            tell(word, content)
-            if word in LAST:
-                return str(word)
+                message = self._child.receive()
+            except ProcessEnded as error:
+                raise WorkerDied(self._child.how_it_ended()) from error
+            receive(message)
+            if isinstance(message, Ending):
+                return message
 
     def stop(self) -> None:
         """Ask it to end; what it writes is still finished."""
-        assert self._process.stdin is not None
-        with suppress(OSError, ValueError):
-            self._process.stdin.close()
+        self._child.finish()
 
     def end(self, patience: float) -> None:
         """As `stop`, and wait for its end; after so many seconds end it."""
-        self.stop()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(patience)
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def _send(self, request: object) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # it has ended: whoever reads its answers knows
-            pickle.dump(request, self._process.stdin)
-            self._process.stdin.flush()
+        self._child.end(patience)
 
 
-class _Forwarder(Observer):
-    """Sends on what an observer hears; of batches only so many words as a person can follow."""
+def fewer_batches(send: Send, interval: float) -> Send:
+    """Pass events on, of batches only as many as a person can follow.
 
-    def __init__(self, say: Tell, apart: float) -> None:
-        self._say, self._apart = say, apart
-        self._waiting, self._last = 0, 0.0
+    Args:
+        send: gets them.
+        interval: seconds between two events of batches, at least.
+    """
+    waiting, last = 0, 0.0
 
-    def batch(self, name: str, documents: int) -> None:
-        self._waiting += documents
-        now = time.monotonic()
-        if now - self._last >= self._apart:
-            self._say("batch", (name, self._waiting))
-            self._waiting, self._last = 0, now
+    def call(event: Event) -> None:
+        nonlocal waiting, last
+        if isinstance(event, BatchTrained):
+            waiting += event.documents
+            if time.monotonic() - last < interval:
+                return
+            send(BatchTrained(event.name, waiting))
+            waiting, last = 0, time.monotonic()
+            return
+        if isinstance(event, UnitStarted):
+            waiting = 0
+        elif isinstance(event, EpochEnded):
+            send(BatchTrained(event.name, waiting))
+            waiting = 0
+        send(event)
 
-    def unit_started(self, *given: Any) -> None:
-        self._waiting = 0
-        self._say("unit_started", given)
-
-    def unit_resumed(self, name: str, documents: int) -> None:
-        self._say("unit_resumed", (name, documents))
-
-    def epoch(
-        self,
-        name: str,
-        epoch: int,
-        epochs: int,
-        loss: float,
-        validation: Mapping[str, float],
-        documents_per_second: float,
-    ) -> None:
-        self._say("batch", (name, self._waiting))
-        self._waiting = 0
-        self._say(EPOCH, (name, epoch, epochs, loss, dict(validation), documents_per_second))
-
-    def note(self, text: str) -> None:
-        self._say("note", (text,))
-
-    def warn(self, text: str) -> None:
-        self._say("warn", (text,))
+    return call
 
 
 class UnitTrainer:
-    """The same in the process that trains.
+    """Trains units, in the process of a worker.
 
     Args:
         cache: has what units read.
         store: of finished units.
         threads: of the arithmetic.
-        say: hears what is said of units.
-        apart: seconds between two words about batches, at least.
+        send: gets the messages.
+        interval: seconds between two messages about batches, at least.
     """
 
     def __init__(
-        self, cache: InputProvider, store: Store, threads: int, say: Tell, *, apart: float = TOLD
+        self,
+        cache: InputProvider,
+        store: Store,
+        threads: int,
+        send: Send,
+        *,
+        interval: float = BATCH_INTERVAL,
     ) -> None:
         import torch
 
-        from mtlv.execution.runner import UnitRunner
-
         torch.set_num_threads(threads)
-        self._say, self._starts = say, set[str]()
-        self._runner = UnitRunner(cache, store, _Forwarder(say, apart), self._starts)
+        self._send, self._starts = send, set[str]()
+        self._runner = UnitRunner(cache, store, fewer_batches(send, interval), self._starts)
 
-    def train(self, order: TrainRequest) -> None:
-        """Train a unit, and say what came of it."""
-        from mtlv.execution.runner import StartDamaged
-
-        key = order.job.unit.key
-        if order.start:
-            self._starts.add(key)
-        if order.job.start is not None:
-            self._starts.add(order.job.start.unit.key)
+    def train(self, request: TrainRequest) -> Ending:
+        """Train a unit."""
+        job = request.job
+        if request.start:
+            self._starts.add(job.unit.key)
+        if job.start is not None:
+            self._starts.add(job.start.unit.key)
 
         def on_epoch(record: EpochRecord, scores: Scores) -> None:
-            self._say("on_epoch", (record, scores))
+            self._send(EpochScored(record, scores))
 
         try:
-            record = self._runner.train(order.job, order.number, on_epoch)
-        except StartDamaged:
-            self._say(START_LOST, ())
-            return
-        self._say(*((BUSY, ()) if record is None else (ENDED, (record.peak_memory_mb,))))
+            record = self._runner.train(job, request.number, on_epoch)
+        except StartMissing:
+            return StartDamaged()
+        return HeldElsewhere() if record is None else Trained(record.peak_memory_mb)
 
 
-def answer(trainer: Callable[[], UnitTrainer], order: TrainRequest, say: Tell) -> None:
-    """Have a unit trained; whatever happens, the last word is one of `LAST`."""
+def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send) -> None:
+    """Have a unit trained; whatever happens, the last message is an `Ending`."""
     try:
-        trainer().train(order)
+        ending: Ending = trainer().train(request)
     except (MtlvError, OSError) as error:
-        say(FAILED, (error,))
+        ending = Failed(error)
     except Exception:  # nobody sees what this process prints
-        say(FAULT, (traceback.format_exc(),))
+        ending = Crashed(traceback.format_exc())
+    send(ending)
 
 
-def serve(orders: SimpleQueue[Any], answers: BinaryIO) -> None:
-    """Train one unit after the other until no more orders come."""
-
-    def say(word: str, content: tuple[Any, ...]) -> None:
-        pickle.dump((word, content), answers)
-        answers.flush()
+def serve(requests: SimpleQueue[Any], send: Send) -> None:
+    """Train one unit after another until no more requests come."""
+    location, threads = requests.get()
 
     @functools.cache
-    def trainer() -> UnitTrainer:  # made at the first order: a store may be out of reach
-        from mtlv.units.input_cache import InputCache
+    def trainer() -> UnitTrainer:  # made at the first request: a store may be out of reach
+        store = open_store(location)
+        return UnitTrainer(InputCache(store, warner(send)), store, threads, send)
 
-        store = open_store(place)
-        cache = InputCache(store, lambda text: say("warn", (text,)))
-        return UnitTrainer(cache, store, threads, say)
-
-    place, threads = orders.get()
-    while (order := orders.get()) is not None:
-        answer(trainer, order, say)
+    while (request := requests.get()) is not None:
+        answer(trainer, request, send)
 
 
-def _listen(asked: BinaryIO, orders: SimpleQueue[Any]) -> None:
-    """Take orders. Their end, also by the other's death, ends this process: in good order, or in any case."""
-    with suppress(Exception):
+def _listen(parent: Connection, requests: SimpleQueue[Any]) -> None:
+    """Take requests. Their end, also by the parent's death, ends this process, in good order if it can."""
+    with suppress(ProcessEnded):
         while True:
-            orders.put(pickle.load(asked))  # nosec B301 # our own parent writes it
-    orders.put(None)
+            requests.put(parent.receive())
+    requests.put(None)
     _thread.interrupt_main()  # training ends as by Ctrl-C: what is being written is finished
     time.sleep(GRACE)
     os._exit(1)
 
 
 def _work() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who gives orders decides; its end closes the pipe
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    orders: SimpleQueue[Any] = SimpleQueue()
-    pipes = processes.asked_and_answers(grace=True)  # to write its checkpoint
-    with suppress(KeyboardInterrupt, BrokenPipeError), pipes as (asked, answers):
-        threading.Thread(target=_listen, args=(asked, orders), daemon=True).start()
-        serve(orders, answers)
+    requests: SimpleQueue[Any] = SimpleQueue()
+    connection = processes.parent(grace=True)  # to write its checkpoint
+    with suppress(KeyboardInterrupt, BrokenPipeError), connection as parent:
+        threading.Thread(target=_listen, args=(parent, requests), daemon=True).start()
+        serve(requests, parent.send)
     os._exit(0)  # a thread still reads
 
 

@@ -6,13 +6,12 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from mtlv.events import Observer
+from mtlv.events import BatchTrained, EpochEnded, Event, UnitEnded, UnitFailed, UnitPlaced, UnitStarted
 from mtlv.foreign import read_json
 from mtlv.processes import alive, born
 from mtlv.seeding import content_key
@@ -80,8 +79,8 @@ class SuiteState:
     units: list[UnitState] = field(default_factory=list)
 
 
-class SuiteProgress(Observer):
-    """Watches a suite and keeps its file up to date, at most once a second; leaving it says how it ended.
+class SuiteProgress:
+    """A callback that keeps the file of a suite up to date, at most once a second; its exit records the end.
 
     Args:
         store: its folder; two suites have two files in it.
@@ -113,39 +112,26 @@ class SuiteProgress(Observer):
                 unit.state, unit.until = self.state.state, time.time()
         self._write()
 
-    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:  # noqa: ARG002
-        unit = self._units[name]
-        unit.state, unit.epochs, unit.epoch, unit.since = "running", epochs, 0, time.time()
-        self._change()
+    def __call__(self, event: Event) -> None:
+        """Note an event."""
+        match event:
+            case UnitStarted(name, _, epochs):
+                self._set(name, state="running", epochs=epochs, epoch=0, since=time.time())
+            case UnitPlaced(name, node):
+                self._units[name].node = node
+            case BatchTrained():
+                if self._changed:  # what came too soon after another change to be written
+                    self._change()
+            case EpochEnded(name, epoch, epochs):
+                speed = event.documents_per_second
+                self._set(name, epoch=epoch, epochs=epochs, documents_per_second=speed)
+            case UnitEnded(name, cached):
+                self._set(name, state="done", cached=cached, until=time.time())
+            case UnitFailed(name):
+                self._set(name, state="failed", until=time.time())
 
-    def unit_placed(self, name: str, node: str) -> None:
-        self._units[name].node = node
-
-    def batch(self, name: str, documents: int) -> None:  # noqa: ARG002
-        if self._changed:  # what came too soon after another change to be written
-            self._change()
-
-    def epoch(
-        self,
-        name: str,
-        epoch: int,
-        epochs: int,
-        loss: float,  # noqa: ARG002
-        validation: Mapping[str, float],  # noqa: ARG002
-        documents_per_second: float,
-    ) -> None:
-        unit = self._units[name]
-        unit.epoch, unit.epochs, unit.documents_per_second = epoch, epochs, documents_per_second
-        self._change()
-
-    def unit_ended(self, name: str, cached: bool, documents: int) -> None:  # noqa: ARG002
-        unit = self._units[name]
-        unit.state, unit.cached, unit.until = "done", cached, time.time()
-        self._change()
-
-    def unit_failed(self, name: str) -> None:
-        unit = self._units[name]
-        unit.state, unit.until = "failed", time.time()
+    def _set(self, name: str, **changes: object) -> None:
+        vars(self._units[name]).update(changes)
         self._change()
 
     def _change(self) -> None:

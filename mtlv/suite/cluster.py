@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
-from mtlv.events import Observer
+from mtlv.events import Callback, NoteGiven
 from mtlv.plan import ascii_slug
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
@@ -28,13 +28,13 @@ class ClusterResult:
     lines: tuple[str, ...]
 
 
-def cluster_suite(suite: Suite, folder: Path | None, observer: Observer) -> ClusterResult:
+def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> ClusterResult:
     """Group the tasks for each different `grouping` of a suite, on its first fold.
 
     Args:
         suite: checked settings; members that differ in nothing that matters to groups count once.
         folder: where pictures and JSON go; None is `mtlv-clusters` in the working folder.
-        observer: hears of notes.
+        callback: gets notes.
 
     Raises:
         MtlvError: what a user can put right.
@@ -53,7 +53,7 @@ def cluster_suite(suite: Suite, folder: Path | None, observer: Observer) -> Clus
                 f"`--out`: {place} cannot be written", got=error.strerror, then="choose another folder"
             ) from error
         for note in groups.grouping.notes:
-            observer.note(note)
+            callback(NoteGiven(note))
         found.append(groups)
         lines += [*_lines(name, groups), f"  written to {place}"]
     return ClusterResult(tuple(found), tuple(lines))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
+from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.formatting import many
 from mtlv.store.location import location_of
 from mtlv.tracking import Tracker
@@ -17,7 +18,6 @@ from mtlv.tracking.upload_process import UploadProcess, UploadState
 from mtlv.tracking.uploader import UploadInterval
 
 if TYPE_CHECKING:
-    from mtlv.events import Observer
     from mtlv.settings import Settings
 
 HURRY = 5.0
@@ -45,12 +45,12 @@ class TrackerConnection:
 
 
 @contextmanager
-def deliver(settings: Settings, observer: Observer, uploads: UploadProcess) -> Iterator[TrackerConnection]:
+def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> Iterator[TrackerConnection]:
     """Deliver what the block tracks, and before it what earlier processes left; warn of what is left.
 
     Args:
         settings: of the suite.
-        observer: hears of outages.
+        callback: gets a warning about each outage.
         uploads: delivers; it was asked whether the store answers.
 
     Raises:
@@ -64,18 +64,20 @@ def deliver(settings: Settings, observer: Observer, uploads: UploadProcess) -> I
         journal.close(delivered=True)  # it is empty
         raise
     if earlier:
-        observer.note(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
+        callback(
+            NoteGiven(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
+        )
     delivery = TrackerConnection(JournalTracker(journal))
     try:
         yield delivery
     except BaseException:
-        delivery.came = _end(journal, uploads, settings, observer, HURRY)
+        delivery.came = _end(journal, uploads, settings, callback, HURRY)
         raise
-    delivery.came = _end(journal, uploads, settings, observer, None)
+    delivery.came = _end(journal, uploads, settings, callback, None)
 
 
 def _end(
-    journal: Journal, uploads: UploadProcess, settings: Settings, observer: Observer, longest: float | None
+    journal: Journal, uploads: UploadProcess, settings: Settings, callback: Callback, longest: float | None
 ) -> UploadState:
     came = UploadState(journal.written)
     try:
@@ -87,8 +89,10 @@ def _end(
     if came.left:
         store = location_of(settings.store).folder
         why = f": {came.problem}" if came.problem else ""
-        observer.warn(
-            f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
-            f"`mtlv sync --store {store}` delivers what is left{why}"
+        callback(
+            WarningGiven(
+                f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
+                f"`mtlv sync --store {store}` delivers what is left{why}"
+            )
         )
     return came

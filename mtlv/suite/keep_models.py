@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.plan import Task
 from mtlv.reporting.datasets import fold_parts
 from mtlv.reporting.metric_titles import main_title
@@ -20,7 +21,6 @@ from mtlv.tracking.tracker import RUN_ID
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mtlv.events import Observer
     from mtlv.execution.executor import Executor
     from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.reporting.plan_result import PlanResult
@@ -42,14 +42,14 @@ class ModelKeeper:
         tracker: where runs are written to.
         cache: corpora and encoders.
         store: where the weights lie.
-        observer: hears why a model is left out.
+        callback: gets a note that says why a model is left out.
         executor: trains units again whose weights are damaged.
     """
 
     tracker: Tracker
     cache: InputCache
     store: Store
-    observer: Observer
+    callback: Callback
     executor: Executor
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ class ModelKeeper:
         """The files of a unit's weights; where one is damaged, the unit is trained again first."""
 
         def warn(text: str) -> None:
-            self.observer.warn(f"{job.name}: {text}")
+            self.callback(WarningGiven(f"{job.name}: {text}"))
 
         def read() -> dict[str, Path]:
             return self.store.weights_of(record)
@@ -127,7 +127,7 @@ class ModelKeeper:
     def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self.observer.note(text)
+            self.callback(NoteGiven(text))
 
 
 def _words(description: ModelManifest, why: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.errors import PlanError
-from mtlv.events import Observer
+from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.datasets import fold_parts, whole
@@ -37,13 +37,13 @@ class SuiteContext:
     Args:
         tracker: where runs are written to.
         executor: who runs units.
-        observer: who watches.
+        callback: gets the events.
         models: keeps trained models with their runs.
     """
 
     tracker: Tracker
     executor: Executor
-    observer: Observer
+    callback: Callback
     models: ModelKeeper
 
     @contextmanager
@@ -140,7 +140,7 @@ def _run_child(
             resolved.known,
             len(child.jobs),
             settings.evaluation,
-            session.observer.warn,
+            warner(session.callback),
         )
         earlier = [_run_earlier(session, job) for job in child.earlier]
         inputs = session.models.cache.inputs(settings)
@@ -148,7 +148,7 @@ def _run_child(
             live.ended(_placed(session.executor.run(job, live.epoch), inputs, child.fold))
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
-            session.observer.warn(f"{spec.name}: {warning}")
+            session.callback(WarningGiven(f"{spec.name}: {warning}"))
         result = FoldResult(resolved.name, spec.name, child, names, found, live.points)
         write_child(session.tracker, run, result)
         session.models.child(run, resolved, child, found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrainingError
-from mtlv.events import Observer, Together
+from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, together, warner
 from mtlv.execution.choose import executor_of
 from mtlv.figures.palette import RUNS
 from mtlv.planning.check import check_suite
@@ -58,7 +58,7 @@ class SuiteResult:
 
 
 def run_suite(
-    suite: Suite, observer: Observer, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
+    suite: Suite, callback: Callback, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
 ) -> SuiteResult:
     """Run every member of a suite; finished units are taken from the store.
 
@@ -66,7 +66,7 @@ def run_suite(
 
     Args:
         suite: checked settings.
-        observer: hears of progress.
+        callback: gets the events of the suite.
         tracker: where to write; None writes to a journal, which is delivered to the settings' MLflow store.
         if_exists: what becomes of units that are in the store already.
 
@@ -77,37 +77,37 @@ def run_suite(
     check_suite(suite)
     settings = suite.members[0].settings
     if tracker is not None:
-        return _run(suite, observer, nullcontext(TrackerConnection(tracker)), if_exists)
+        return _run(suite, callback, nullcontext(TrackerConnection(tracker)), if_exists)
     uri = settings.tracking.uri or DEFAULT_URI
-    with UploadProcess(uri, settings.experiment, observer.warn) as uploads:
+    with UploadProcess(uri, settings.experiment, warner(callback)) as uploads:
         uploads.check()
-        return _run(suite, observer, deliver(settings, observer, uploads), if_exists)
+        return _run(suite, callback, deliver(settings, callback, uploads), if_exists)
 
 
 def _run(
-    suite: Suite, observer: Observer, way: AbstractContextManager[TrackerConnection], if_exists: IfExists
+    suite: Suite, callback: Callback, way: AbstractContextManager[TrackerConnection], if_exists: IfExists
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
     store = open_store(location_of(suite.members[0].settings.store))
     for note in store.catch_up():
-        observer.note(note)
-    cache = InputCache(store, observer.warn)
+        callback(NoteGiven(note))
+    cache = InputCache(store, warner(callback))
     resolved = as_asked(if_exists, resolve_all(cache, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
-    _tell_notes(resolved, cache, observer)
+    _tell_notes(resolved, cache, callback)
     with way as delivery, store.told(), SuiteProgress(store.root, _state(suite, resolved)) as progress:
         tracker = delivery.tracker
         _describe(tracker, resolved)
-        together = Together(progress, observer)
+        everyone = together(progress, callback)
         jobs = each_once(job for member in resolved for job in member.jobs)
-        together.suite_started(len(jobs), sum(job.documents for job in jobs))
+        everyone(SuiteStarted(len(jobs), sum(job.documents for job in jobs)))
         of_members = [list(member.jobs) for member in resolved]
         one_by_one = suite.search is not None  # which is next depends on what this one comes to
-        with executor_of(cache, store, together, of_members, one_by_one=one_by_one) as executor:
-            models = ModelKeeper(tracker, cache, store, together, executor)
-            session = SuiteContext(tracker, executor, together, models)
+        with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
+            models = ModelKeeper(tracker, cache, store, everyone, executor)
+            session = SuiteContext(tracker, executor, everyone, models)
             results, failed = _run_members(session, cache, resolved, suite.search)
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         _write_comparison(session, results, trials)
@@ -149,7 +149,7 @@ def _run_members(
         except TrainingError as error:
             executor.give_up(each_once(member.jobs))
             failed.append(str(error))
-            session.observer.warn(f"`{member.name}` failed; the others go on. {error}")
+            session.callback(WarningGiven(f"`{member.name}` failed; the others go on. {error}"))
         number = _next(turns, value)
     return tuple(results), tuple(failed)
 
@@ -191,7 +191,7 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
-def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, observer: Observer) -> None:
+def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Callback) -> None:
     notes: dict[str, None] = {}
     for member in resolved:
         settings = member.member.settings
@@ -209,4 +209,4 @@ def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, observer: Obs
         encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         notes |= dict.fromkeys(encoder.notes)
     for note in notes:
-        observer.note(note)
+        callback(NoteGiven(note))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
 import threading
 from collections.abc import Callable
@@ -11,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from subprocess import Popen
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from mtlv import processes
 from mtlv.errors import MtlvError, RefusedError, TrackingError
+from mtlv.processes import ChildProcess, Connection, ProcessEnded
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
@@ -25,7 +24,36 @@ from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19
 """Of the process: where cores are few, training goes first."""
-TOLD, DONE, FAILED, GONE = "told", "done", "failed", "gone"  # the first word of each answer
+
+
+@dataclass(frozen=True)
+class Request:
+    """A method of `_Deliverer`, to be called."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a request gave."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a request failed; `gone` where the process has ended, so that all further ones fail."""
+
+    error: Exception
+    gone: bool = False
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A text about an outage or a refusal."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -61,12 +89,12 @@ class UploadProcess:
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self.uri, self._tell = uri, tell
-        self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._answers: SimpleQueue[Result | Failed] = SimpleQueue()
         self._asking = True
-        self._process = _begin()
-        self._listener = threading.Thread(target=self._listen, name="mtlv-courier", daemon=True)
+        self._process = ChildProcess("mtlv.tracking.upload_process")
+        self._listener = threading.Thread(target=self._listen, name="mtlv-uploads", daemon=True)
         self._listener.start()
-        self._send((uri, experiment))
+        self._process.send((uri, experiment))
 
     def check(self) -> bool:
         """Whether the store answers; waits until that is known.
@@ -108,43 +136,34 @@ class UploadProcess:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._asking = True
-        self._process.kill()
+        self._process.process.kill()
         self._listener.join()
-        processes.end(self._process)
+        self._process.end()
 
-    def _ask(self, what: str, *given: object) -> Any:
+    def _ask(self, method: str, *arguments: object) -> Any:
         self._asking = True
-        self._send((what, *given))
-        kind, content = self._answers.get()
+        self._process.send(Request(method, arguments))
+        answer = self._answers.get()
         self._asking = False
-        if kind == GONE:
-            self._answers.put((kind, content))  # nothing else will come
-        if kind != DONE:
-            raise content
-        return content
-
-    def _send(self, request: object) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended: the listener knows
-            pickle.dump(request, self._process.stdin)
-            self._process.stdin.flush()
+        if isinstance(answer, Result):
+            return answer.value
+        if answer.gone:
+            self._answers.put(answer)  # nothing else will come
+        raise answer.error
 
     def _listen(self) -> None:
-        assert self._process.stdout is not None
-        while True:
-            try:
-                kind, content = pickle.load(self._process.stdout)  # nosec B301 # our own child writes it
-            except Exception:  # its end, or what is no answer
-                break
-            self._tell(content) if kind == TOLD else self._answers.put((kind, content))
+        with suppress(ProcessEnded):
+            while True:
+                message = self._process.receive()
+                self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
         gone = TrackingError("the process that delivers to the tracking store has ended")
-        self._answers.put((GONE, gone))
+        self._answers.put(Failed(gone, gone=True))
         if not self._asking:
             self._tell(f"{gone} What is tracked is kept, for `mtlv sync` to deliver")
 
 
 class _Deliverer:
-    """The same in the other process; each method answers the one of `UploadProcess` with its name."""
+    """The methods of `UploadProcess`, in the process itself."""
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self._uri, self._experiment, self._tell = uri, experiment, tell
@@ -164,15 +183,15 @@ class _Deliverer:
             opened = self._or_away(lambda: open_tracker(self._uri, self._experiment))
             self._opened = {self._experiment: opened} if opened else {}
         older = self._left_behind(root)
-        outboxes = [*older, JournalReader(journal, self._tell, live=True)]
+        readers = [*older, JournalReader(journal, self._tell, live=True)]
         left = sum(reader.left() for reader in older)
-        self._sender = Uploader(outboxes, self._tracker, self._tell, pace=pace)
-        self._sender.start()
+        self._uploader = Uploader(readers, self._tracker, self._tell, pace=pace)
+        self._uploader.start()
         return left
 
     def finish(self, patience: float, longest: float | None) -> tuple[int, str, str]:
-        left = self._sender.close(patience, longest)
-        problem = self._sender.problem
+        left = self._uploader.close(patience, longest)
+        problem = self._uploader.problem
         return left, str(problem or ""), "" if left else self._page()
 
     def _or_away(self, ask: Callable[[], Any]) -> Any:
@@ -208,41 +227,32 @@ class _Deliverer:
             return ""
 
 
-def serve(asked: BinaryIO, answers: BinaryIO) -> None:
-    """Answer one request after the other until no more come."""
-    alone = threading.Lock()
-
-    def say(kind: str, content: object) -> None:
-        with alone:
-            pickle.dump((kind, content), answers)
-            answers.flush()
-
-    uri, experiment = pickle.load(asked)  # nosec B301 # our own parent writes it
-    deliverer = _Deliverer(uri, experiment, lambda text: say(TOLD, text))
+def serve(parent: Connection) -> None:
+    """Answer one request after another until no more come."""
+    uri, experiment = parent.receive()
+    deliverer = _Deliverer(uri, experiment, lambda text: parent.send(Outage(text)))
     while True:
         try:
-            name, *given = pickle.load(asked)  # nosec B301 # our own parent writes it
-        except EOFError:
+            request = parent.receive()
+        except ProcessEnded:
             return
+        answer: Result | Failed
         try:
-            say(DONE, getattr(deliverer, name)(*given))
+            answer = Result(getattr(deliverer, request.method)(*request.arguments))
         except MtlvError as error:
-            say(FAILED, error)
+            answer = Failed(error)
         except Exception as error:  # nobody sees what this process prints
-            say(FAILED, TrackingError(f"delivering failed: {type(error).__name__}: {error}"))
-
-
-def _begin() -> Popen[bytes]:
-    return processes.begin("mtlv.tracking.upload_process")
+            answer = Failed(TrackingError(f"delivering failed: {type(error).__name__}: {error}"))
+        parent.send(answer)
 
 
 def _work() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who trains decides; its end closes the pipe
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
     threading.Thread(target=load_mlflow, daemon=True).start()  # it takes a second, and is wanted soon
-    with processes.asked_and_answers(grace=True) as (asked, answers):  # for what is being delivered
-        serve(asked, answers)
+    with processes.parent(grace=True) as parent:  # for what is being delivered
+        serve(parent)
     os._exit(0)  # not waiting for a call that hangs
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
+from mtlv.events import NoteGiven, UnitResumed, warner
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.hooks import Hook
 from mtlv.training.ranks import ALONE, Ranks
@@ -54,8 +55,8 @@ class CheckpointHook(Hook):
         """
         from mtlv.training.state import EpochProgress
 
-        observer = self.validation.callbacks.observer
-        state = self.ranks.same(self.checkpoints.newest(observer.warn) if self.ranks.first else None)
+        callback = self.validation.callbacks.on_event
+        state = self.ranks.same(self.checkpoints.newest(warner(callback)) if self.ranks.first else None)
         if state is None:
             return EpochProgress()
         try:
@@ -69,8 +70,10 @@ class CheckpointHook(Hook):
                 then="delete that folder, and the unit is trained from its beginning",
             ) from error
         trained = sum(record.documents for record in self.validation.records) + progress.documents
-        observer.unit_resumed(self.job.name, trained)
-        observer.note(f"{self.job.name}: goes on after step {progress.step}, in epoch {progress.epoch + 1}")
+        callback(UnitResumed(self.job.name, trained))
+        callback(
+            NoteGiven(f"{self.job.name}: goes on after step {progress.step}, in epoch {progress.epoch + 1}")
+        )
         return progress
 
     def on_step(self, progress: EpochProgress) -> None:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import pickle  # nosec B403 # between a process and the children it started, over their own pipes
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mtlv import processes
 from mtlv.errors import MtlvError, TrainingError
-from mtlv.processes import how_it_ended
+from mtlv.events import WarningGiven
+from mtlv.processes import ChildProcess, ProcessEnded
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, RankConfig
+from mtlv.units.rank_process import Crashed, Done, Failed, RankConfig, RankMessage, Ready
 from mtlv.units.train import train_unit
 from mtlv.units.validation import UnitCallbacks
 
@@ -31,10 +31,22 @@ if TYPE_CHECKING:
     Trained = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
 
 TRIES = 2  # times that ranks may be lost over one unit
-LOST = "lost"  # besides the words of a rank
-LOOK = 0.2  # seconds between looks at what ranks say
-TOLD = 5.0  # seconds within which the end of another rank is known, once this one cannot go on
-WEIGHT = (FAILED, LOST, FAULT)  # what says more of the cause, first: one rank's end takes the others with it
+LOOK = 0.2  # seconds between looks at the messages of ranks
+CAUSE = 5.0  # seconds within which the end of another rank is known, once this one cannot go on
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A rank has ended without a message."""
+
+    how: str
+
+
+WEIGHT = (
+    Failed,
+    _Lost,
+    Crashed,
+)  # what says more of the cause, first: one rank's end takes the others with it
 
 
 class RankDied(Exception):
@@ -71,7 +83,7 @@ def train_on_devices(
             if tries == TRIES:
                 raise _given_up(job, str(lost)) from lost
             text = f"{job.name}: {lost}; all its ranks go on from its last checkpoint"
-            callbacks.observer.warn(text)
+            callbacks.on_event(WarningGiven(text))
     raise AssertionError
 
 
@@ -164,13 +176,11 @@ class RankGroup:
     """
 
     def __init__(self, calls: list[RankConfig], unblock: Callable[[], None]) -> None:
-        self._said: SimpleQueue[tuple[int, str, tuple[Any, ...]]] = SimpleQueue()
+        self._messages: SimpleQueue[tuple[int, RankMessage | _Lost]] = SimpleQueue()
         self.broken = Event()
         self._unblock, self._over = unblock, False
         count = str(calls[0].threads)
-        start = partial(
-            processes.begin, "mtlv.units.rank_process", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count
-        )
+        start = partial(ChildProcess, "mtlv.units.rank_process", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
         self._processes = {call.rank: start() for call in calls}
         self._threads = [Thread(target=self._listen, args=(call,), daemon=True) for call in calls]
         for thread in self._threads:
@@ -180,48 +190,43 @@ class RankGroup:
         """Until all have read what they need.
 
         Raises:
-            RankLost, MtlvError: one cannot.
+            RankDied, MtlvError: one cannot.
         """
         for _ in self._processes:
-            while (said := self._hear(LOOK)) is None:
-                pass  # looked at often, so that Ctrl-C is heard
-            if said[1] != READY:
-                raise self._error(*said)
+            while (received := self._receive(LOOK)) is None:
+                pass  # looked at often, so that Ctrl-C is noticed
+            if not isinstance(received[1], Ready):
+                raise self._error(*received)
 
     def cause(self) -> Exception | None:
         """Why this rank could not go on, where others have failed; waits until they can have said so."""
-        found, end = [], time.monotonic() + TOLD
+        found, end = [], time.monotonic() + CAUSE
         while (left := end - time.monotonic()) > 0:
-            said = self._hear(left)
-            if said is not None and said[1] in WEIGHT:
-                found.append(said)
-                end = min(end, time.monotonic() + 1.0)  # the one that was first may be heard last
-        return self._error(*min(found, key=lambda said: WEIGHT.index(said[1]))) if found else None
+            received = self._receive(left)
+            if received is not None and isinstance(received[1], WEIGHT):
+                found.append(received)
+                end = min(end, time.monotonic() + 1.0)  # the one that was first may be received last
+        return self._error(*min(found, key=lambda each: WEIGHT.index(type(each[1])))) if found else None
 
     def end(self) -> None:
-        """All of them, whatever they are at."""
+        """End all of them at once."""
         self._over = True
         for process in self._processes.values():
-            process.kill()
+            process.process.kill()
         for thread in self._threads:
             thread.join()
         for process in self._processes.values():
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
+            process.end()
 
-    def _hear(self, seconds: float) -> tuple[int, str, tuple[Any, ...]] | None:
+    def _receive(self, seconds: float) -> tuple[int, RankMessage | _Lost] | None:
         with suppress(Empty):
-            return self._said.get(timeout=seconds)
+            return self._messages.get(timeout=seconds)
         return None
 
-    def _error(self, rank: int, word: str, content: tuple[Any, ...]) -> Exception:
-        if word == FAILED:
-            error: Exception = content[0]
-            return error
-        how = str(content[0]).strip()
+    def _error(self, rank: int, message: RankMessage | _Lost) -> Exception:
+        if isinstance(message, Failed):
+            return message.error
+        how = (message.traceback if isinstance(message, Crashed) else getattr(message, "how", "")).strip()
         lost = RankDied(f"rank {rank} of {len(self._processes) + 1} is gone ({how.splitlines()[-1]})")
         lost.add_note(how)
         return lost
@@ -229,19 +234,16 @@ class RankGroup:
     # ---- A thread of each process --------------------------------------------------------------------------
 
     def _listen(self, call: RankConfig) -> None:
-        """Hand on what a rank says, up to its end."""
-        process, word = self._processes[call.rank], ""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(Exception):  # its end, also in the middle of a word
-            pickle.dump(call, process.stdin)
-            process.stdin.flush()
+        """Pass on the messages of a rank, up to its end."""
+        process, message = self._processes[call.rank], None
+        process.send(call)
+        with suppress(ProcessEnded):
             while True:
-                word, content = pickle.load(process.stdout)  # nosec B301 # our own child writes it
-                self._said.put((call.rank, word, content))
-        if word == DONE or self._over:
+                message = process.receive()
+                self._messages.put((call.rank, message))
+        if isinstance(message, Done) or self._over:
             return
-        if word not in (FAILED, FAULT):
-            self._said.put((call.rank, LOST, (how_it_ended(process),)))
+        if not isinstance(message, Failed | Crashed):
+            self._messages.put((call.rank, _Lost(process.how_it_ended())))
         self.broken.set()
         self._unblock()

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import os
-import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
 import threading
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from mtlv import processes
 from mtlv.errors import MtlvError
-from mtlv.events import Observer
+from mtlv.events import ignore
+from mtlv.processes import Connection, ProcessEnded
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 
-READY, DONE, FAILED, FAULT = "ready", "done", "failed", "fault"
+
+@dataclass(frozen=True)
+class Ready:
+    """The rank has read what it needs."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The unit is trained."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The rank failed for a reason that a user can mend, or the system's."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """The rank failed for a reason that nobody foresaw."""
+
+    traceback: str
+
+
+RankMessage = Ready | Done | Failed | Crashed
 
 
 @dataclass(frozen=True)
 class RankConfig:
-    """What a rank is told.
+    """What a rank needs to know.
 
     Args:
         job: the unit.
@@ -47,7 +71,7 @@ class RankConfig:
     threads: int
 
 
-def train_as(call: RankConfig, answers: BinaryIO) -> None:
+def train_as(call: RankConfig, parent: Connection) -> None:
     """Train one unit as one of its ranks."""
     import torch
 
@@ -60,37 +84,32 @@ def train_as(call: RankConfig, answers: BinaryIO) -> None:
     device = device_of(call.job.settings.training.device, call.rank, call.world)
     if device.type == "cuda":
         torch.cuda.set_device(device)  # or each rank would take memory on the first as well
-    _say(answers, READY)
+    parent.send(Ready())
     seed = call.job.unit.draw_seed("dropout")
     ranks = join(call.meeting, call.rank, call.world, device=call.device, seed=seed)
-    unheard = UnitCallbacks(Observer(), lambda *_: None, lambda _: 0)
+    unheard = UnitCallbacks(ignore, lambda *_: None, lambda _: 0)
     train_unit(call.job, call.inputs, unheard, Checkpoints(call.checkpoints), ranks=ranks)
 
 
-def _say(answers: BinaryIO, word: str, *content: Any) -> None:
-    pickle.dump((word, content), answers)
-    answers.flush()
-
-
-def _end_with(asked: BinaryIO) -> None:
+def _end_with(parent: Connection) -> None:
     """The caller's end, however it comes, closes the pipe."""
-    with suppress(OSError):
-        asked.read(1)
+    with suppress(ProcessEnded):
+        parent.receive()
     os._exit(1)
 
 
 def _work() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # who calls decides; its end closes the pipe
-    with suppress(BrokenPipeError), processes.asked_and_answers() as (asked, answers):
-        call = pickle.load(asked)  # nosec B301 # our own parent writes it
-        threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
+    with suppress(BrokenPipeError), processes.parent() as parent:
+        call = parent.receive()
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         try:
-            train_as(call, answers)
-            _say(answers, DONE)
+            train_as(call, parent)
+            parent.send(Done())
         except (MtlvError, OSError) as error:
-            _say(answers, FAILED, error)
+            parent.send(Failed(error))
         except Exception:  # nobody sees what this process prints
-            _say(answers, FAULT, traceback.format_exc())
+            parent.send(Crashed(traceback.format_exc()))
     os._exit(0)  # a thread still reads
 
 

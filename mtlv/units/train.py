@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import NoRoomError, TrainingError, shorten
+from mtlv.events import NoteGiven
 from mtlv.formatting import many
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
@@ -207,7 +208,7 @@ def _train(
 
 def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
     text = f"{job.name}: a batch does not fit the device's memory and is taken in {pieces} pieces"
-    validation.callbacks.observer.note(text)
+    validation.callbacks.on_event(NoteGiven(text))
 
 
 def _training(job: Job, inputs: UnitInputs) -> Mixture:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.targets import spans_column
 from mtlv.evaluation.mixed import yes_no_tasks
-from mtlv.events import Observer
+from mtlv.events import BatchTrained, Callback, EpochEnded
 from mtlv.plan import Scores
 from mtlv.plan.spans import Span
 from mtlv.store.local import EpochRecord
@@ -31,12 +31,12 @@ class UnitCallbacks:
     """Who hears of a unit in training.
 
     Args:
-        observer: shows it.
+        on_event: gets the events of the unit.
         on_epoch: gets each epoch as it ends, with the scores of the validation part after it.
         timestamp_ms: when an epoch, by number, was told first; see `mtlv.store.timestamps`.
     """
 
-    observer: Observer
+    on_event: Callback
     on_epoch: Callable[[EpochRecord, Scores], None]
     timestamp_ms: Callable[[int], int]
 
@@ -85,7 +85,7 @@ class ValidationHook(Hook):
         return self.selection.done
 
     def on_batch(self, documents: int) -> None:
-        self.callbacks.observer.batch(self.job.name, documents)
+        self.callbacks.on_event(BatchTrained(self.job.name, documents))
 
     def on_epoch(self, losses: EpochLosses) -> None:
         precision = str(self.job.unit.train["precision"])
@@ -97,13 +97,15 @@ class ValidationHook(Hook):
         scores = self.scores(losses.epoch)
         self._judge(scores)
         self.callbacks.on_epoch(record, scores)
-        self.callbacks.observer.epoch(
-            self.job.name,
-            losses.epoch + 1,
-            self.job.settings.training.epochs,
-            losses.loss,
-            {self._shown: value(scores, self._tasks, "average_precision")},
-            losses.documents / losses.seconds,
+        self.callbacks.on_event(
+            EpochEnded(
+                self.job.name,
+                losses.epoch + 1,
+                self.job.settings.training.epochs,
+                losses.loss,
+                {self._shown: value(scores, self._tasks, "average_precision")},
+                losses.documents / losses.seconds,
+            )
         )
 
     def _judge(self, scores: Scores) -> None:

@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 from faulty import Held, Proxy, Server
 
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.settings import Settings, load_overrides
 from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.tracking import Metric, RunSpec, TableFile, Tracker
@@ -55,7 +55,7 @@ def delivering(settings: Settings, *, answers: bool) -> Iterator[TrackerConnecti
     assert uri is not None
     with UploadProcess(uri, settings.experiment, print) as uploads:
         assert uploads.check() == answers
-        with deliver(settings, Observer(), uploads) as delivery:
+        with deliver(settings, ignore, uploads) as delivery:
             yield delivery
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mtlv import processes
+from mtlv.processes import ChildProcess, ProcessEnded
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 BUSY = {
@@ -22,21 +22,22 @@ BUSY = {
     "in C, which lets no other thread run": "import re; re.match(r'(a+)+$', 'a' * 60 + 'b')",
 }
 CHILD = """
-import os, pickle
+import os
 from mtlv import processes
+from mtlv.processes import ChildProcess, ProcessEnded
 {before}
-with processes.asked_and_answers({given}) as (asked, answers):
-    answers.write(b"%10d" % os.getpid())
-    answers.flush()
+with processes.parent({given}) as parent:
+    parent.send(os.getpid())
     {work}
 """
 PARENT = """
 import sys, threading, time
 from mtlv import processes
+from mtlv.processes import ChildProcess, ProcessEnded
 children = []
 def begin():
-    children.append(processes.begin("a_child"))
-    print(int(children[0].stdout.read(10)), flush=True)
+    children.append(processes.ChildProcess("a_child"))
+    print(children[0].receive(), flush=True)
 thread = threading.Thread(target=begin)
 thread.start()
 thread.join()
@@ -64,11 +65,11 @@ def parent(write) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def child(write) -> Iterator[list[subprocess.Popen[bytes]]]:
-    held: list[subprocess.Popen[bytes]] = []
+def child(write) -> Iterator[list[ChildProcess]]:
+    held: list[ChildProcess] = []
     yield held
     for process in held:
-        processes.end(process)
+        process.end()
 
 
 def gone(pid: int, seconds: float) -> bool:
@@ -127,12 +128,12 @@ def test_a_child_that_has_to_end_in_good_order_has_seconds_for_it(write, child):
     write(
         "import ctypes, signal; asks = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(asks));"
         "os.kill(os.getpid(), asks.value);"
-        "pickle.dump((asks.value, signal.getitimer(signal.ITIMER_REAL)[0]), answers)",
+        "parent.send((asks.value, signal.getitimer(signal.ITIMER_REAL)[0]))",
         given="grace=True",
     )
-    child.append(processes.begin("a_child"))
-    child[0].stdout.read(10)
-    asks, left = pickle.load(child[0].stdout)
+    child.append(ChildProcess("a_child"))
+    child[0].receive()
+    asks, left = child[0].receive()
     assert asks != signal.SIGKILL
     assert 5 < left <= 20
 
@@ -141,55 +142,55 @@ def test_a_child_that_has_to_end_in_good_order_has_seconds_for_it(write, child):
 def test_a_child_takes_no_more_memory_than_it_may(write, child):
     write(
         "try: bytes(400_000_000); said = 'has it'\n    except MemoryError: said = 'has not'\n"
-        "    pickle.dump((len(bytes(50_000_000)), said), answers)",
+        "    parent.send((len(bytes(50_000_000)), said))",
         given="memory=300_000_000",
     )
-    child.append(processes.begin("a_child"))
-    child[0].stdout.read(10)
-    assert pickle.load(child[0].stdout) == (50_000_000, "has not")
+    child.append(ChildProcess("a_child"))
+    child[0].receive()
+    assert child[0].receive() == (50_000_000, "has not")
 
 
 @LINUX
 def test_a_child_that_needs_more_memory_is_ended_as_by_a_signal(write, child):
     write("bytes(400_000_000)", given="memory=300_000_000")
-    child.append(processes.begin("a_child"))
-    assert processes.was_killed(child[0])
+    child.append(ChildProcess("a_child"))
+    assert child[0].was_killed()
 
 
 def test_a_child_that_ends_by_itself_was_not_killed(write, child):
     for work in ("pass", "1 / 0", "os._exit(3)"):
         write(work)
-        child.append(processes.begin("a_child"))
-        assert not processes.was_killed(child[-1])
+        child.append(ChildProcess("a_child"))
+        assert not child[-1].was_killed()
 
 
 def test_a_child_is_killed_where_it_takes_too_long(write, child):
     write(BUSY["in Python"])
-    child.append(processes.begin("a_child"))
-    with processes.within(600, child[0]):
-        child[0].stdout.read(10)
+    child.append(ChildProcess("a_child"))
+    with child[0].within(600):
+        child[0].receive()
     with pytest.raises(subprocess.TimeoutExpired):
-        child[0].wait(0.3)
-    with processes.within(0.2, child[0]):
-        assert child[0].stdout.read() == b""
-    assert processes.was_killed(child[0])
+        child[0].process.wait(0.3)
+    with child[0].within(0.2), pytest.raises(ProcessEnded):
+        child[0].receive()
+    assert child[0].was_killed()
 
 
 def test_what_cannot_be_started_is_told_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(FileNotFoundError):
-        processes.begin("a_child")
+        ChildProcess("a_child")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of threads
 def test_a_fork_of_this_process_can_begin_children_too(write):
     write("pass")
-    processes.end(processes.begin("a_child"))
+    ChildProcess("a_child").end()
     pid = os.fork()
     if pid == 0:
         threading.Timer(20, os._exit, (3,)).start()
-        processes.end(processes.begin("a_child"))
+        ChildProcess("a_child").end()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
@@ -197,10 +198,10 @@ def test_a_fork_of_this_process_can_begin_children_too(write):
 @LINUX
 @pytest.mark.parametrize("module", ["mtlv.execution.worker", "mtlv.tracking.upload_process"])
 def test_those_that_write_what_is_not_done_again_have_seconds_for_it(child, module: str):
-    child.append(processes.begin(module))
-    status = Path(f"/proc/{child[0].pid}/status")
+    child.append(ChildProcess(module))
+    status = Path(f"/proc/{child[0].process.pid}/status")
     end = time.monotonic() + 60
     while not int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> (signal.SIGUSR1 - 1) & 1:
-        assert child[0].poll() is None
+        assert child[0].process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.05)

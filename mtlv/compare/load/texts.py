@@ -5,16 +5,15 @@ Which corpus that is says a file of a store, which anybody may have written: the
 
 from __future__ import annotations
 
-import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import DataError, MtlvError
 from mtlv.hardware import free_memory
-from mtlv.processes import Process, asked_and_answers, begin, end, was_killed, within
+from mtlv.processes import ChildProcess, ProcessEnded, parent
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -48,7 +47,7 @@ class TextsProcess:
     """
 
     config: RunConfig
-    process: Process
+    process: ChildProcess
 
     def texts(self) -> dict[str, str]:
         """All documents by id; waits for them.
@@ -56,12 +55,11 @@ class TextsProcess:
         Raises:
             DataError: the corpus is not at hand, or cannot be read.
         """
-        assert self.process.stdout is not None
         try:
-            with within(PATIENCE, self.process):
-                texts, problem = pickle.load(self.process.stdout)  # nosec B301 # our own child writes it
-        except (OSError, EOFError, pickle.UnpicklingError):
-            if was_killed(self.process):
+            with self.process.within(PATIENCE):
+                texts, problem = self.process.receive()
+        except ProcessEnded:
+            if self.process.was_killed():
                 raise DataError(
                     f"the corpus of {self.config.name} cannot be read",
                     got="its process was killed",
@@ -76,15 +74,12 @@ class TextsProcess:
 @contextmanager
 def reading(config: RunConfig) -> Iterator[TextsProcess]:
     """Begin to read; what is not asked for until the block ends is not read to its end."""
-    process = begin("mtlv.compare.load.texts")
-    assert process.stdin is not None
-    with suppress(OSError):  # it has ended already; `texts` finds out
-        pickle.dump(config, process.stdin)
-        process.stdin.flush()
+    process = ChildProcess("mtlv.compare.load.texts")
+    process.send(config)
     try:
         yield TextsProcess(config, process)
     finally:
-        end(process)
+        process.end()
 
 
 def read(config: RunConfig) -> dict[str, str]:
@@ -130,5 +125,5 @@ def _answer(config: RunConfig) -> tuple[dict[str, str], str]:
 
 
 if __name__ == "__main__":
-    with asked_and_answers(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as (asked, answers):
-        pickle.dump(_answer(pickle.load(asked)), answers)  # nosec B301 # our own parent writes it
+    with parent(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as connection:
+        connection.send(_answer(connection.receive()))

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Self
 
-from mtlv.events import Observer
+from mtlv.events import Callback, NoteGiven, UnitPlaced
 from mtlv.execution.async_executor import AsyncExecutor
+from mtlv.execution.messages import Ending
 from mtlv.execution.ray.cluster import RayHead, connected
 from mtlv.execution.ray.nodes import NodeRequest, agreed, alive, check_room, size, slots
-from mtlv.execution.ray.task import NODE, RayTask, SharedObjects, keep, train
+from mtlv.execution.ray.task import OnNode, RayTask, SharedObjects, keep, train
 from mtlv.execution.scheduler import PAUSE
-from mtlv.execution.worker import LAST
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
@@ -33,7 +33,7 @@ class RayExecutor(AsyncExecutor):
     Args:
         cache: corpora and encoders.
         store: of finished units, in a folder that all nodes share.
-        observer: hears of units.
+        callback: gets the events of units.
         jobs: all units of the suite, in their order, each once; see `each_once`.
         wanted: what a unit takes of a node.
         threads: of each.
@@ -47,7 +47,7 @@ class RayExecutor(AsyncExecutor):
         self,
         cache: InputCache,
         store: Store,
-        observer: Observer,
+        callback: Callback,
         jobs: Sequence[Job],
         *,
         wanted: NodeRequest,
@@ -55,13 +55,13 @@ class RayExecutor(AsyncExecutor):
         head: RayHead,
         task: Any = train,
     ) -> None:
-        super().__init__(cache, store, observer, jobs)
+        super().__init__(cache, store, callback, jobs)
         self._cache, self.wanted, self.threads = cache, wanted, threads
         self._head, self._task = head, task
         self._common = SharedObjects()
-        self._keys: dict[Any, tuple[str, ...]] = {}  # of settings' materials
-        self._materials: dict[tuple[str, ...], Any] = {}
-        self._at_work: dict[Any, Job] = {}  # what a task says, one word after another
+        self._keys: dict[Any, tuple[str, ...]] = {}  # of the inputs of settings
+        self._inputs_kept: dict[tuple[str, ...], Any] = {}
+        self._at_work: dict[Any, Job] = {}  # by the generator of its messages
         self._nodes: dict[str, str] = {}  # of units at work
         self._room, self._counted = 0, -COUNTED
         self._left = ExitStack()
@@ -71,7 +71,7 @@ class RayExecutor(AsyncExecutor):
             stack.enter_context(connected(self._head))
             check_room(self.wanted)
             self._terms = stack.enter_context(agreed(self.store.place.absolute))
-            self.observer.note(size(self.wanted))
+            self.callback(NoteGiven(size(self.wanted)))
             self._left = stack.pop_all()
         return self
 
@@ -108,7 +108,7 @@ class RayExecutor(AsyncExecutor):
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._scheduler.next()) is not None:
-            packed, others = self._common.pack(RayTask(self._order(job), self._terms, self.threads))
+            packed, others = self._common.pack(RayTask(self._request(job), self._terms, self.threads))
             self._at_work[self._remote.remote(packed, [self._inputs(job), *others])] = job
 
     @cached_property
@@ -118,7 +118,7 @@ class RayExecutor(AsyncExecutor):
         # On a GPU each unit has a process of its own: one that stays would keep the device's memory.
         kind = {"max_calls": 1} if self.wanted.gpus else {"max_calls": 0}
         task = ray.remote(**kind)(self._task)
-        # Lost units are handed on here: Ray would say all their words again.
+        # Lost units are handed on here: Ray would send all their messages again.
         return task.options(num_returns="streaming", max_retries=0, **self.wanted.options)
 
     def _inputs(self, job: Job) -> Any:
@@ -127,40 +127,39 @@ class RayExecutor(AsyncExecutor):
         if settings not in self._keys:
             self._keys[settings] = self._cache.inputs_key(job.settings)
         key = self._keys[settings]
-        if key not in self._materials:
-            self._materials[key] = keep(self._cache.inputs(job.settings))
-        return self._materials[key]
+        if key not in self._inputs_kept:
+            self._inputs_kept[key] = keep(self._cache.inputs(job.settings))
+        return self._inputs_kept[key]
 
-    # ---- What tasks say ------------------------------------------------------------------------------------
+    # ---- Messages of tasks ---------------------------------------------------------------------------------
 
     def _hear(self, generator: Any) -> None:
-        """All that one has to say now."""
+        """Receive the messages that a task has sent by now."""
         import ray
 
         job = self._at_work[generator]
         key = job.unit.key
         try:
-            words = ray.get(next(generator))
+            messages = ray.get(next(generator))
         except StopIteration:
             return self._gone(generator, "it ended without a word")
         except ray.exceptions.RayTaskError as error:
             raise RuntimeError(f"in the process that trained `{job.name}`:\n{error}") from error
         except ray.exceptions.RayError as error:
             return self._gone(generator, type(error).__name__)
-        for word, content in words:
-            if word == NODE:
-                name, self._nodes[key], called = content
-                self.observer.unit_placed(name, called)
+        for message in messages:
+            if isinstance(message, OnNode):
+                self._nodes[key] = message.node
+                self.callback(UnitPlaced(message.unit, message.name))
                 continue
-            if word in LAST:
+            if isinstance(message, Ending):
                 del self._at_work[generator]
-                self._settle(job, word)
-            self._tell(key, word, content)
+                self._settle(job, message)
+            self._receive(key, message)
         return None
 
     def _gone(self, generator: Any, how: str) -> None:
         job = self._at_work.pop(generator)
         node = self._nodes.pop(job.unit.key, None)
         there = node is None or alive(node)
-        word, content = self._lose(job, how if there else "its node is lost", own=there)
-        self._tell(job.unit.key, word, content)
+        self._receive(job.unit.key, self._lose(job, how if there else "its node is lost", own=there))

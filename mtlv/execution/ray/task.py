@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import Fold
 from mtlv.errors import ClusterError, MtlvError, TrackingError
-from mtlv.execution.worker import LAST, TrainRequest, UnitTrainer, answer
+from mtlv.execution.messages import Ending, Message
+from mtlv.execution.worker import TrainRequest, UnitTrainer, answer
 from mtlv.settings.schema import Settings
 from mtlv.store import open_store
 from mtlv.store.local import Store
@@ -25,16 +26,27 @@ from mtlv.store.location import StoreLocation
 if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
-Word = tuple[str, tuple[Any, ...]]
-"""As in `mtlv.execution.worker`."""
+BATCH_INTERVAL = 0.5  # seconds between messages about batches: a driver receives those of a thousand units
 
-NODE = "on_node"  # first of all: the unit's name, Ray's id of the node, what people call it
-APART = 0.5  # seconds between words about batches: a driver hears of a thousand units
+
+@dataclass(frozen=True)
+class OnNode:
+    """The first message of a task.
+
+    Args:
+        unit: name of the unit.
+        node: Ray's id of the node.
+        name: that people call it by.
+    """
+
+    unit: str
+    node: str
+    name: str
 
 
 @dataclass(frozen=True)
 class InputsOfTask:
-    """In place of a `Workbench`: what a unit reads came with it."""
+    """An `InputProvider` with the inputs that came with the task."""
 
     given: UnitInputs
 
@@ -96,7 +108,7 @@ class ObjectCache:
         return self._held[key]
 
 
-SHELF = ObjectCache(2)  # materials: those of stages or members that take turns
+INPUTS = ObjectCache(2)  # materials: those of stages or members that take turns
 SMALL = ObjectCache(64)  # settings and folds
 
 
@@ -169,18 +181,18 @@ class RayTask:
     """A unit on its way to a node.
 
     Args:
-        order: the unit.
+        request: the unit.
         terms: on which a node trains it; one that joined later has not been asked yet.
         threads: of its arithmetic.
     """
 
-    order: TrainRequest
+    request: TrainRequest
     terms: NodeRequirements
     threads: int
 
 
 class SharedObjects:
-    """What units of a driver have in common: put into the object store once, and named in their parcels."""
+    """What units of a driver have in common: put into the object store once, and named in their tasks."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, Any]] = {}  # with the object, so that its id stays its own
@@ -191,8 +203,8 @@ class SharedObjects:
             self._kept[id(thing)] = thing, keep(thing)
         return self._kept[id(thing)][1]
 
-    def pack(self, parcel: RayTask) -> tuple[bytes, list[Any]]:
-        """A parcel as it travels, and references to what was left out of it.
+    def pack(self, task: RayTask) -> tuple[bytes, list[Any]]:
+        """A task as it travels, and references to what was left out of it.
 
         Settings and a fold's rows, which for a million documents are 8 MB, are left out. Ray's own pickling
         would take five times as long for the rest, and a driver has many.
@@ -207,7 +219,7 @@ class SharedObjects:
                 used.append(reference)
             return used.index(reference)
 
-        _Packer(file, left_out).dump(parcel)
+        _Packer(file, left_out).dump(task)
         return file.getvalue(), used
 
 
@@ -229,40 +241,37 @@ class _Unpacker(pickle.Unpickler):
         return SMALL.take(self._references[number])
 
 
-def unpacked(parcel: bytes, references: Sequence[Any]) -> RayTask:
+def unpacked(packed: bytes, references: Sequence[Any]) -> RayTask:
     """What was packed."""
-    found = _Unpacker(io.BytesIO(parcel), references).load()  # the driver's own
+    found = _Unpacker(io.BytesIO(packed), references).load()  # the driver's own
     assert isinstance(found, RayTask)
     return found
 
 
-def train(parcel: bytes, references: Sequence[Any]) -> Iterator[list[Word]]:
-    """Train a unit; gives what is said of it, the last word last.
+def train(packed: bytes, references: Sequence[Any]) -> Iterator[list[Message | OnNode]]:
+    """Train a unit; gives its messages, the `Ending` last.
 
     Args:
-        parcel: a packed `RayTask`.
-        references: to the material that it reads, then to what was left out of the parcel; in a list, so that
-            Ray hands them over as they are.
+        packed: a packed `RayTask`.
+        references: to the inputs of the unit, then to what was left out of the task; in a list, so that Ray
+            hands them over as they are.
     """
     inputs, *others = references
-    given = unpacked(parcel, others)
-    said: SimpleQueue[Word] = SimpleQueue()
+    task = unpacked(packed, others)
+    sent: SimpleQueue[Message | OnNode] = SimpleQueue()
 
     def work() -> None:
         def make() -> UnitTrainer:
-            cache = InputsOfTask(SHELF.take(inputs))
-            return UnitTrainer(cache, admitted(given.terms), given.threads, say, apart=APART)
+            given = InputsOfTask(INPUTS.take(inputs))
+            return UnitTrainer(given, admitted(task.terms), task.threads, sent.put, interval=BATCH_INTERVAL)
 
-        answer(make, given.order, say)
+        answer(make, task.request, sent.put)
 
-    def say(word: str, content: tuple[Any, ...]) -> None:
-        said.put((word, content))
-
-    say(NODE, (given.order.job.name, *where()))
+    sent.put(OnNode(task.request.job.name, *where()))
     Thread(target=work, name="mtlv-unit", daemon=True).start()
-    words: list[Word] = []
-    while not words or words[-1][0] not in LAST:
-        words = [said.get()]
-        while not said.empty():
-            words.append(said.get())
-        yield words
+    messages: list[Message | OnNode] = []
+    while not messages or not isinstance(messages[-1], Ending):
+        messages = [sent.get()]
+        while not sent.empty():
+            messages.append(sent.get())
+        yield messages

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from mtlv.events import BatchTrained, EpochEnded, UnitStarted
 from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency, Slot, kind_of
-from mtlv.execution.worker import ENDED, EPOCH
+from mtlv.execution.messages import Trained
 from mtlv.planning.resolve import resolve
 from mtlv.units.input_cache import InputCache
 
@@ -53,12 +54,11 @@ def nobody_is_wanted(concurrency: AdaptiveConcurrency) -> bool:
 
 
 def begin(concurrency: AdaptiveConcurrency, member: Slot, kind: str = "a") -> None:
-    concurrency.hear(member, kind, "unit_started", ("unit", 1, EPOCHS, EPOCHS * DOCUMENTS))
+    concurrency.hear(member, kind, UnitStarted("unit", 1, EPOCHS, EPOCHS * DOCUMENTS))
 
 
 def end_epoch(concurrency: AdaptiveConcurrency, member: Slot, speed: float) -> str | None:
-    content = ("unit", 1, EPOCHS, 0.5, {}, speed)
-    return concurrency.hear(member, member.kind, EPOCH, content)
+    return concurrency.hear(member, member.kind, EpochEnded("unit", 1, EPOCHS, 0.5, {}, speed))
 
 
 def train(concurrency: AdaptiveConcurrency, members: Sequence[Slot], *speeds: float) -> list[str]:
@@ -93,7 +93,7 @@ def test_a_given_number_begins_at_once_and_stays() -> None:
     members = [concurrency.enter() for _ in range(3)]
     assert not any(concurrency.leaves(member) for member in members)
     assert not any(concurrency.gives_way(member) for member in members)
-    assert concurrency.hear(members[0], None, EPOCH, ()) is None
+    assert concurrency.hear(members[0], None, EpochEnded("unit", 1, EPOCHS, 0.5, {}, 1.0)) is None
     assert concurrency.described("3 processes") == "3 processes"
 
 
@@ -269,8 +269,8 @@ def test_who_waits_is_sent_away_as_it_closes() -> None:
 def test_other_words_say_nothing_of_speed() -> None:
     concurrency = crowd_of(8)
     one = come(concurrency)
-    assert concurrency.hear(one, "a", "batch", ("unit", 16)) is None
-    assert concurrency.hear(one, "a", ENDED, (1.0,)) is None
+    assert concurrency.hear(one, "a", BatchTrained("unit", 16)) is None
+    assert concurrency.hear(one, "a", Trained(1.0)) is None
     assert end_epoch(concurrency, one, 0.0) is None
     assert end_epoch(concurrency, one, 0.0) is None  # a clock that stood still
     assert nobody_is_wanted(concurrency)

@@ -12,15 +12,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from listening import Listening
 from what_came import children, files, points
 
 from mtlv.errors import NoRoomError
-from mtlv.events import Observer
+from mtlv.events import EpochEnded, UnitStarted, ignore
 from mtlv.execution import async_executor, choose, process_pool, scheduler
 from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency, Slot
+from mtlv.execution.messages import Ending, Failed, HeldElsewhere, Send, Trained
 from mtlv.execution.process_pool import PoolExecutor
-from mtlv.execution.worker import BUSY, ENDED, EPOCH, FAILED, GRACE, Tell, TrainRequest, Worker, WorkerDied
+from mtlv.execution.worker import TrainRequest, Worker, WorkerDied
 from mtlv.planning.resolve import resolve
+from mtlv.processes import GRACE
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
@@ -33,7 +36,7 @@ ONE = ("execution.processes=1", "execution.threads=1")
 THREE = ("execution.processes=3", "execution.threads=1")
 
 
-class Listener(Observer):
+class Listener(Listening):
     """What was told, and what is done about it as an epoch ends."""
 
     def __init__(self, at_epoch: Callable[[str], None] = lambda _: None) -> None:
@@ -80,7 +83,7 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
 
     listener = Listener(kill)
     run_suite(suite(path, *changes, *TWO, store="two"), listener, trackers[1])
-    run_suite(suite(path, *changes, *ONE, store="one"), Observer(), trackers[0])
+    run_suite(suite(path, *changes, *ONE, store="one"), ignore, trackers[0])
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert points(trackers[0]) == points(trackers[1])
     ended = listener.names("ended") + listener.names("found")  # its last words may have been lost with it
@@ -118,7 +121,7 @@ def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
             killed.append(children(WORKER)[-1])
             os.kill(killed[0], signal.SIGKILL)
 
-    run_suite(suite(path, *changes, *ONE, store="one"), Observer(), tracker)
+    run_suite(suite(path, *changes, *ONE, store="one"), ignore, tracker)
     for name, gain in (("come", 0.0), ("go", 1e9)):
         concurrency, listener, other = Entered(gain), Listener(kill), MemoryTracker()
         monkeypatch.setattr(choose, "crowd_of", lambda *_, concurrency=concurrency: concurrency)
@@ -159,23 +162,23 @@ class Erratic:
         self.narrow = seed % 2  # half of the tests have room for all
         device.append(id(self))
 
-    def train(self, order: TrainRequest, tell: Tell) -> str:
+    def train(self, order: TrainRequest, receive: Send) -> Ending:
         fate, name = self.draw.random(), order.job.name
         if fate < 0.05:
-            tell(BUSY, ())
-            return BUSY
-        tell("unit_started", (name, 1, 5, 50))
+            receive(HeldElsewhere())
+            return HeldElsewhere()
+        receive(UnitStarted(name, 1, 5, 50))
         if fate < 0.1:
             raise WorkerDied("SIGKILL")
         if self.narrow and fate < 0.25 and len(self.device) > 1:
-            tell(FAILED, (NoRoomError("it does not fit"),))
-            return FAILED
+            receive(Failed(NoRoomError("it does not fit")))
+            return Failed(NoRoomError("it does not fit"))
         for epoch in range(1, 6):
             time.sleep(self.draw.random() / 1000)
-            tell(EPOCH, (name, epoch, 5, 0.5, {}, 10 + self.draw.random()))
+            receive(EpochEnded(name, epoch, 5, 0.5, {}, 10 + self.draw.random()))
         self.shelf.done.append(order.job.unit.key)
-        tell(ENDED, (1.0,))
-        return ENDED
+        receive(Trained(1.0))
+        return Trained(1.0)
 
     def stop(self) -> None:
         """It ends when it is waited for."""
@@ -277,16 +280,16 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
     )
 
     class Full(Erratic):
-        def train(self, order: TrainRequest, tell: Tell) -> str:
+        def train(self, order: TrainRequest, receive: Send) -> Ending:
             if time.monotonic() < until[0]:
-                tell(BUSY, ())
-                return BUSY
+                receive(HeldElsewhere())
+                return HeldElsewhere()
             if len(self.device) > 1 and not until[0]:
-                tell("unit_started", (order.job.name, 1, 5, 50))
+                receive(UnitStarted(order.job.name, 1, 5, 50))
                 until[0] = time.monotonic() + 0.3
-                tell(FAILED, (NoRoomError("it does not fit"),))
-                return FAILED
-            return super().train(order, tell)
+                receive(Failed(NoRoomError("it does not fit")))
+                return Failed(NoRoomError("it does not fit"))
+            return super().train(order, receive)
 
     device: list[int] = []
 
@@ -314,13 +317,13 @@ def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_w
     class Crowded(Worker):
         """The device is too small for two at once, and for one unit."""
 
-        def train(self, order: TrainRequest, tell: Tell) -> str:
+        def train(self, order: TrainRequest, receive: Send) -> Ending:
             epochs, documents = order.job.settings.training.epochs, order.job.documents
-            tell("unit_started", (order.job.name, order.number, epochs, documents))
+            receive(UnitStarted(order.job.name, order.number, epochs, documents))
             if len(concurrency._inside) > 1 or order.job.name.startswith("large"):
-                tell(FAILED, (NoRoomError("it does not fit"),))
-                return FAILED
-            return super().train(order, tell)
+                receive(Failed(NoRoomError("it does not fit")))
+                return Failed(NoRoomError("it does not fit"))
+            return super().train(order, receive)
 
     monkeypatch.setattr(choose, "crowd_of", lambda *_: concurrency)
     monkeypatch.setattr(process_pool, "Worker", Crowded)

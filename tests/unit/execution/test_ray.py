@@ -14,10 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from listening import Listening
 from what_came import files, points
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.execution.ray import cluster as ray_cluster
 from mtlv.execution.ray import nodes, task
 from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, wanted_of
@@ -34,7 +35,7 @@ ray = pytest.importorskip("ray")
 LOCAL = ("execution.processes=1", "execution.threads=1")
 
 
-class Listener(Observer):
+class Listener(Listening):
     """Does something as an epoch ends; keeps what was said."""
 
     def __init__(self, at_epoch: Callable[[], None] = lambda: None) -> None:
@@ -102,7 +103,7 @@ def test_the_same_as_here_though_a_node_is_lost(
 
     listener = Listener(lose)
     run_suite(suite(path, *changes, *on_ray, store="ray"), listener, trackers[1])
-    run_suite(suite(path, *changes, *LOCAL, store="here"), Observer(), trackers[0])
+    run_suite(suite(path, *changes, *LOCAL, store="here"), ignore, trackers[0])
     assert files(tmp_path / "here") == files(tmp_path / "ray")
     assert points(trackers[0]) == points(trackers[1])
     told = listener.ended + listener.found
@@ -160,7 +161,7 @@ def test_sigterm_stays_ours(cluster: Any) -> None:
 def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Callable) -> None:
     monkeypatch.setattr(ray_cluster, "find_spec", lambda _: None)
     with pytest.raises(ClusterError, match=r"install it: pip install 'mtlv\[ray\]'"):
-        run_suite(suite(table("t"), "execution.engine=ray"), Observer(), MemoryTracker())
+        run_suite(suite(table("t"), "execution.engine=ray"), ignore, MemoryTracker())
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])

@@ -15,7 +15,7 @@ import pytest
 from mtlv.data.columns import dense
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate, fit_thresholds
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.plan import Scores, TaskScores
 from mtlv.settings import Suite, load_suite
 from mtlv.store.checkpoints import Checkpoints
@@ -99,7 +99,7 @@ def job_of(audit: Audit) -> Callable:
 @pytest.mark.parametrize("row", ["mtl", "gmhl", "gmtl-names"])
 def test_without_defects_the_scores_are_the_packages_own(job_of: Callable, row: str, tmp_path: Path) -> None:
     job, inputs = job_of(row)
-    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda _: 0)
+    callbacks = UnitCallbacks(ignore, lambda *_: None, lambda _: 0)
     record, _ = train_unit(job, inputs, callbacks, Checkpoints(tmp_path / "checkpoints"))
     ours = audit_training.train_with(job, inputs, Defects())
     for own, theirs in ((ours.validation, record.validation), (ours.test, record.test)):

@@ -18,7 +18,7 @@ from families import CAUSAL, FAMILIES, LABELS, L, config_of, made_up_texts, toke
 from torch import nn
 
 from mtlv.data.batches import PartDocuments
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.encoder_config import read_bare, tokenizer_digest, write_bare
@@ -86,7 +86,7 @@ def test_it_learns_and_what_it_predicts_does_not_depend_on_padding(
     cache = InputCache()
     (job,) = resolve(cache, suite.members[0]).jobs
     inputs = cache.inputs(job.settings)
-    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    callbacks = UnitCallbacks(ignore, lambda *_: None, lambda epoch: epoch)
     record, weights = train_unit(job, inputs, callbacks, Checkpoints(tmp_path / "points"))
     losses = [epoch.loss for epoch in record.epochs]
     assert losses[2] < losses[1] < losses[0]
@@ -120,7 +120,7 @@ def test_it_learns_and_what_it_predicts_does_not_depend_on_padding(
 def test_what_is_kept_of_it_answers_as_it_was_tested(name: str, folders: Any, tmp_path: Path) -> None:
     tracker = MemoryTracker()
     suite = write_suite(tmp_path, f"encoder={{name: {folders(name)}, features: last}}", "training.epochs=1")
-    (member,) = run_suite(suite, Observer(), tracker).members
+    (member,) = run_suite(suite, ignore, tracker).members
     (model,) = (run.model for run in tracker.runs.values() if run.spec.kind == "fold")
     assert model is not None
     place_files(model.files, model.texts, tmp_path / "model", (shutil.copyfile,))

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from mtlv.errors import TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.execution import local
 from mtlv.locks import held, holder
 from mtlv.planning.preview import NEW, would_run_lines
@@ -28,7 +29,7 @@ CHANGES = ("architecture=mtl", "training.epochs=1")
 ANOTHER = "runs=[{architecture: mtl}, {architecture: stl}]"
 
 
-class Counter(Observer):
+class Counter(Listening):
     """Counts units that are trained."""
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class Counter(Observer):
 @pytest.fixture
 def trained(suite: Callable, table: Callable) -> tuple:
     made, tracker = suite(table("t"), *CHANGES), MemoryTracker()
-    run_suite(made, Observer(), tracker)
+    run_suite(made, ignore, tracker)
     return made, tracker
 
 
@@ -72,7 +73,7 @@ def test_rerun_trains_anew_in_runs_of_its_own_and_can_be_resumed(trained: tuple)
 def test_fail_names_what_is_there(trained: tuple) -> None:
     made, tracker = trained
     with pytest.raises(TrackingError, match=r"1 of the suite's 1 units are in .*store already \(got mtl"):
-        run_suite(made, Observer(), tracker, if_exists="fail")
+        run_suite(made, ignore, tracker, if_exists="fail")
 
 
 def test_only_missing_leaves_whole_members_alone(trained: tuple, suite: Callable, table: Callable) -> None:
@@ -94,7 +95,7 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
 ) -> None:
     """The other process trains the first unit; this one goes on with the others, then takes the first."""
     made = suite(table("t"), "architecture=stl", "training.epochs=1")
-    run_suite(made, Observer(), MemoryTracker())
+    run_suite(made, ignore, MemoryTracker())
     store, key = Store(tmp_path / "store"), None
     for path in store.units.iterdir():
         key = key or path.name

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from mtlv.errors import TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker, Metric
@@ -35,7 +36,7 @@ def nothing_twice(tracker: MemoryTracker) -> bool:
     )
 
 
-class Stopper(Observer):
+class Stopper(Listening):
     """Ctrl-C at the end of an epoch of the unit that is the `unit`-th."""
 
     def __init__(self, unit: int, epoch: int) -> None:
@@ -102,10 +103,10 @@ def test_an_interrupted_run_goes_on_and_no_point_stands_twice(
     made = suite(table("t"), f"architecture={architecture}", f"training.epochs={EPOCHS}")
     with pytest.raises(KeyboardInterrupt):
         run_suite(made, Stopper(1, 2), tracker)
-    run_suite(made, Observer(), tracker)
-    run_suite(made, Observer(), tracker)
+    run_suite(made, ignore, tracker)
+    run_suite(made, ignore, tracker)
     assert nothing_twice(tracker)
-    run_suite(made, Observer(), calm)
+    run_suite(made, ignore, calm)
     for uid, run in calm.runs.items():
         assert set(run.points) == set(tracker.runs[uid].points)
         assert run.files["tasks.json"] == tracker.runs[uid].files["tasks.json"]
@@ -113,7 +114,7 @@ def test_an_interrupted_run_goes_on_and_no_point_stands_twice(
 
 def test_curves_json_holds_every_curve(table: Callable, suite: Callable) -> None:
     tracker = MemoryTracker()
-    run_suite(suite(table("t"), "architecture=gmhl", f"training.epochs={EPOCHS}"), Observer(), tracker)
+    run_suite(suite(table("t"), "architecture=gmhl", f"training.epochs={EPOCHS}"), ignore, tracker)
     run = child(tracker)
     curves = json.loads(run.files["curves.json"])
     several = {key for key in curves if len(curves[key]) == EPOCHS}
@@ -124,7 +125,7 @@ def test_curves_json_holds_every_curve(table: Callable, suite: Callable) -> None
 
 def test_other_files_that_a_comparison_reads(table: Callable, suite: Callable) -> None:
     tracker = MemoryTracker()
-    run_suite(suite(table("t"), "architecture=gmtl", "evaluation.threshold=per_task"), Observer(), tracker)
+    run_suite(suite(table("t"), "architecture=gmtl", "evaluation.threshold=per_task"), ignore, tracker)
     run = child(tracker)
     thresholds = json.loads(run.files["thresholds.json"])
     assert thresholds["scope"] == "per_task"
@@ -150,7 +151,7 @@ class Failing(MemoryTracker):
 def test_a_tracker_that_fails_while_a_model_trains_is_told_the_rest_when_it_is_done(
     table: Callable, suite: Callable
 ) -> None:
-    class Listener(Observer):
+    class Listener(Listening):
         def __init__(self) -> None:
             self.warnings: list[str] = []
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from listening import Listening
 
 from mtlv.errors import DataError, EncoderError, TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import TaskPrediction
@@ -56,7 +57,7 @@ class Trained:
         return members[names.index(architecture)].outcomes
 
 
-class Listener(Observer):
+class Listener(Listening):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
@@ -108,7 +109,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     texts = write_table(folder / "t.csv")
     tracker = MemoryTracker()
     suite = make_suite(folder, f"matrix.architecture=[{', '.join(ARCHITECTURES)}]", "data.folds=2")
-    return Trained(run_suite(suite, Observer(), tracker), tracker, texts)
+    return Trained(run_suite(suite, ignore, tracker), tracker, texts)
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_a_model_shows_the_test_figures_that_its_run_has(trained: Trained) -> No
 def test_which_runs_get_a_model_is_a_setting(tmp_path: Path, models: str, kinds: set[str]) -> None:
     write_table(tmp_path / "t.csv")
     tracker = MemoryTracker()
-    run_suite(make_suite(tmp_path, f"tracking.models={models}"), Observer(), tracker)
+    run_suite(make_suite(tmp_path, f"tracking.models={models}"), ignore, tracker)
     assert {run.spec.kind for run in tracker.runs.values() if run.model} == kinds
 
 
@@ -209,7 +210,7 @@ def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -
     folder = Path(note.rsplit("delete ", 1)[1])
     assert folder.is_dir()
     shutil.rmtree(folder)
-    run_suite(make_suite(tmp_path, "architecture=mtl"), Observer(), tracker)
+    run_suite(make_suite(tmp_path, "architecture=mtl"), ignore, tracker)
     assert sum(run.model is not None for run in tracker.runs.values()) == 2
 
 

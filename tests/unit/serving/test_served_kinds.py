@@ -17,7 +17,7 @@ from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.reporting.plan_result import PlanResult
@@ -94,7 +94,7 @@ def train(one_corpus_per_kind: list[Corpus], tmp_path_factory: pytest.TempPathFa
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(catalog, "load", lambda name, _: of_name[name])
             patch.setattr(catalog, "tasks", lambda name, _: of_name[name].tasks)
-            result = run_suite(load_suite(folder / "c.yml", given), Observer(), tracker)
+            result = run_suite(load_suite(folder / "c.yml", given), ignore, tracker)
         (model,) = (run.model for run in tracker.runs.values() if run.model and run.spec.kind == "fold")
         place_files(model.files, model.texts, folder / "model", (shutil.copyfile,))
         plan = ServedPlan.load(folder / "model" / model.content, device="cpu")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from listening import Listening
 from what_came import files
 
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.events import Observer
 from mtlv.settings import Suite
 from mtlv.store.garbage import delete, leftovers
 from mtlv.store.local import Store
@@ -48,7 +48,7 @@ def put(path: Path, content: bytes) -> None:
 HARMS = {"flipped": flip, "cut": cut, "empty": empty, "removed": Path.unlink}
 
 
-class Told(Observer):
+class Told(Listening):
     """Units that were trained, and what was said of them."""
 
     def __init__(self) -> None:

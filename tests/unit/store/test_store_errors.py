@@ -13,9 +13,11 @@ from botocore.exceptions import ClientError
 
 from mtlv.cli import main
 from mtlv.errors import ConfigError, MtlvError, TrackingError
-from mtlv.events import Observer
-from mtlv.execution.worker import FAILED, GRACE, TrainRequest, Worker
+from mtlv.events import ignore
+from mtlv.execution.messages import Failed
+from mtlv.execution.worker import TrainRequest, Worker
 from mtlv.planning.check import check_suite
+from mtlv.processes import GRACE
 from mtlv.store import open_store
 from mtlv.store.location import StoreLocation
 from mtlv.store.remote import connect, objects, objects_s3
@@ -116,7 +118,7 @@ def test_a_suite_trains_nothing_without_its_store(
     made = suite(table("t"), "store.uri=s3://nowhere/x", f"store.cache={tmp_path}")
     tracker = MemoryTracker()
     with pytest.raises(TrackingError, match="there is no such bucket"):
-        run_suite(made, Observer(), tracker)
+        run_suite(made, ignore, tracker)
     assert not tracker.runs
 
 
@@ -292,11 +294,12 @@ def test_a_worker_says_that_its_store_is_out_of_its_reach(tmp_path: Path) -> Non
     """What the suite's own machine reaches another may not."""
     worker, said = Worker(StoreLocation("file:///proc/nowhere/store", str(tmp_path)), 1), []
     try:
-        word = worker.train(TrainRequest(None, 1, False), lambda word, content: said.append(content))
+        ending = worker.train(TrainRequest(None, 1, False), said.append)
     finally:
         worker.end(GRACE)
-    assert word == FAILED
-    [[error]] = said
+    assert said == [ending]
+    assert isinstance(ending, Failed)
+    error = ending.error
     assert isinstance(error, TrackingError)
     assert "`store.uri`: file:///proc/nowhere/store cannot be used" in str(error)
 

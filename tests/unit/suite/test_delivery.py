@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from mtlv.errors import RefusedError, TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.suite.delivery import deliver
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
@@ -26,7 +27,7 @@ SECRET = "hunter2-s3cret"
 SERVER = f"http://ada:{SECRET}@127.0.0.1:9"
 
 
-class Listener(Observer):
+class Listener(Listening):
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.warnings: list[str] = []
@@ -139,7 +140,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     assert sync.waiting(tmp_path / "store").journals == 1
     last = status_lines(tmp_path / "store", None, str)[-1]
     assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` delivers them")
-    run_suite(made(), Observer(), direct)
+    run_suite(made(), ignore, direct)
 
     def ask(uri: str | None) -> list[str]:
         return sync.sync_store(tmp_path / "store", uri, listener.warn, patience=0.3)
@@ -180,7 +181,7 @@ def test_an_unknown_user_is_refused_before_anything_is_prepared(
 ) -> None:
     server.error = UNKNOWN
     with pytest.raises(RefusedError, match="does not know `ada`"):
-        run_suite(made(), Observer())
+        run_suite(made(), ignore)
     assert not (tmp_path / "store").exists()
 
 
@@ -189,14 +190,14 @@ def test_a_file_that_cannot_be_written_is_an_error_not_an_outage(
 ) -> None:
     server.error = TrackingError("the tracking store `sqlite:///x.db` cannot be written")
     with pytest.raises(TrackingError, match="cannot be written"):
-        run_suite(suite(table("t")), Observer())
+        run_suite(suite(table("t")), ignore)
 
 
 @pytest.mark.parametrize(("stop", "status"), [(KeyboardInterrupt, "KILLED"), (ValueError, "FAILED")])
 def test_a_stopped_suite_tells_the_store_so(
     stop: type[BaseException], status: str, made: Callable, server: Server
 ) -> None:
-    class Stopper(Observer):
+    class Stopper(Listening):
         def unit_started(self, *_: object) -> None:
             raise stop
 
@@ -210,7 +211,7 @@ def test_a_journal_for_another_store_is_left_for_sync(made: Callable, server: Se
     other = Journal(root, "http://other:9", "unit")
     JournalTracker(other).open_run(RunSpec("theirs", "n"))
     other.close()
-    run_suite(made(), Observer())
+    run_suite(made(), ignore)
     assert "theirs" not in server.memory.runs
     assert journals(root) == [other.folder]
     assert sync.sync_store(tmp_path / "store", None, lambda _: None, patience=1) == [
@@ -222,7 +223,7 @@ def test_sync_leaves_a_running_process_alone(made: Callable, server: Server, tmp
     settings = made().members[0].settings
     with (
         UploadProcess(SERVER, settings.experiment, print) as post,
-        deliver(settings, Observer(), post),
+        deliver(settings, ignore, post),
     ):
         lines = sync.sync_store(Path(settings.store.uri), None, lambda _: None, patience=1)
     assert lines[0] == "1 journal is written or delivered by a running process"

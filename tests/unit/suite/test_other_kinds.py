@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from listening import Listening
 from made_up import CORPORA, PARTS, chemprot, conll, sources_of
 
 from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.run import SuiteResult, run_suite
@@ -28,7 +29,7 @@ def ran(
     make, main = CORPORA[request.param]
     suite = suite_of(folder, make(folder / "data"), "training.epochs=20")
     tracker = MemoryTracker()
-    return main, run_suite(suite, Observer(), tracker), tracker
+    return main, run_suite(suite, ignore, tracker), tracker
 
 
 def suite_of(folder: Path, name: str, *changes: str) -> Suite:
@@ -87,10 +88,10 @@ def test_pages_name_the_figure_and_its_documents(ran: tuple) -> None:
 def test_a_second_run_trains_nothing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     suite = suite_of(tmp_path, conll(tmp_path / "data"), "training.epochs=1")
-    first = run_suite(suite, Observer(), MemoryTracker())
+    first = run_suite(suite, ignore, MemoryTracker())
     started = []
 
-    class Watcher(Observer):
+    class Watcher(Listening):
         def unit_started(self, name: str, *_: object) -> None:
             started.append(name)
 
@@ -104,7 +105,7 @@ def test_groups_by_labels_need_labels(tmp_path: Path) -> None:
     changes = ("matrix.architecture=[gmtl]", "grouping.features=label_count", "grouping.k=1")
     suite = suite_of(tmp_path, conll(tmp_path / "data"), *changes)
     with pytest.raises(GroupingError, match="needs yes/no labels"):
-        run_suite(suite, Observer(), MemoryTracker())
+        run_suite(suite, ignore, MemoryTracker())
 
 
 def test_how_mentions_are_shown_makes_other_units(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_how_mentions_are_shown_makes_other_units(tmp_path: Path) -> None:
     keys = set()
     for shown in ("dummy", "markers", "original"):
         suite = suite_of(tmp_path, name, "training.epochs=1", f"data.mentions={shown}")
-        result = run_suite(suite, Observer(), MemoryTracker())
+        result = run_suite(suite, ignore, MemoryTracker())
         keys |= {job.unit.key for member in result.members for job in member.resolved.jobs}
     assert len(keys) == 3
 
@@ -124,7 +125,7 @@ class TestSeveralCorpora:
     @pytest.fixture(scope="class")
     def mixed(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[SuiteResult, MemoryTracker]:
         tracker = MemoryTracker()
-        return run_suite(sources_of(tmp_path_factory.mktemp("mixed")), Observer(), tracker), tracker
+        return run_suite(sources_of(tmp_path_factory.mktemp("mixed")), ignore, tracker), tracker
 
     def test_one_model_or_one_for_each_on_the_same_documents(self, mixed: tuple) -> None:
         result, tracker = mixed
@@ -177,12 +178,12 @@ class TestSeveralCorpora:
     def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, "conll", "conll")
         with pytest.raises(ConfigError, match=r"a task stands twice in `data\.sources`"):
-            run_suite(suite, Observer(), MemoryTracker())
+            run_suite(suite, ignore, MemoryTracker())
 
     @pytest.mark.parametrize("draw", ["uniform", "temperature", "rounds"])
     def test_other_draws_train_other_units(self, draw: str, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, changes=(f"training.draw={draw}", "matrix.architecture=[mtl]"))
-        result = run_suite(suite, Observer(), MemoryTracker())
+        result = run_suite(suite, ignore, MemoryTracker())
         assert result.failed == ()
         (record,) = result.members[0].outcomes[0].records
         first = record.epochs[0]

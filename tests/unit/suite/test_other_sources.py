@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from listening import Listening
 
 from mtlv.errors import PlanError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.member import _placed
@@ -19,7 +20,7 @@ from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 
-class Trained(Observer):
+class Trained(Listening):
     """Names of units that were trained."""
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ def suite(folder: Path, names: str, store: str) -> Suite:
 
 def test_a_store_with_units_beside_other_sources_gives_what_an_empty_one_gives(folder: Path) -> None:
     """Before, their scores had other documents, and the run ended after training."""
-    run_suite(suite(folder, "ab", "store"), Observer(), MemoryTracker())
+    run_suite(suite(folder, "ab", "store"), ignore, MemoryTracker())
     told, alone = Trained(), Trained()
     found = run_suite(suite(folder, "ca", "store"), told, MemoryTracker()).members[0].outcomes[0]
     fresh = run_suite(suite(folder, "ca", "fresh"), alone, MemoryTracker()).members[0].outcomes[0]
@@ -76,7 +77,7 @@ def test_a_store_with_units_beside_other_sources_gives_what_an_empty_one_gives(f
 
 def test_scores_without_a_document_of_their_own_source_are_refused(folder: Path) -> None:
     made = suite(folder, "ab", "store")
-    (outcome,) = run_suite(made, Observer(), MemoryTracker()).members[0].outcomes
+    (outcome,) = run_suite(made, ignore, MemoryTracker()).members[0].outcomes
     record = outcome.records[0]
     cache = InputCache()
     (fold,) = cache.folds(made.members[0].settings.data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import plain
 from mtlv.reporting import descriptions
@@ -47,7 +47,7 @@ def made(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("pages")
     tracker = MemoryTracker()
     changes = ("matrix.architecture=[stl, gmtl]", "seed=[0, 1]")
-    result = run_suite(write_suite(folder, write_table(folder, "t"), *changes), Observer(), tracker)
+    result = run_suite(write_suite(folder, write_table(folder, "t"), *changes), ignore, tracker)
     return Made(tracker, ready_views([member.resolved for member in result.members]))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.units.criteria import value
@@ -24,7 +24,7 @@ def ran(suite: Callable, table: Callable) -> tuple[SuiteResult, MemoryTracker]:
         "training.select=best",
     )
     tracker = MemoryTracker()
-    return run_suite(suite(table("t"), *changes), Observer(), tracker), tracker
+    return run_suite(suite(table("t"), *changes), ignore, tracker), tracker
 
 
 def test_each_model_stops_by_its_own_validation(ran: tuple) -> None:
@@ -49,7 +49,7 @@ def test_each_model_stops_by_its_own_validation(ran: tuple) -> None:
 
 def test_what_never_gets_better_stops_after_so_many_epochs(suite: Callable, table: Callable) -> None:
     changes = ("training.epochs=9", "training.learning_rate=1e-12", "training.patience=1", "architecture=mtl")
-    result = run_suite(suite(table("t"), *changes), Observer(), MemoryTracker())
+    result = run_suite(suite(table("t"), *changes), ignore, MemoryTracker())
     (record,) = result.members[0].outcomes[0].records
     assert len(record.epochs) == 2
     assert record.chosen_epoch == 1  # `select: last`

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from listening import Listening
 from safetensors.numpy import load_file
 
 from mtlv.errors import TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.execution.local import LocalExecutor
 from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite
@@ -38,7 +39,7 @@ def test_two_runs_with_one_seed_are_equal_bit_for_bit(
 ) -> None:
     path = table("t")
     for store in ("one", "two"):
-        run_suite(suite(path, ALL, store=store), Observer(), MemoryTracker())
+        run_suite(suite(path, ALL, store=store), ignore, MemoryTracker())
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
     assert same(one, two)
     # A group of one task is the same unit under GMTL as under STL: trained once.
@@ -52,7 +53,7 @@ def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tm
         kept = Store(tmp_path / store)
         cache = InputCache(kept)
         jobs = [job for member in made.members for job in resolve(cache, member).jobs]
-        executor = LocalExecutor(cache, kept, Observer(), jobs)
+        executor = LocalExecutor(cache, kept, ignore, jobs)
         for job in reversed(jobs) if backwards else jobs:
             executor.run(job, lambda *_: None)
     assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
@@ -60,7 +61,7 @@ def test_the_order_of_units_does_not_matter(table: Callable, suite: Callable, tm
 
 def test_another_seed_gives_other_weights(table: Callable, suite: Callable, tmp_path: Path) -> None:
     path = table("t")
-    run_suite(suite(path, "seed=[0, 1]"), Observer(), MemoryTracker())
+    run_suite(suite(path, "seed=[0, 1]"), ignore, MemoryTracker())
     one, two = weights(tmp_path / "store").values()
     assert not np.array_equal(
         one["encoder.embeddings.word_embeddings.weight"], two["encoder.embeddings.word_embeddings.weight"]
@@ -90,9 +91,9 @@ def test_test_labels_change_no_group_no_epoch_and_no_threshold(
         "evaluation.threshold=per_task",
         f"grouping.features={features}",
     )
-    honest = run_suite(suite(table("honest"), *changes), Observer(), MemoryTracker())
+    honest = run_suite(suite(table("honest"), *changes), ignore, MemoryTracker())
     flipped = run_suite(
-        suite(table("flipped", flip=("test",)), *changes, store="other"), Observer(), MemoryTracker()
+        suite(table("flipped", flip=("test",)), *changes, store="other"), ignore, MemoryTracker()
     )
     assert choices(honest) == choices(flipped)
     f1 = [result.members[0].outcomes[0].metrics.plan.f1_macro for result in (honest, flipped)]
@@ -100,15 +101,13 @@ def test_test_labels_change_no_group_no_epoch_and_no_threshold(
 
 
 def test_validation_labels_do_choose(table: Callable, suite: Callable) -> None:
-    honest = run_suite(suite(table("honest")), Observer(), MemoryTracker())
-    flipped = run_suite(
-        suite(table("flipped", flip=("validation",)), store="other"), Observer(), MemoryTracker()
-    )
+    honest = run_suite(suite(table("honest")), ignore, MemoryTracker())
+    flipped = run_suite(suite(table("flipped", flip=("validation",)), store="other"), ignore, MemoryTracker())
     thresholds = [result.members[0].outcomes[0].thresholds.values for result in (honest, flipped)]
     assert thresholds[0] != thresholds[1]
 
 
-class Watcher(Observer):
+class Watcher(Listening):
     """Counts what was trained and what was taken from the store."""
 
     def __init__(self) -> None:
@@ -121,7 +120,7 @@ class Watcher(Observer):
 def test_a_second_run_trains_nothing_and_tells_the_tracker_the_same(table: Callable, suite: Callable) -> None:
     made = suite(table("t"), ALL)
     first, second, watcher = MemoryTracker(), MemoryTracker(), Watcher()
-    run_suite(made, Observer(), first)
+    run_suite(made, ignore, first)
     run_suite(made, watcher, second)
     assert len(watcher.ended) == 6  # gmtl's group of one label is that label's stl
     assert all(cached for _, cached in watcher.ended)
@@ -155,7 +154,7 @@ def test_best_keeps_the_best_epoch_on_validation(table: Callable, suite: Callabl
         "training.epochs=4",
         "training.learning_rate=3e-2",
     )
-    result = run_suite(suite(table("t"), *changes), Observer(), MemoryTracker())
+    result = run_suite(suite(table("t"), *changes), ignore, MemoryTracker())
     (record,) = result.members[0].outcomes[0].records
     targets = np.stack([task.targets for task in record.validation.tasks.values()], axis=1)
     curve = np.stack([np.stack(list(outputs.values()), axis=1) for outputs in record.curve])
@@ -167,7 +166,7 @@ def test_best_keeps_the_best_epoch_on_validation(table: Callable, suite: Callabl
 
 
 def test_an_interrupted_run_is_marked_killed(table: Callable, suite: Callable) -> None:
-    class Impatient(Observer):
+    class Impatient(Listening):
         def epoch(self, *args: object) -> None:
             raise KeyboardInterrupt
 
@@ -178,7 +177,7 @@ def test_an_interrupted_run_is_marked_killed(table: Callable, suite: Callable) -
 
 
 def test_a_failing_run_is_marked_failed(table: Callable, suite: Callable) -> None:
-    class Broken(Observer):
+    class Broken(Listening):
         def epoch(self, *args: object) -> None:
             raise ValueError("boom")
 
@@ -189,7 +188,7 @@ def test_a_failing_run_is_marked_failed(table: Callable, suite: Callable) -> Non
 
 
 def test_scores_survive_the_disk(table: Callable, suite: Callable, tmp_path: Path) -> None:
-    result = run_suite(suite(table("t")), Observer(), MemoryTracker())
+    result = run_suite(suite(table("t")), ignore, MemoryTracker())
     scores = result.members[0].outcomes[0].test
     write_scores(scores, tmp_path / "x.parquet")
     back = read_scores(tmp_path / "x.parquet")
@@ -242,7 +241,7 @@ def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
 def test_members_with_different_numbers_of_seeds_are_drawn_together(table: Callable, suite: Callable) -> None:
     members = "runs=[{architecture: stl, seed: [0, 1]}, {architecture: mtl, seed: 0}]"
     tracker = MemoryTracker()
-    run_suite(suite(table("t"), members, "training.epochs=1"), Observer(), tracker)
+    run_suite(suite(table("t"), members, "training.epochs=1"), ignore, tracker)
     (run,) = (run for run in tracker.runs.values() if run.spec.kind == "comparison")
     assert run.status == "FINISHED"
     assert "comparison.png" in run.files

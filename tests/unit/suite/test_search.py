@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.errors import ConfigError, TrainingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.search import SearchSettings
 from mtlv.suite import run as suite
@@ -71,7 +71,7 @@ def test_the_best_on_validation_is_named_with_the_mean_over_its_seeds(
     tmp_path: Path, table: Callable
 ) -> None:
     tracker = MemoryTracker()
-    result = run_suite(of_table(tmp_path, table("t"), epochs=8), Observer(), tracker)
+    result = run_suite(of_table(tmp_path, table("t"), epochs=8), ignore, tracker)
     best = max(result.trials, key=lambda trial: trial.value)
     assert "learning_rate=0.005" in best.name
     assert best.runs == 2
@@ -86,7 +86,7 @@ def test_the_best_on_validation_is_named_with_the_mean_over_its_seeds(
 def test_test_labels_choose_nothing(tmp_path: Path, writers: tuple) -> None:
     write_table, _ = writers
     plain, flipped = (
-        run_suite(of_table(folder, write_table(folder, "t", flip=flip)), Observer(), MemoryTracker())
+        run_suite(of_table(folder, write_table(folder, "t", flip=flip)), ignore, MemoryTracker())
         for folder, flip in ((tmp_path / "a", ()), (tmp_path / "b", ("test",)))
         if not folder.mkdir()
     )
@@ -107,7 +107,7 @@ def test_without_the_package_nothing_is_trained(
     monkeypatch.setattr(builtins, "__import__", without)
     tracker = MemoryTracker()
     with pytest.raises(ConfigError, match=r"needs the package optuna: pip install 'mtlv\[search\]'"):
-        run_suite(of_table(tmp_path, table("t"), "tpe"), Observer(), tracker)
+        run_suite(of_table(tmp_path, table("t"), "tpe"), ignore, tracker)
     assert not tracker.runs
 
 
@@ -122,6 +122,6 @@ def test_a_member_that_fails_leaves_the_others(
         return real(session, resolved, *rest)
 
     monkeypatch.setattr(suite, "run_member", fails)
-    result = run_suite(of_table(tmp_path, table("t")), Observer(), MemoryTracker())
+    result = run_suite(of_table(tmp_path, table("t")), ignore, MemoryTracker())
     assert len(result.failed) == 1
     assert len(result.trials) == 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from listening import Listening
 from made_up import sources_of
 
 from mtlv.errors import ConfigError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.plan import HeadSpec, ModelSpec
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
@@ -29,7 +30,7 @@ runs:
 """
 
 
-class Watcher(Observer):
+class Watcher(Listening):
     """Keeps how many units were announced, and the names of those that were trained and that ended."""
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ def test_weights_that_others_start_from_are_kept_whatever_the_settings_say(ran: 
 
 def test_a_start_whose_weights_are_gone_is_trained_again(tmp_path: Path) -> None:
     alone = sources_of(tmp_path, more="architecture: mtl", changes=("store.keep_weights=false",))
-    run_suite(alone, Observer(), MemoryTracker())
+    run_suite(alone, ignore, MemoryTracker())
     both = sources_of(tmp_path, more=TWO.replace("[0, 1]", "0"), changes=("store.keep_weights=false",))
     watcher = Watcher()
     run_suite(both, watcher, MemoryTracker())
@@ -120,7 +121,7 @@ def test_training_moves_on_from_the_weights_of_the_stage_before(tmp_path: Path) 
 
     still = "{name: tune, architecture: stl, training: {learning_rate: 1e-12, weight_decay: 0}}"
     suite = sources_of(tmp_path, more=f"stages: [{{name: refine, architecture: mtl}}, {still}]")
-    run_suite(suite, Observer(), MemoryTracker())
+    run_suite(suite, ignore, MemoryTracker())
     store = Store(tmp_path / "store")
     for job in resolved_of(suite)[0].children[0].jobs:
         before, after = (load_file(str(store.weights(key))) for key in (job.start.unit.key, job.unit.key))

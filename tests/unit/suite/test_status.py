@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.events import Observer, Together
+from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
 from mtlv.store import progress
 from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
 from mtlv.suite.status import status_lines
@@ -57,11 +57,11 @@ def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
 def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
-        watcher.unit_ended(names[0], True, 10)
-        watcher.unit_started(names[1], 2, 3, 10)
-        watcher.unit_ended(names[1], False, 10)
-        watcher.unit_started(names[2], 3, 8, 10)
-        watcher.epoch(names[2], 2, 8, 0.5, {}, 812.3)
+        watcher(UnitEnded(names[0], True, 10))
+        watcher(UnitStarted(names[1], 2, 3, 10))
+        watcher(UnitEnded(names[1], False, 10))
+        watcher(UnitStarted(names[2], 3, 8, 10))
+        watcher(EpochEnded(names[2], 2, 8, 0.5, {}, 812.3))
         lines = say(tmp_path, CONFIG)
     assert lines[0].startswith(f"reports (/somewhere/c.yml): running here (process {os.getpid()}) for ")
     assert lines[1] == "4 units: 2 done, 1 running, 1 waiting, 0 failed; 1 of them taken from the store"
@@ -74,15 +74,15 @@ def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
 def test_a_finished_suite_is_the_last_one(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite(2)) as watcher:
         for unit in watcher.state.units:
-            watcher.unit_started(unit.name, 1, 1, 10)
-            watcher.unit_ended(unit.name, False, 10)
+            watcher(UnitStarted(unit.name, 1, 1, 10))
+            watcher(UnitEnded(unit.name, False, 10))
     lines = say(tmp_path)
     assert lines[0].startswith("reports (/somewhere/c.yml): done after a while, a while ago")
     assert lines[1] == "2 units: 2 done, 0 running, 0 waiting, 0 failed"
 
 
 def fail(watcher: SuiteProgress, error: BaseException) -> None:
-    watcher.unit_started(watcher.state.units[0].name, 1, 5, 10)
+    watcher(UnitStarted(watcher.state.units[0].name, 1, 5, 10))
     raise error
 
 
@@ -110,9 +110,9 @@ from pathlib import Path
 from mtlv.store.progress import Progress, SuiteState, UnitState
 state = SuiteState("reports", "/somewhere/c.yml", units=[UnitState("k", "unit", "member")])
 with Progress(Path(sys.argv[1]), state) as watcher:
-    watcher.unit_started("unit", 1, 5, 10)
+    watcher(UnitStarted("unit", 1, 5, 10))
     time.sleep(1.1)
-    watcher.epoch("unit", 1, 5, 0.5, {}, 100)
+    watcher(EpochEnded("unit", 1, 5, 0.5, {}, 100))
     print("ready", flush=True)
     time.sleep(60)
 """
@@ -201,7 +201,7 @@ def test_a_file_that_another_suite_tidies_away_ends_no_suite(
 def test_a_large_suite_is_told_by_members(tmp_path: Path) -> None:
     state = SuiteState("big", str(CONFIG), units=[*units(50, "stl"), *units(50, "mtl")])
     with SuiteProgress(tmp_path, state) as watcher:
-        watcher.unit_started("stl · Task 3", 1, 9, 10)
+        watcher(UnitStarted("stl · Task 3", 1, 9, 10))
         lines = say(tmp_path)
     assert lines[2] == "  stl: 0 done, 1 running, 49 waiting, 0 failed"
     assert lines[3] == "  mtl: 0 done, 0 running, 50 waiting, 0 failed"
@@ -218,8 +218,8 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
     monkeypatch.setattr(os, "replace", lambda *names: (written.append(names), real(*names)))
     with SuiteProgress(tmp_path, suite(300)) as watcher:
         for unit in watcher.state.units:
-            watcher.unit_ended(unit.name, True, 10)
-            watcher.batch(unit.name, 10)
+            watcher(UnitEnded(unit.name, True, 10))
+            watcher(BatchTrained(unit.name, 10))
         assert len(written) == 1
     assert len(written) == 2, "the start and the end"
     assert [path.suffix for path in (tmp_path / FOLDER).iterdir()] == [".json"]
@@ -229,16 +229,16 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
 def test_a_folder_that_cannot_be_written_does_not_end_training(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("")
     with SuiteProgress(tmp_path, suite()) as watcher:
-        watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
+        watcher(UnitStarted(watcher.state.units[0].name, 1, 1, 10))
 
 
 def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
         for name, node in zip(names, ("b/2", "a/1", "a/1"), strict=False):
-            watcher.unit_placed(name, node)
-            watcher.unit_started(name, 1, 8, 10)
-        watcher.unit_ended(names[1], False, 10)
+            watcher(UnitPlaced(name, node))
+            watcher(UnitStarted(name, 1, 8, 10))
+        watcher(UnitEnded(names[1], False, 10))
         lines = say(tmp_path)
     assert lines[1] == "4 units: 1 done, 2 running, 1 waiting, 0 failed"
     assert lines[2:4] == ["  node a/1: 1 done, 1 running", "  node b/2: 1 running"]
@@ -246,38 +246,10 @@ def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
     assert lines[6].endswith(" on a/1")
 
 
-def test_together_tells_all_everything() -> None:
-    class Recorder(Observer):
-        def __init__(self) -> None:
-            self.heard: list[tuple] = []
-
-    calls = {
-        "suite_started": (2, 10),
-        "unit_started": ("u", 1, 2, 10),
-        "unit_resumed": ("u", 5),
-        "unit_placed": ("u", "host/1a2b3c"),
-        "batch": ("u", 8),
-        "epoch": ("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),
-        "unit_ended": ("u", False, 10),
-        "unit_failed": ("u",),
-        "note": ("n",),
-        "warn": ("w",),
-    }
-    public = {name for name in vars(Observer) if not name.startswith("_")}
-    assert public == set(calls)
-    for name, arguments in calls.items():
-        heard: list[tuple] = []
-        one, two = Observer(), Observer()
-        for each in (one, two):
-            setattr(each, name, lambda *got, to=heard: to.append(got))
-        getattr(Together(one, two), name)(*arguments)
-        assert heard == [arguments, arguments]
-
-
 def test_a_long_ago_start_has_a_date(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite(1)) as watcher:
-        watcher.unit_started(watcher.state.units[0].name, 1, 1, 10)
+        watcher(UnitStarted(watcher.state.units[0].name, 1, 1, 10))
         watcher.state.units[0].since = time.time() - 3 * 86400
-        watcher.batch(watcher.state.units[0].name, 1)
-        watcher.epoch(watcher.state.units[0].name, 1, 1, 0.1, {}, 5.0)
+        watcher(BatchTrained(watcher.state.units[0].name, 1))
+        watcher(EpochEnded(watcher.state.units[0].name, 1, 1, 0.1, {}, 5.0))
         assert "since 20" in say(tmp_path)[2]

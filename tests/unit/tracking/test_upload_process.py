@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from mtlv.errors import RefusedError, TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.settings import Settings, load_overrides
 from mtlv.suite.delivery import deliver
 from mtlv.tracking.journal import FOLDER, Journal
@@ -44,7 +45,7 @@ def uploads(settings: Settings) -> Iterator[UploadProcess]:
 heard: list[str] = []
 
 
-class Warned(Observer):
+class Warned(Listening):
     def __init__(self) -> None:
         self.warnings: list[str] = []
 
@@ -60,7 +61,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 
 def test_all_is_in_the_store_when_it_finishes(uploads: UploadProcess, settings: Settings) -> None:
-    with deliver(settings, Observer(), uploads) as delivery:
+    with deliver(settings, ignore, uploads) as delivery:
         run = delivery.tracker.open_run(RunSpec("u", "n"))
         delivery.tracker.metrics(run, [Metric("loss", 0.5)])
         delivery.tracker.close(run)
@@ -72,7 +73,7 @@ def test_all_is_in_the_store_when_it_finishes(uploads: UploadProcess, settings: 
 def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(
     uploads: UploadProcess, settings: Settings
 ) -> None:
-    with deliver(settings, Observer(), uploads) as delivery:
+    with deliver(settings, ignore, uploads) as delivery:
         delivery.tracker.open_run(RunSpec("u", "n"))
         assert os.getpgid(uploads._process.pid) != os.getpgid(0)
         os.kill(uploads._process.pid, signal.SIGTERM)
@@ -147,6 +148,6 @@ def test_a_deleted_experiment_is_refused_before_training(uploads: UploadProcess,
 
     client = MlflowClient(settings.tracking.uri)
     client.delete_experiment(client.create_experiment("e"))
-    with pytest.raises(RefusedError, match="deleted"), deliver(settings, Observer(), uploads):
+    with pytest.raises(RefusedError, match="deleted"), deliver(settings, ignore, uploads):
         pytest.fail("it trained")
     assert journals(Path(settings.store.uri) / FOLDER) == []

@@ -7,9 +7,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from mtlv.errors import ConfigError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.models.pooling import DocumentPooler, MentionPooler
 from mtlv.plan.spans import Span
 from mtlv.planning.check import check_suite
@@ -65,7 +66,7 @@ def suite_of(folder: Path, name: str, config: str, *changes: str) -> Suite:
 def train(suite: Suite, folder: Path) -> Trained:
     """Every unit of a suite, without what a run writes of it."""
     cache = InputCache()
-    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    callbacks = UnitCallbacks(ignore, lambda *_: None, lambda epoch: epoch)
     jobs = [job for member in resolve_all(cache, suite.members) for job in member.jobs]
     return [
         (
@@ -76,7 +77,7 @@ def train(suite: Suite, folder: Path) -> Trained:
     ]
 
 
-class Hearing(Observer):
+class Hearing(Listening):
     def __init__(self) -> None:
         self.notes: list[str] = []
 

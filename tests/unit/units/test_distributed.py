@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import signal
 import subprocess
@@ -15,26 +14,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from listening import Listening
 from what_came import children, files
 
 from mtlv import processes
 from mtlv.errors import ConfigError, DeviceError, TrainingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.planning.check import check_suite
+from mtlv.processes import ChildProcess
 from mtlv.store.local import Store, UnitRecord
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.training.group import ProcessGroup
 from mtlv.units import distributed
 from mtlv.units.distributed import RankDied, RankGroup, train_on_devices
-from mtlv.units.rank_process import DONE, FAILED, FAULT, READY, RankConfig
+from mtlv.units.rank_process import RankConfig, Ready
 
 RANK = "mtlv.units.rank_process"
 TWO = ("execution.devices_per_unit=2", "execution.processes=1", "execution.threads=2")
 ONE = ("execution.processes=1", "execution.threads=1")
 
 
-class Listener(Observer):
+class Listener(Listening):
     """Hears notes and warnings, and acts once, as the first epoch ends."""
 
     def __init__(self, act: Callable[[], None] = lambda: None) -> None:
@@ -72,7 +73,7 @@ def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable,
 
     changes = ("encoder.dropout=0.2", "store.checkpoint_steps=1", "training.select=best", *TWO)
     path, listener = table("t"), Listener(kill)
-    for store, observer in (("undisturbed", Observer()), ("killed", listener)):
+    for store, observer in (("undisturbed", ignore), ("killed", listener)):
         assert not run_suite(suite(path, *changes, store=store), observer, MemoryTracker()).failed
     assert any("rank 1 of 2 is gone" in text for text in listener.warnings)
     assert any("goes on after step" in text for text in listener.notes)
@@ -96,7 +97,7 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
     listener = Listener()
     run_suite(suite(path, *changes, *ONE, store="both"), listener, MemoryTracker())
     assert any("goes on after step" in text for text in listener.notes)
-    run_suite(suite(path, *changes, *ONE, store="one"), Observer(), MemoryTracker())
+    run_suite(suite(path, *changes, *ONE, store="one"), ignore, MemoryTracker())
     found, expected = record_of(tmp_path / "both"), record_of(tmp_path / "one")
     assert found.key == expected.key
     for one, other in zip(found.epochs, expected.epochs, strict=True):
@@ -118,16 +119,13 @@ def test_a_rank_ends_with_the_process_that_called_it(
     cache = InputCache(store)
     job = next(iter(resolve(cache, base.members[0]).jobs))
     inputs = cache.inputs(job.settings)
-    process = processes.begin("mtlv.units.rank_process")
-    assert process.stdin is not None
-    assert process.stdout is not None
+    child = ChildProcess("mtlv.units.rank_process")
     call = RankConfig(job, inputs, tmp_path / "checkpoints", 1, 2, tmp_path / "meeting", "cpu", 1)
-    pickle.dump(call, process.stdin)
-    process.stdin.flush()
-    assert pickle.load(process.stdout) == (READY, ())
-    process.stdin.close()
-    assert process.wait(30) == 1
-    process.stdout.close()
+    child.send(call)
+    assert child.receive() == Ready()
+    child.finish()
+    assert child.process.wait(30) == 1
+    child.end()
 
 
 # ---- Ranks made up ---------------------------------------------------------------------------------------
@@ -138,7 +136,8 @@ def saying(monkeypatch: pytest.MonkeyPatch, *programs: str) -> RankGroup:
     begin = (
         "import pickle, sys, os, time\n"
         "from mtlv.errors import DeviceError\n"
-        "def say(*said):\n"
+        "from mtlv.units.rank_process import Crashed, Done, Failed, Ready\n"
+        "def say(said):\n"
         "    sys.stdout.buffer.write(pickle.dumps(said)); sys.stdout.buffer.flush()\n"
     )
     left = list(programs)
@@ -148,7 +147,7 @@ def saying(monkeypatch: pytest.MonkeyPatch, *programs: str) -> RankGroup:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen([sys.executable, "-c", code], **pipes)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(processes, "begin", started)
+    monkeypatch.setattr(processes, "_begin", started)
     world = len(programs) + 1
     calls: list[Any] = [SimpleNamespace(rank=rank, threads=1) for rank in range(1, world)]
     return RankGroup(calls, lambda: None)
@@ -158,7 +157,7 @@ LASTS = "; time.sleep(600)"
 
 
 def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = saying(monkeypatch, f"say({READY!r}, ()){LASTS}", "os._exit(3)")
+    found = saying(monkeypatch, f"say(Ready()){LASTS}", "os._exit(3)")
     with pytest.raises(RankDied, match=r"rank 2 of 3 is gone \(exit code 3\)"):
         found.await_ready()
     assert found.broken.wait(10)
@@ -171,17 +170,17 @@ def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     ("programs", "kind", "text"),
     [
         (
-            [f"say({READY!r}, ()); say({FAULT!r}, ('Traceback\\nRuntimeError: peer',))", "os._exit(9)"],
+            ["say(Ready()); say(Crashed('Traceback\\nRuntimeError: peer'))", "os._exit(9)"],
             RankDied,
             "rank 2 of 3 is gone .exit code 9",
         ),
         (
-            [f"say({FAILED!r}, (DeviceError('no such device'),))", f"say({FAULT!r}, ('Closed',)){LASTS}"],
+            ["say(Failed(DeviceError('no such device')))", f"say(Crashed('Closed')){LASTS}"],
             DeviceError,
             "no such device",
         ),
         (
-            [f"say({FAULT!r}, ('Traceback\\nValueError: x',))", f"say({DONE!r}, ())"],
+            ["say(Crashed('Traceback\\nValueError: x'))", "say(Done())"],
             RankDied,
             "ValueError: x",
         ),
@@ -198,8 +197,8 @@ def test_the_cause_is_told_and_not_what_came_of_it(
 
 
 def test_where_no_other_rank_failed_the_fault_is_this_one_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "TOLD", 0.1)
-    found = saying(monkeypatch, f"say({READY!r}, ()){LASTS}")
+    monkeypatch.setattr(distributed, "CAUSE", 0.1)
+    found = saying(monkeypatch, f"say(Ready()){LASTS}")
     found.await_ready()
     assert found.cause() is None
     found.end()

@@ -11,7 +11,7 @@ import pytest
 from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds, wholes
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import ARCHITECTURES, Unit, with_own_heads
 from mtlv.store.checkpoints import Checkpoints
@@ -62,7 +62,7 @@ def trained(job_and_material: tuple[Job, UnitInputs], tmp_path_factory: pytest.T
 
 
 def train(both: tuple[Job, UnitInputs], folder: Path) -> Trained:
-    callbacks = UnitCallbacks(Observer(), lambda *_: None, lambda epoch: epoch)
+    callbacks = UnitCallbacks(ignore, lambda *_: None, lambda epoch: epoch)
     return train_unit(*both, callbacks, Checkpoints(folder))
 
 

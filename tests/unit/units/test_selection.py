@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.store.local import Store
 from mtlv.suite.run import SuiteResult, run_suite
@@ -125,7 +125,7 @@ def ran(writers: tuple, tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite
     suite = write_suite(folder, write_table(folder, "t"), *changes, "architecture=mtl")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validation, "value", as_written)
-        return run_suite(suite, Observer(), tracker), tracker, Store(folder / "store")
+        return run_suite(suite, ignore, tracker), tracker, Store(folder / "store")
 
 
 def test_each_task_is_validated_and_tested_by_the_weights_of_its_epoch(ran: tuple) -> None:
@@ -182,7 +182,7 @@ def test_a_later_stage_starts_from_the_best_epoch_of_the_whole(table: Callable, 
     changes = ("training.select=best", "training.select_per=task", "training.epochs=3", "architecture=mtl")
     result = run_suite(
         suite(table("t"), *changes, "training.learning_rate=2e-2", f"stages={stages}"),
-        Observer(),
+        ignore,
         MemoryTracker(),
     )
     (found,) = result.members[0].outcomes

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from listening import Listening
 
 from mtlv.errors import NoRoomError, TrainingError
-from mtlv.events import Observer
+from mtlv.events import Callback, ignore
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
@@ -44,7 +45,7 @@ class Killed(Exception):
 
 
 @dataclass
-class Heard(Observer):
+class Heard(Listening):
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     documents: int = 0
@@ -70,9 +71,9 @@ class Unit:
     inputs: UnitInputs
 
     def train(
-        self, folder: Path, observer: Observer | None = None
+        self, folder: Path, observer: Callback | None = None
     ) -> tuple[UnitRecord, dict[str, torch.Tensor]]:
-        callbacks = UnitCallbacks(observer or Observer(), lambda *_: None, lambda epoch: epoch)
+        callbacks = UnitCallbacks(observer or ignore, lambda *_: None, lambda epoch: epoch)
         return train_unit(self.job, self.inputs, callbacks, Checkpoints(folder))
 
 

@@ -13,7 +13,7 @@ import yaml
 from mtlv.compare.load import texts as corpus_texts
 from mtlv.compare.load.texts import RunConfig, read, reading
 from mtlv.errors import DataError
-from mtlv.processes import begin
+from mtlv.processes import ChildProcess
 from mtlv.settings import dump
 
 BOMB = "\n".join(
@@ -39,7 +39,7 @@ def test_another_process_reads_what_this_one_would(config: RunConfig):
     assert texts == read(config)
     assert len(texts) == 60
     assert texts["3"].startswith("report 3 ")
-    assert begun.process.poll() is not None
+    assert begun.process.process.poll() is not None
 
 
 def test_a_corpus_that_has_moved(config: RunConfig, tmp_path: Path):
@@ -86,8 +86,8 @@ def test_anchors_that_multiply_are_refused_by_the_other_process(config: RunConfi
 
 
 CHILD = """
-from mtlv.processes import asked_and_answers
-with asked_and_answers(memory=300_000_000):
+from mtlv.processes import parent
+with parent(memory=300_000_000):
     {}
 """
 
@@ -98,7 +98,7 @@ def test_what_needs_too_much_is_ended_and_not_read_here_instead(
 ):
     (tmp_path / "a_child.py").write_text(CHILD.format(work))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(corpus_texts, "begin", lambda _: begin("a_child"))
+    monkeypatch.setattr(corpus_texts, "ChildProcess", lambda _: ChildProcess("a_child"))
     monkeypatch.setattr(corpus_texts, "PATIENCE", 3.0)
     with (
         reading(config) as begun,
@@ -110,9 +110,9 @@ def test_what_needs_too_much_is_ended_and_not_read_here_instead(
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are told by Linux")
 def test_the_process_has_a_limit_of_memory(config: RunConfig, monkeypatch: pytest.MonkeyPatch):
     with reading(config) as begun:
-        limits = Path(f"/proc/{begun.process.pid}/limits")
+        limits = Path(f"/proc/{begun.process.process.pid}/limits")
         while (most := re.search(r"Max data size +(\S+)", limits.read_text())) and most[1] == "unlimited":
-            assert begun.process.poll() is None
+            assert begun.process.process.poll() is None
         assert most is not None
         assert 500_000_000 < int(most[1]) < 10**12
         assert len(begun.texts()) == 60
@@ -127,7 +127,7 @@ def test_where_no_process_can_be_started_it_is_read_here(config: RunConfig, monk
 def test_what_is_not_asked_for_is_not_waited_for(config: RunConfig):
     with reading(config) as begun:
         pass
-    assert begun.process.poll() is not None
+    assert begun.process.process.poll() is not None
 
 
 def test_a_config_of_an_earlier_release_has_fewer_keys(config: RunConfig):

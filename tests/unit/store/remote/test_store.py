@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from listening import Listening
 from safetensors.torch import load_file
 
 from mtlv.errors import TrackingError
-from mtlv.events import Observer
+from mtlv.events import ignore
 from mtlv.planning.preview import would_run_lines
 from mtlv.store import open_store
 from mtlv.store.location import StoreLocation, location_of
@@ -35,7 +36,7 @@ ENDINGS = (".safetensors", ".parquet")
 SMALL = ("architecture=stl", "training.epochs=1", "execution.processes=1", "execution.threads=1")
 
 
-class Trained(Observer):
+class Trained(Listening):
     """Names of units that were trained, and what was warned of."""
 
     def __init__(self) -> None:
@@ -119,7 +120,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     node: Callable, suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
-    run_suite(suite(table("t"), *SMALL, store="folder"), Observer(), MemoryTracker())
+    run_suite(suite(table("t"), *SMALL, store="folder"), ignore, MemoryTracker())
     first, second = Trained(), Trained()
     trackers = MemoryTracker(), MemoryTracker()
     run_suite(node("one"), first, trackers[0])
@@ -136,7 +137,7 @@ def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     assert opened(node("one")).remote.names("locks") == {}
 
 
-class Stopper(Observer):
+class Stopper(Listening):
     """Ends training as Ctrl-C does, at the end of an epoch."""
 
     def __init__(self, at: int) -> None:
@@ -153,7 +154,7 @@ def test_another_node_goes_on_from_the_last_checkpoint(
 ) -> None:
     """As if nobody had been interrupted, and with the epochs at the times that were told first."""
     changes = ("architecture=mtl", "training.epochs=3", "store.checkpoint_steps=1")
-    run_suite(suite(table("t"), *SMALL, *changes, store="folder"), Observer(), MemoryTracker())
+    run_suite(suite(table("t"), *SMALL, *changes, store="folder"), ignore, MemoryTracker())
     told = MemoryTracker(), MemoryTracker()
     with pytest.raises(KeyboardInterrupt):
         run_suite(node("one", *changes), Stopper(1), told[0])
@@ -183,7 +184,7 @@ def _points(tracker: MemoryTracker) -> list:
 @pytest.fixture
 def trained(node: Callable) -> tuple[SharedStore, str]:
     """The store as a second node sees it, with one unit of the first."""
-    run_suite(node("one", "architecture=mtl"), Observer(), MemoryTracker())
+    run_suite(node("one", "architecture=mtl"), ignore, MemoryTracker())
     store = opened(node("two"))
     [key] = {name.split("/")[1].removesuffix(".json") for name in store.remote.names("done")}
     return store, key
@@ -455,7 +456,7 @@ def test_what_all_must_read_alike_is_made_by_the_first(node: Callable) -> None:
 def test_status_of_any_machine(
     node: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str
 ) -> None:
-    run_suite(node("one"), Observer(), MemoryTracker())
+    run_suite(node("one"), ignore, MemoryTracker())
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
     place = StoreLocation(address, str(tmp_path / "another"))
     lines = status_lines(place, None, lambda seconds: "so long")
@@ -478,7 +479,7 @@ def test_what_would_run_is_seen_from_any_machine(node: Callable) -> None:
     with store.held(key) as mine:
         assert mine
         assert f"process {os.getpid()} on " in would_run_lines(node("two", *changes))[1]
-    run_suite(node("one", *changes), Observer(), MemoryTracker())
+    run_suite(node("one", *changes), ignore, MemoryTracker())
     assert "1 of 1 units are in the store" in would_run_lines(node("two", *changes))[0]
 
 
