@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from mtlv.arguments import parse
-from mtlv.cli import data, look, tend, work
+from mtlv.cli import check, clean, cluster, compare, data, predict, run, status, sync, ui
 from mtlv.cli.terminal import (
     FAILED,
     INTERRUPTED,
@@ -24,19 +24,19 @@ from mtlv.environ import let_waiting_threads_sleep
 from mtlv.errors import ConfigError, MtlvError
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "run": work.run,
-    "check": work.check,
-    "status": look.status,
-    "sync": tend.sync,
-    "cluster": work.cluster,
-    "clean": tend.clean,
-    "compare": look.compare,
-    "predict": look.predict,
+    "run": run.run,
+    "check": check.check,
+    "status": status.status,
+    "sync": sync.sync,
+    "cluster": cluster.cluster,
+    "clean": clean.clean,
+    "compare": compare.compare,
+    "predict": predict.predict,
     "data list": data.list_all,
     "data show": data.show,
     "data fetch": data.fetch,
     "data check": data.check,
-    "ui": look.ui,
+    "ui": ui.ui,
 }
 
 

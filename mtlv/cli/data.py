@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from mtlv.cli.named import is_config, quoted
+from mtlv.cli.configs import is_config, quoted
 from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.errors import MtlvError
 

@@ -1,11 +1,10 @@
-"""Commands that work on a config: check, run, cluster."""
+"""`mtlv check`: prove a config and show its plan."""
 
 from __future__ import annotations
 
 import argparse
 
-from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
-from mtlv.events import NoteGiven
+from mtlv.cli.terminal import OK, say
 from mtlv.formatting import many
 
 
@@ -36,39 +35,4 @@ def check(args: argparse.Namespace) -> int:
     say(*share_lines(suite.members[0].settings.execution, found.units))
     say(f"results go to {location_of(suite.members[0].settings.store).words}")
     say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
-    return OK
-
-
-def run(args: argparse.Namespace) -> int:
-    """Train, score and track what a config asks for."""
-    from mtlv.display.tables import table
-    from mtlv.settings import load_suite
-
-    suite = load_suite(args.config, args.overrides)
-    from mtlv.suite.run import run_suite
-
-    end_in_order()
-    with progress() as display:
-        for note in suite.notes:
-            display(NoteGiven(note))
-        result = run_suite(suite, display, if_exists=args.if_exists)
-    if result.rows:
-        table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
-    say(*result.where)
-    for problem in result.failed:
-        complain(problem)
-    return FAILED if result.failed else OK
-
-
-def cluster(args: argparse.Namespace) -> int:
-    """Only group the tasks."""
-    from mtlv.settings import load_suite
-
-    suite = load_suite(args.config, args.overrides)
-    from mtlv.suite.cluster import cluster_suite
-
-    end_in_order()
-    with progress() as display:
-        result = cluster_suite(suite, args.out, display)
-    say(*result.lines)
     return OK

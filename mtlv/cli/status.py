@@ -1,0 +1,33 @@
+"""`mtlv status`: how far the running or last suite is."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from mtlv.cli.configs import suite_or_defaults
+from mtlv.cli.terminal import OK, say
+from mtlv.errors import ConfigError
+from mtlv.formatting import duration
+
+
+def status(args: argparse.Namespace) -> int:
+    """How far the running or last suite is."""
+    from mtlv.store.location import location_of
+    from mtlv.suite.status import status_lines
+
+    if args.next and args.config is None:
+        raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
+    suite = suite_or_defaults(args)
+    settings = suite.members[0].settings
+    store = (
+        location_of(settings.store)
+        if args.store is None
+        else replace(location_of(settings.store), uri=args.store)
+    )
+    say(*status_lines(store, suite.path if args.config else None, duration))
+    if args.next:
+        from mtlv.planning.preview import would_run_lines
+
+        say(*would_run_lines(suite))
+    return OK
