@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread, Timer
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
@@ -37,7 +37,7 @@ class ProcessEnded(Exception):
 class Connection:
     """Two pipes that carry pickled objects; several threads may send."""
 
-    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
         self.incoming, self.outgoing = incoming, outgoing
         self._sending = Lock()
 

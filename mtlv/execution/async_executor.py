@@ -39,14 +39,14 @@ class _Seen:
         job: the unit.
         epochs: not passed to its member yet, because it was not its turn.
         error: why it failed.
-        told: whether its end was reported.
+        reported: whether its end was reported.
         noted: whether it was reported that another process has it.
     """
 
     job: Job
     epochs: list[tuple[EpochRecord, Scores]] = field(default_factory=list)
     error: Exception | None = None
-    told: bool = False
+    reported: bool = False
     noted: bool = False
 
 
@@ -122,7 +122,7 @@ class AsyncExecutor(ABC):
 
     def _over(self, seen: _Seen) -> bool:
         """Whether a unit ended. If it was trained here, its last message counts, not its files."""
-        known = seen.error is not None or seen.told
+        known = seen.error is not None or seen.reported
         return known or (not self._scheduler.holds(seen.job) and self._runner.there(seen.job))
 
     def _hand_on(self, seen: _Seen, on_epoch: OnEpoch) -> None:
@@ -159,8 +159,8 @@ class AsyncExecutor(ABC):
 
     def _tell_end(self, seen: _Seen, *, cached: bool) -> None:
         """Once, also where several members share a unit."""
-        if not seen.told:
-            seen.told = True
+        if not seen.reported:
+            seen.reported = True
             if seen.job.unit.key != self._wanted:
                 seen.epochs.clear()  # its record tells them, when it is its turn
             self.callback(UnitEnded(seen.job.name, cached, seen.job.documents))

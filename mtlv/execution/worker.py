@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv import processes
 from mtlv.errors import MtlvError
-from mtlv.events import BatchTrained, EpochEnded, Event, UnitStarted, warner
+from mtlv.events import BatchTrained, Callback, EpochEnded, Event, UnitStarted, warner
 from mtlv.execution.messages import (
     Crashed,
     Ending,
@@ -104,7 +104,7 @@ class Worker:
         self._child.end(patience)
 
 
-def fewer_batches(send: Send, interval: float) -> Send:
+def fewer_batches(send: Send, interval: float) -> Callback:
     """Pass events on, of batches only as many as a person can follow.
 
     Args:

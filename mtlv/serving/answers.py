@@ -35,7 +35,7 @@ class PredictionTable:
     @cached_property
     def _kinds(self) -> list[OutputFormat]:
         """Of the tasks, each once."""
-        return list(dict.fromkeys(prediction.kind for prediction in self.found.prediction))
+        return list(dict.fromkeys(prediction.kind for prediction in self.found.predictions))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class PredictionTable:
 
     def _order(self, row: int) -> list[TaskPrediction]:
         """Tasks of a text: decided before undecided, then the most probable first."""
-        return sorted(self.found.prediction, key=lambda prediction: prediction.kind.rank(prediction, row))
+        return sorted(self.found.predictions, key=lambda prediction: prediction.kind.rank(prediction, row))
 
     def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
         cells = prediction.kind.answer if len(self._kinds) > 1 else prediction.kind.cells
@@ -79,7 +79,7 @@ class PredictionTable:
         found: dict[str, Any] = {}
         for kind in self._kinds:
             found |= kind.record(
-                [prediction for prediction in self.found.prediction if prediction.kind is kind], row
+                [prediction for prediction in self.found.predictions if prediction.kind is kind], row
             )
         return found
 

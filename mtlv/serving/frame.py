@@ -32,8 +32,8 @@ def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
     """
     if wanted not in COLUMNS:
         raise DataError("`columns`", got=wanted, allowed=", ".join(COLUMNS))
-    columns = _columns([prediction.task for prediction in found.prediction], wanted)
-    return {name: column.values(found.prediction[at]) for name, (at, column) in columns.items()}
+    columns = _columns([prediction.task for prediction in found.predictions], wanted)
+    return {name: column.values(found.predictions[at]) for name, (at, column) in columns.items()}
 
 
 def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, OutputColumn]]:

@@ -45,18 +45,18 @@ class Prediction:
     """What a plan says of N rows.
 
     Args:
-        told: of each of T tasks, in the corpus's order.
+        predictions: of each of T tasks, in the corpus's order.
     """
 
-    told: tuple[TaskPrediction, ...]
+    predictions: tuple[TaskPrediction, ...]
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks."""
-        return tuple(each.task.name for each in self.told)
+        return tuple(each.task.name for each in self.predictions)
 
     def __getitem__(self, task: str) -> TaskPrediction:
-        return self.told[self.tasks.index(task)]
+        return self.predictions[self.tasks.index(task)]
 
 
 class ServedPlan:
@@ -133,11 +133,11 @@ class ServedPlan:
         )
         need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
-        told: dict[str, TaskPrediction] = {}
+        predictions: dict[str, TaskPrediction] = {}
         for schema in dict.fromkeys(each.schema for each in wanted):
             own = [each.task for each in wanted if each.schema == schema]
-            told |= self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
-        return Prediction(tuple(told[each.task.name] for each in wanted))
+            predictions |= self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
+        return Prediction(tuple(predictions[each.task.name] for each in wanted))
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
         for name in tasks or ():
@@ -155,7 +155,7 @@ class ServedPlan:
         """The answers of tasks that read the same."""
         count, rows = len(documents.texts), documents.readable
         found = self._outputs(documents, schema, tasks) if len(rows) else {}
-        told = {}
+        predictions = {}
         for task in tasks:
             outputs = ANSWERS[task.kind].none(task, count)
             if len(rows) == count and count:
@@ -163,8 +163,8 @@ class ServedPlan:
             elif len(rows):
                 outputs[rows] = found[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
-            told[task.name] = TaskPrediction(task, outputs, threshold, documents.words or ())
-        return told
+            predictions[task.name] = TaskPrediction(task, outputs, threshold, documents.words or ())
+        return predictions
 
     def _outputs(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]

@@ -191,7 +191,7 @@ class Store:
         """Hand over what an earlier run could not; what its user should know, a line each."""
         return ()
 
-    def told(self) -> AbstractContextManager[object]:
+    def publishing_status(self) -> AbstractContextManager[object]:
         """While it is open, other machines can see how far a suite of this one is."""
         return nullcontext()
 

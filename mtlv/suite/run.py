@@ -97,7 +97,11 @@ def _run(
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
     _tell_notes(resolved, cache, callback)
-    with way as delivery, store.told(), SuiteProgress(store.root, _state(suite, resolved)) as progress:
+    with (
+        way as delivery,
+        store.publishing_status(),
+        SuiteProgress(store.root, _state(suite, resolved)) as progress,
+    ):
         tracker = delivery.tracker
         _describe(tracker, resolved)
         everyone = together(progress, callback)

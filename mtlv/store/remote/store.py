@@ -103,7 +103,7 @@ class SharedStore(Store):
         self._manifests.set_aside(key)
         self._done.discard(key)
         return (
-            f"it is trained again, and its files stay in {self.remote.at(f'{FILES}/{key}')} for `mtlv clean`"
+            f"it is trained again, and its files stay in {self.client.at(f'{FILES}/{key}')} for `mtlv clean`"
         )
 
     def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
@@ -296,7 +296,7 @@ class SharedStore(Store):
         if content is not None:
             write_whole(path, content)
 
-    def told(self) -> AbstractContextManager[object]:
+    def publishing_status(self) -> AbstractContextManager[object]:
         return StatusUploader(self.root, self.client)
 
 

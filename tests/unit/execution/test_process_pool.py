@@ -40,30 +40,30 @@ class Listener(Listening):
     """What was told, and what is done about it as an epoch ends."""
 
     def __init__(self, at_epoch: Callable[[str], None] = lambda _: None) -> None:
-        self.told: list[tuple[str, ...]] = []
+        self.heard: list[tuple[str, ...]] = []
         self.at_epoch = at_epoch
 
     def unit_started(self, name: str, *_: object) -> None:
-        self.told.append(("started", name))
+        self.heard.append(("started", name))
 
     def epoch(self, name: str, epoch: int, *_: object) -> None:
-        self.told.append(("epoch", name, str(epoch)))
+        self.heard.append(("epoch", name, str(epoch)))
         self.at_epoch(name)
 
     def unit_ended(self, name: str, cached: bool, *_: object) -> None:
-        self.told.append(("found" if cached else "ended", name))
+        self.heard.append(("found" if cached else "ended", name))
 
     def unit_failed(self, name: str) -> None:
-        self.told.append(("failed", name))
+        self.heard.append(("failed", name))
 
     def note(self, text: str) -> None:
-        self.told.append(("note", text))
+        self.heard.append(("note", text))
 
     def warn(self, text: str) -> None:
-        self.told.append(("warning", text))
+        self.heard.append(("warning", text))
 
     def names(self, word: str) -> list[str]:
-        return [name for said, name, *_ in self.told if said == word]
+        return [name for said, name, *_ in self.heard if said == word]
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def test_tables_of_several_kinds() -> None:
 
 def test_columns_are_those_that_are_announced() -> None:
     found = answers(*TOLD).found
-    announced = column_types([told.task for told in found.told])
+    announced = column_types([told.task for told in found.predictions])
     both = as_columns(found, "both")
     assert list(both) == list(announced)
     kinds = {"double": "f", "boolean": "b", "string": "O"}

@@ -448,8 +448,8 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
     for wrong in (None, 3, float("nan"), "\ud800", ["a"]):
         with pytest.raises(DataError, match=r"not every input is text: row 1 \(from 0\)"):
             plan.predict(["fine", wrong])  # type: ignore[list-item]
-    assert [len(told.outputs) for told in plan.predict([]).told] == [0, 0, 0]
-    assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).told] == [2, 2, 2]
+    assert [len(told.outputs) for told in plan.predict([]).predictions] == [0, 0, 0]
+    assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).predictions] == [2, 2, 2]
 
 
 def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Trained, place: Callable) -> None:
@@ -500,7 +500,7 @@ def test_columns() -> None:
         )
     )
     both = as_columns(found, "both")
-    assert list(both) == list(column_types([told.task for told in found.told]))
+    assert list(both) == list(column_types([told.task for told in found.predictions]))
     assert both["a, b probability"].tolist() == [0.2, 0.5]
     assert both["a, b decided"].tolist() == [False, True]  # at the threshold is decided
     assert {k: v.tolist() for k, v in as_columns(found, "decisions").items()} == {
@@ -524,6 +524,6 @@ def test_bf16_is_computed_only_where_the_device_does(
     told = []
     for native in (False, True):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
-        told.append([each.outputs for each in plan.predict(texts).told])
+        told.append([each.outputs for each in plan.predict(texts).predictions])
     assert not np.array_equal(*told)
     np.testing.assert_allclose(*told, atol=0.05)
