@@ -5,6 +5,7 @@ Each ends with this process, even if it is busy.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle  # nosec B403 # between a process and the child it started, over their own pipes
 import signal
@@ -69,7 +70,7 @@ class ChildProcess(Connection):
     """A module of ours in a process of its own.
 
     Args:
-        module: such as `mtlv.compare.drawing`; it works in `parent`.
+        module: such as `mtlv.compare.drawing`; its `main()` works in `parent`.
         environment: variables besides this process's own.
     """
 
@@ -137,7 +138,7 @@ def _begin(module: str, **environment: str) -> Process:
 
     def start() -> Process:
         return subprocess.Popen(  # nosec B603 # this Python, a module of ours
-            [sys.executable, "-m", module, str(os.getpid())],
+            [sys.executable, "-m", "mtlv.processes", module, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -181,7 +182,7 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
             knows from the end of what it is asked; else it ends at once.
         memory: most bytes that it may take; what needs more ends it by a signal. Not on macOS and Windows.
     """
-    pid = int(sys.argv[1])
+    pid = int(sys.argv[2])
     if not _by_kernel(grace):
         Thread(target=_watch, args=(pid, grace), daemon=True).start()
     if os.getppid() != pid:  # it has ended before the kernel was asked
@@ -254,3 +255,7 @@ def born(pid: int) -> int | None:
         return int(text.rsplit(")", 1)[1].split()[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+if __name__ == "__main__":  # not the module itself: its classes would be others than those of the parent
+    importlib.import_module(sys.argv[1]).main()

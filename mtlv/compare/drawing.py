@@ -160,6 +160,7 @@ def _add_system_fonts() -> None:
             vl_convert.register_font_directory(str(path))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Draw what is requested until the parent ends."""
     with parent(memory=MEMORY) as connection:
         _serve(connection)

@@ -115,6 +115,7 @@ def _make() -> str:
     return str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Make the bundle."""
     with parent() as connection:
         connection.send(_make())

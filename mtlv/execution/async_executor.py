@@ -117,7 +117,7 @@ class AsyncExecutor(ABC):
 
     def _train_again(self, job: Job) -> None:
         """A unit that was done is damaged."""
-        self._seen[job.unit.key].told = False
+        self._seen[job.unit.key].reported = False
         self._scheduler.undone(job)
 
     def _over(self, seen: _Seen) -> bool:

@@ -211,7 +211,8 @@ def _listen(parent: Connection, requests: SimpleQueue[Any]) -> None:
     os._exit(1)
 
 
-def _work() -> None:
+def main() -> None:
+    """Train what is requested until the parent ends."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
     signal.signal(signal.SIGINT, signal.default_int_handler)
     requests: SimpleQueue[Any] = SimpleQueue()
@@ -220,7 +221,3 @@ def _work() -> None:
         threading.Thread(target=_listen, args=(parent, requests), daemon=True).start()
         serve(requests, parent.send)
     os._exit(0)  # a thread still reads
-
-
-if __name__ == "__main__":
-    _work()

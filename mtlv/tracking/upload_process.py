@@ -246,7 +246,8 @@ def serve(parent: Connection) -> None:
         parent.send(answer)
 
 
-def _work() -> None:
+def main() -> None:
+    """Deliver until the parent ends."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
@@ -254,7 +255,3 @@ def _work() -> None:
     with processes.parent(grace=True) as parent:  # for what is being delivered
         serve(parent)
     os._exit(0)  # not waiting for a call that hangs
-
-
-if __name__ == "__main__":
-    _work()

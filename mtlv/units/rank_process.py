@@ -98,7 +98,8 @@ def _end_with(parent: Connection) -> None:
     os._exit(1)
 
 
-def _work() -> None:
+def main() -> None:
+    """Train one unit."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
     with suppress(BrokenPipeError), processes.parent() as parent:
         call = parent.receive()
@@ -111,7 +112,3 @@ def _work() -> None:
         except Exception:  # nobody sees what this process prints
             parent.send(Crashed(traceback.format_exc()))
     os._exit(0)  # a thread still reads
-
-
-if __name__ == "__main__":
-    _work()

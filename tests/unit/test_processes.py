@@ -26,7 +26,8 @@ import os
 from mtlv import processes
 from mtlv.processes import ChildProcess, ProcessEnded
 {before}
-with processes.parent({given}) as parent:
+def main():
+  with processes.parent({given}) as parent:
     parent.send(os.getpid())
     {work}
 """
@@ -117,7 +118,7 @@ def test_a_child_whose_parent_is_gone_already_does_not_begin(write, tmp_path: Pa
     write("open('begun', 'w')")
     nobody = subprocess.Popen([sys.executable, "-c", ""])
     nobody.wait()
-    command = [sys.executable, "-m", "a_child", str(nobody.pid)]
+    command = [sys.executable, "-m", "mtlv.processes", "a_child", str(nobody.pid)]
     assert subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=60).returncode == 1
     assert not (tmp_path / "begun").exists()
 

@@ -124,6 +124,7 @@ def _answer(config: RunConfig) -> tuple[dict[str, str], str]:
         return {}, str(error)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Read one corpus."""
     with parent(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as connection:
         connection.send(_answer(connection.receive()))

@@ -55,31 +55,32 @@ class Server:
         return self.memory
 
 
-class InThread:
+class InThread(Connection):
     """The process that delivers, as a thread: so that it sees a store that is made up here."""
 
-    def __init__(self) -> None:
-        asked, answers = os.pipe(), os.pipe()
-        self.stdin, self.stdout = os.fdopen(asked[1], "wb"), os.fdopen(answers[0], "rb")
-        self.thread = threading.Thread(target=self.work, args=(asked[0], answers[1]), daemon=True)
+    def __init__(self, _: str) -> None:
+        requests, answers = os.pipe(), os.pipe()
+        super().__init__(os.fdopen(answers[0], "rb"), os.fdopen(requests[1], "wb"))
+        self.process = self
+        self.thread = threading.Thread(target=self.work, args=(requests[0], answers[1]), daemon=True)
         self.thread.start()
 
     @staticmethod
-    def work(asked: int, answers: int) -> None:
-        with os.fdopen(asked, "rb") as requests, os.fdopen(answers, "wb") as replies:
-            upload_process.serve(requests, replies)
+    def work(requests: int, answers: int) -> None:
+        with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
+            upload_process.serve(Connection(incoming, outgoing))
 
     def kill(self) -> None:
-        self.stdin.close()
+        self.outgoing.close()
 
-    def communicate(self) -> None:
+    def end(self) -> None:
         self.thread.join(10)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server()
-    monkeypatch.setattr(upload_process, "_begin", InThread)
+    monkeypatch.setattr(upload_process, "ChildProcess", InThread)
     for module in (upload_process, sync):
         monkeypatch.setattr(module, "check_access", made.check_access)
         monkeypatch.setattr(module, "open_tracker", made.open)

@@ -217,7 +217,7 @@ def tries(monkeypatch: pytest.MonkeyPatch, *ends: object) -> tuple[list[str], Ca
     monkeypatch.setattr(distributed, "_together", together)
     execution = SimpleNamespace(execution=SimpleNamespace(devices_per_unit=2))
     job: Any = SimpleNamespace(name="unit", settings=execution)
-    callbacks: Any = SimpleNamespace(observer=warnings)
+    callbacks: Any = SimpleNamespace(on_event=warnings)
     given: Any = (job, None, callbacks, lambda: None, None)
     return warnings.warnings, lambda: train_on_devices(*given)
 

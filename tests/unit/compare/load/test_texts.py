@@ -87,8 +87,9 @@ def test_anchors_that_multiply_are_refused_by_the_other_process(config: RunConfi
 
 CHILD = """
 from mtlv.processes import parent
-with parent(memory=300_000_000):
-    {}
+def main():
+    with parent(memory=300_000_000):
+        {}
 """
 
 

@@ -134,7 +134,7 @@ def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     assert [set(run.points) for run in trackers[0].runs.values()] == [
         set(run.points) for run in trackers[1].runs.values()
     ]
-    assert opened(node("one")).remote.names("locks") == {}
+    assert opened(node("one")).client.names("locks") == {}
 
 
 class Stopper(Listening):
@@ -159,7 +159,7 @@ def test_another_node_goes_on_from_the_last_checkpoint(
     with pytest.raises(KeyboardInterrupt):
         run_suite(node("one", *changes), Stopper(1), told[0])
     store = opened(node("two", *changes))
-    names = store.remote.names("checkpoints")
+    names = store.client.names("checkpoints")
     assert 1 <= len(names) <= 2
     [key] = {name.split("/")[1] for name in names}
     assert store.last_step(key) == max(int(Path(name).stem) for name in names)
@@ -168,7 +168,7 @@ def test_another_node_goes_on_from_the_last_checkpoint(
     run_suite(node("two", *changes), second, told[1])
     assert any("goes on after step" in text for text in second.said)
     assert files(tmp_path / "folder") == files(store.root)
-    assert store.remote.names("checkpoints") == {}
+    assert store.client.names("checkpoints") == {}
     early, whole = ({(p.key, p.step): p.timestamp_ms for p in _points(tracker)} for tracker in told)
     assert early
     assert early.items() <= whole.items()
@@ -186,7 +186,7 @@ def trained(node: Callable) -> tuple[SharedStore, str]:
     """The store as a second node sees it, with one unit of the first."""
     run_suite(node("one", "architecture=mtl"), ignore, MemoryTracker())
     store = opened(node("two"))
-    [key] = {name.split("/")[1].removesuffix(".json") for name in store.remote.names("done")}
+    [key] = {name.split("/")[1].removesuffix(".json") for name in store.client.names("done")}
     return store, key
 
 
@@ -208,11 +208,11 @@ def test_units_are_listed_once_not_asked_for_one_by_one(
 ) -> None:
     store, key = trained
     asked: list[str] = []
-    names = store.remote.objects.names
+    names = store.client.objects.names
     monkeypatch.setattr(
-        store.remote.objects, "names", lambda folder: (asked.append(folder), names(folder))[1]
+        store.client.objects, "names", lambda folder: (asked.append(folder), names(folder))[1]
     )
-    monkeypatch.setattr(store.remote.objects, "get", lambda name: pytest.fail(name))
+    monkeypatch.setattr(store.client.objects, "get", lambda name: pytest.fail(name))
     found = [store.has(other) for other in [key, *map(str, range(1000))]]
     assert found == [True] + [False] * 1000
     assert asked == ["done"]
@@ -221,7 +221,7 @@ def test_units_are_listed_once_not_asked_for_one_by_one(
 def test_a_unit_without_its_manifest_is_not_there(node: Callable, trained: tuple) -> None:
     """As a node leaves it that ends while it uploads; another trains the unit, and all is whole."""
     store, key = trained
-    store.remote.objects.delete([f"done/{key}.json"])
+    store.client.objects.delete([f"done/{key}.json"])
     assert not opened(node("three")).has(key)
     third = Trained()
     run_suite(node("three", "architecture=mtl"), third, MemoryTracker())
@@ -233,9 +233,9 @@ def test_a_unit_without_its_manifest_is_not_there(node: Callable, trained: tuple
 @pytest.mark.parametrize("name", ["unit.json", "model.safetensors"])
 def test_what_was_changed_is_refused_and_named(trained: tuple, name: str) -> None:
     store, key = trained
-    [there] = [each for each in store.remote.names(f"units/{key}") if each.endswith(name)]
-    content = store.remote.objects.get(there)
-    store.remote.objects.put(there, content[:-1] + bytes([content[-1] ^ 1]))
+    [there] = [each for each in store.client.names(f"units/{key}") if each.endswith(name)]
+    content = store.client.objects.get(there)
+    store.client.objects.put(there, content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(TrackingError, match=rf"{there}` cannot be used .*checksum is another.*; delete it"):
         store.load(key) and store.weights(key)
     assert not [path for path in store.units.rglob("*") if path.name == name]
@@ -256,8 +256,8 @@ def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
     node: Callable, trained: tuple, ending: str, harm: str
 ) -> None:
     store, key = trained
-    before, objects = files(opened(node("one")).root), store.remote.objects
-    [there] = [each for each in store.remote.names("") if each.endswith(ending.replace("KEY", key))]
+    before, objects = files(opened(node("one")).root), store.client.objects
+    [there] = [each for each in store.client.names("") if each.endswith(ending.replace("KEY", key))]
     content = objects.get(there)
     objects.delete([there])
     if harm == "changed":
@@ -268,7 +268,7 @@ def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
     [line] = [text for text in told.said if "damaged" in text]
     assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
     assert Path(there).name in line
-    assert line.endswith(f"its files stay in {store.remote.at(f'units/{key}')} for `mtlv clean`")
+    assert line.endswith(f"its files stay in {store.client.at(f'units/{key}')} for `mtlv clean`")
     assert any("half a unit" in line for line in clean_lines(store.place, [], delete=False))
     third = opened(node("three"))
     assert third.weights_of(third.load(key))
@@ -303,7 +303,7 @@ def test_what_only_this_machine_has_is_set_aside_here(
         raise ObjectStoreError("it is full: quota", "raise its quota")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store.remote.objects), "upload", full)
+        patch.setattr(type(store.client.objects), "upload", full)
         with pytest.raises(TrackingError):
             run_suite(node("one", "architecture=mtl"), Trained(), MemoryTracker())
     [path] = store.units.glob("*/unit.json")
@@ -320,13 +320,13 @@ def test_while_another_node_trains_a_damaged_unit_again_it_is_left_to_that(
 ) -> None:
     store, key = trained
     other = opened(node("three"))
-    [there] = [each for each in store.remote.names(f"units/{key}") if each.endswith("test.parquet")]
-    store.remote.objects.put(there, b"")
+    [there] = [each for each in store.client.names(f"units/{key}") if each.endswith("test.parquet")]
+    store.client.objects.put(there, b"")
     said: list[str] = []
     with other.held(key) as theirs:
         assert theirs
         assert store.whole(key, lambda: store.load(key), said.append) is None
-        assert store.remote.names("done")
+        assert store.client.names("done")
         other.set_aside(key)
         assert store.whole(key, lambda: store.load(key), said.append) is None
     assert not store.has(key)
@@ -335,8 +335,8 @@ def test_while_another_node_trains_a_damaged_unit_again_it_is_left_to_that(
 
 def test_a_manifest_that_was_changed_is_refused(trained: tuple) -> None:
     store, key = trained
-    content = store.remote.objects.get(f"done/{key}.json")
-    store.remote.objects.put(f"done/{key}.json", content[:-200])
+    content = store.client.objects.get(f"done/{key}.json")
+    store.client.objects.put(f"done/{key}.json", content[:-200])
     with pytest.raises(TrackingError, match=rf"done/{key}.json` cannot be used .*cut short or changed"):
         store.load(key)
 
@@ -350,7 +350,7 @@ def test_of_two_nodes_that_end_the_same_unit_the_first_has_it(node: Callable, tr
     late.save(replace(record, device="another"), None)
     assert late.load(key).device == record.device
     assert late.weights(key) is not None
-    folders = {name.split("/")[2] for name in store.remote.names(f"units/{key}")}
+    folders = {name.split("/")[2] for name in store.client.names(f"units/{key}")}
     assert len(folders) == 1
 
 
@@ -362,7 +362,7 @@ def test_weights_are_of_the_same_training_as_the_scores(node: Callable, trained:
     weights = dict(load_file(again.weights(key)))
     again.forget(key)
     again.save(replace(record, device="another"), {record.chosen_epoch: weights})
-    fresh = SharedStore(store.place, store.remote)
+    fresh = SharedStore(store.place, store.client)
     assert fresh.load(key).device == record.device  # what is here is whole, and of the same unit
     assert fresh.weights(key) is not None
     assert fresh.load(key).device == "another"
@@ -393,7 +393,7 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
         raise ObjectStoreError("it is full: quota", "raise its quota")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store.remote.objects), "upload", full)
+        patch.setattr(type(store.client.objects), "upload", full)
         first = Trained()
         with pytest.raises(TrackingError) as caught:
             run_suite(node("one", "store.checkpoint_steps=1"), first, MemoryTracker())
@@ -402,7 +402,7 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
     assert "raise its quota" in str(caught.value)
     assert "run the same command on this machine again" in str(caught.value)
     assert len([text for text in first.said if "checkpoints stay in" in text]) == 1
-    assert store.remote.names("done") == {}
+    assert store.client.names("done") == {}
     second, third = Trained(), Trained()
     run_suite(node("one"), second, MemoryTracker())
     assert any(
@@ -420,7 +420,7 @@ def test_forgotten_is_forgotten_everywhere(node: Callable, trained: tuple) -> No
     store.forget(key)
     assert not store.has(key)
     assert not opened(node("one")).has(key)
-    assert not [name for name in store.remote.names("") if key in name]
+    assert not [name for name in store.client.names("") if key in name]
 
 
 def test_a_suite_that_is_run_anew_has_runs_of_its_own_on_every_node(node: Callable, trained: tuple) -> None:
@@ -475,7 +475,7 @@ def test_what_would_run_is_seen_from_any_machine(node: Callable) -> None:
         run_suite(node("one", *changes), Stopper(1), MemoryTracker())
     assert "it goes on after step" in would_run_lines(node("two", *changes))[1]
     store = opened(node("one"))
-    [key] = {name.split("/")[1] for name in store.remote.names("checkpoints")}
+    [key] = {name.split("/")[1] for name in store.client.names("checkpoints")}
     with store.held(key) as mine:
         assert mine
         assert f"process {os.getpid()} on " in would_run_lines(node("two", *changes))[1]
@@ -488,7 +488,7 @@ def test_clean_lists_what_nothing_needs_at_the_address(node: Callable, trained: 
     store, key = trained
     place = store.place
     assert clean_lines(place, [], delete=False) == [f"{place.uri}: nothing to clean"]
-    far = store.remote.objects
+    far = store.client.objects
     far.put(f"checkpoints/{key}/000000001.ckpt", b"x" * 1000)
     far.put(f"units/{key}/another/unit.json", b"x" * 1000)
     far.put("units/lost/another/unit.json", b"x" * 1000)
