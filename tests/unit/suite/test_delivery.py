@@ -12,6 +12,7 @@ from listening import Listening
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
+from mtlv.processes import Connection
 from mtlv.suite.delivery import deliver
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
