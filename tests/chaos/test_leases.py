@@ -16,10 +16,10 @@ PROCESSES, SECONDS = 5, 40
 WORK = f"""
 import os, random, sys, time
 from mtlv.store.remote import leases
-from mtlv.store.remote.client import Remote
+from mtlv.store.remote.client import ObjectClient
 
 leases.AGAIN = 0.02
-own, draw = leases.Leases(Remote(sys.argv[1]), ttl=4.0), random.Random(sys.argv[3])
+own, draw = leases.Leases(ObjectClient(sys.argv[1]), ttl=4.0), random.Random(sys.argv[3])
 log = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 end = time.monotonic() + {SECONDS}
 while time.monotonic() < end:

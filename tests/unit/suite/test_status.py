@@ -107,9 +107,10 @@ def test_how_a_suite_ended(tmp_path: Path, error: BaseException, state: str, rea
 KILLED = """
 import sys, time
 from pathlib import Path
-from mtlv.store.progress import Progress, SuiteState, UnitState
+from mtlv.events import EpochEnded, UnitStarted
+from mtlv.store.progress import SuiteProgress, SuiteState, UnitState
 state = SuiteState("reports", "/somewhere/c.yml", units=[UnitState("k", "unit", "member")])
-with Progress(Path(sys.argv[1]), state) as watcher:
+with SuiteProgress(Path(sys.argv[1]), state) as watcher:
     watcher(UnitStarted("unit", 1, 5, 10))
     time.sleep(1.1)
     watcher(EpochEnded("unit", 1, 5, 0.5, {}, 100))

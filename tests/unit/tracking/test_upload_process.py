@@ -75,8 +75,8 @@ def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(
 ) -> None:
     with deliver(settings, ignore, uploads) as delivery:
         delivery.tracker.open_run(RunSpec("u", "n"))
-        assert os.getpgid(uploads._process.pid) != os.getpgid(0)
-        os.kill(uploads._process.pid, signal.SIGTERM)
+        assert os.getpgid(uploads._process.process.pid) != os.getpgid(0)
+        os.kill(uploads._process.process.pid, signal.SIGTERM)
     assert delivery.came.left == 0
 
 
@@ -85,7 +85,7 @@ def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
 ) -> None:
     observer = Warned()
     with deliver(settings, observer, uploads) as delivery:
-        uploads._process.kill()
+        uploads._process.process.kill()
         wait_for(lambda: bool(heard))
         delivery.tracker.open_run(RunSpec("u", "n"))
     assert heard == [
@@ -102,10 +102,10 @@ def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
 def test_it_ends_with_the_process_that_trains_however_that_ends(settings: Settings, tmp_path: Path) -> None:
     script = f"""
 import os, sys, time
-from mtlv.tracking.upload_process import Courier
-courier = Courier({settings.tracking.uri!r}, "e", print)
-courier.check()
-print(courier._process.pid, flush=True)
+from mtlv.tracking.upload_process import UploadProcess
+uploads = UploadProcess({settings.tracking.uri!r}, "e", print)
+uploads.check()
+print(uploads._process.process.pid, flush=True)
 time.sleep(60)
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as trains:
@@ -131,8 +131,8 @@ def test_a_journal_that_is_still_delivered_is_not_delivered_by_another(
     JournalTracker(journal).open_run(RunSpec("u", "n"))
     journal.close()  # as by the end of the process that writes it
     assert dead_journals(root, print) == []
-    uploads._process.kill()
-    uploads._process.wait()
+    uploads._process.process.kill()
+    uploads._process.process.wait()
     assert len(dead_journals(root, print)) == 1
 
 
