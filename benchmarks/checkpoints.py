@@ -19,7 +19,8 @@ from harness import Claim, Result, interleaved, profiled, publish, seconds, size
 
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
+from mtlv.registries import ARCHITECTURES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import adamw, schedule

@@ -35,7 +35,8 @@ def train_all(frozen, shared, documents, folder=None):
     from mtlv.models.encoder import load_encoder
     from mtlv.models.frozen_cache import FrozenCache
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.plan import ARCHITECTURES, Task
+    from mtlv.plan import Task
+    from mtlv.registries import ARCHITECTURES
     from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.objective import Objective

@@ -119,7 +119,7 @@ def trainer(encoder, corpus):
     import copy
 
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.plan import ARCHITECTURES
+    from mtlv.registries import ARCHITECTURES
     from mtlv.training.loop import train
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule

@@ -36,7 +36,7 @@ def first_step():
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.plan import ARCHITECTURES
+    from mtlv.registries import ARCHITECTURES
     from mtlv.training.loop import train
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule

@@ -26,7 +26,8 @@ from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.optim import resolve_device, resolve_precision
 

@@ -56,11 +56,11 @@ class Clock:
 
         def timed_begin(uploads, *args):
             found = begin(uploads, *args)
-            self.beside = -_cpu_seconds(uploads._process.pid)
+            self.beside = -_cpu_seconds(uploads._process.process.pid)
             return found
 
         def timed_finish(uploads, *args):
-            self.beside += _cpu_seconds(uploads._process.pid)
+            self.beside += _cpu_seconds(uploads._process.process.pid)
             return finish(uploads, *args)
 
         Journal.append, UploadProcess.begin, UploadProcess.finish = timed_append, timed_begin, timed_finish

@@ -105,7 +105,7 @@ def epoch_seconds():
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel
-    from mtlv.plan import ARCHITECTURES
+    from mtlv.registries import ARCHITECTURES
     from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.objective import Objective

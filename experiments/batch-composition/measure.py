@@ -40,7 +40,8 @@ from mtlv.data.tokens import Tokens, tokenise
 from mtlv.formatting import many
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
+from mtlv.registries import ARCHITECTURES
 from mtlv.training import loop, optim
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import keep_freed_memory

@@ -15,12 +15,10 @@ from mtlv.grouping.given import given
 from mtlv.grouping.kmedoids import kmedoids
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
-from mtlv.grouping.spec import METHODS, TAKES_K, GroupingSpec
+from mtlv.grouping.spec import GroupingSpec
 from mtlv.grouping.stability import stability
 
 __all__ = [
-    "METHODS",
-    "TAKES_K",
     "Elbow",
     "Grouping",
     "GroupingSpec",

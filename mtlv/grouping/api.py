@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from mtlv.grouping.elbow import elbow_of
 from mtlv.grouping.methods import Space, group_into
 from mtlv.grouping.result import Grouping
-from mtlv.grouping.spec import TAKES_K, GroupingSpec
+from mtlv.grouping.spec import GroupingSpec
+from mtlv.registries import GROUPINGS
 
 
 def group(features: ArrayLike, spec: GroupingSpec, *, k: int | None = None) -> Grouping:
@@ -31,7 +32,7 @@ def group(features: ArrayLike, spec: GroupingSpec, *, k: int | None = None) -> G
     """
     space = Space.of(features, spec)
     asked = k if k is not None else (None if spec.k == "auto" else spec.k)
-    if spec.method not in TAKES_K:
+    if not GROUPINGS[spec.method].takes_k:
         found = group_into(space, None)
         if asked is None:
             return found

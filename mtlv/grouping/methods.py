@@ -16,7 +16,8 @@ from mtlv.grouping.engines import check_engine, solve
 from mtlv.grouping.kmedoids import Indices, build, check_k
 from mtlv.grouping.result import Grouping, first_seen, ordered
 from mtlv.grouping.scaling import as_features, scale
-from mtlv.grouping.spec import METHODS, TAKES_K, GroupingSpec
+from mtlv.grouping.spec import GroupingSpec
+from mtlv.registries import GROUPINGS
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,8 @@ class Space:
     @classmethod
     def of(cls, features: ArrayLike, spec: GroupingSpec) -> Space:
         """The space that `spec` describes; refuses features and settings that no method could take."""
-        if spec.method not in METHODS:
-            raise GroupingError("unknown `grouping.method`", got=spec.method, allowed=", ".join(METHODS))
-        if spec.method == "given":
-            raise GroupingError("`grouping.method: given` takes names, not features", then="call `given`")
+        if spec.method not in GROUPINGS:
+            raise GroupingError("unknown `grouping.method`", got=spec.method, allowed=", ".join(GROUPINGS))
         scaled = scale(features, spec.scaling)
         table = distances(scaled, spec.metric)
         return cls(as_features(features), scaled, table, spec)
@@ -48,9 +47,27 @@ class Space:
 
     def for_curve(self) -> Space:
         """The space of the elbow's curve: by k-medoids where the method finds k itself or draws at random."""
-        if self.spec.method in ("kmedoids", "kmeans", "agglomerative"):
+        if GROUPINGS[self.spec.method].own_curve:
             return self
         return replace(self, spec=replace(self.spec, method="kmedoids"))
+
+
+Find = Callable[[Space, int | None], Grouping | cluster.GroupLabels]
+
+
+@dataclass(frozen=True)
+class GroupingMethod:
+    """A method of `grouping.method`.
+
+    Args:
+        find: (space, k) -> the group of each item. k is None for methods that do not take one.
+        takes_k: whether it makes as many groups as `grouping.k` says; others find their number themselves.
+        own_curve: whether the elbow's curve is made by this method; else by k-medoids on the same distances.
+    """
+
+    find: Find
+    takes_k: bool = False
+    own_curve: bool = False
 
 
 def group_into(space: Space, k: int | None) -> Grouping:
@@ -60,23 +77,22 @@ def group_into(space: Space, k: int | None) -> Grouping:
         space: the items and how to group them.
         k: number of groups; must be none for the methods that find it.
     """
+    method, name = GROUPINGS[space.spec.method], space.spec.method
     if k is not None:
         check_k(k, len(space.features))
-    if space.spec.method == "kmedoids":
-        return _kmedoids(space, _needed(k))
-    if space.spec.method == "random":
-        return _random(space, _needed(k))
-    found = (
-        _WITH_K[space.spec.method](space, _needed(k))
-        if k is not None
-        else _WITHOUT_K[space.spec.method](space)
-    )
+    if method.takes_k and k is None:
+        takers = ", ".join(each for each in GROUPINGS if GROUPINGS[each].takes_k)
+        raise GroupingError("this method needs `grouping.k`", allowed=f"a number, for {takers}")
+    found = method.find(space, k)
+    if isinstance(found, Grouping):
+        return found
     if k is not None and len(np.unique(found.labels)) != k:
-        raise GroupingError(f"`grouping.method: {space.spec.method}` cannot make this many groups", got=k)
+        raise GroupingError(f"`grouping.method: {name}` cannot make this many groups", got=k)
     return _described(space, first_seen(found.labels.tolist()), found.notes)
 
 
-def _kmedoids(space: Space, k: int) -> Grouping:
+def _kmedoids(space: Space, k: int | None) -> Grouping:
+    assert k is not None
     check_engine(space.spec.engine)
     found = solve(space.distances, k, space.spec, built=space.built)
     labels = first_seen(found.labels.tolist())
@@ -89,7 +105,7 @@ def _kmedoids(space: Space, k: int) -> Grouping:
     )
 
 
-def _random(space: Space, k: int) -> Grouping:
+def _random(space: Space, k: int | None) -> Grouping:
     """Random groups with the sizes that k-medoids finds for this k: the control of that grouping."""
     sizes = group_into(replace(space, spec=replace(space.spec, method="kmedoids")), k).sizes
     labels = random_like(sizes, seed=space.spec.seed).labels
@@ -108,18 +124,20 @@ def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> G
     )
 
 
-def _needed(k: int | None) -> int:
-    if k is None:
-        raise GroupingError("this method needs `grouping.k`", allowed=f"a number, for {', '.join(TAKES_K)}")
-    return k
+def _of_user(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
+    """Refused: these groups are names, not features; see `mtlv.grouping.given`."""
+    raise GroupingError("`grouping.method: given` takes names, not features", then="call `given`")
 
 
-_WITH_K: dict[str, Callable[[Space, int], cluster.GroupLabels]] = {
-    "kmeans": lambda space, k: cluster.kmeans(space.features, k, space.spec),
-    "agglomerative": lambda space, k: cluster.agglomerative(space.features, k, space.spec),
-}
-_WITHOUT_K: dict[str, Callable[[Space], cluster.GroupLabels]] = {
-    "hdbscan": lambda space: cluster.hdbscan(space.features, space.spec),
-    "meanshift": lambda space: cluster.meanshift(space.features, space.spec),
-    "kde": lambda space: counts.kde(space.raw, space.spec.bandwidth),
-}
+kmedoids = GroupingMethod(_kmedoids, takes_k=True, own_curve=True)
+kmeans = GroupingMethod(
+    lambda space, k: cluster.kmeans(space.features, k or 1, space.spec), takes_k=True, own_curve=True
+)
+agglomerative = GroupingMethod(
+    lambda space, k: cluster.agglomerative(space.features, k or 1, space.spec), takes_k=True, own_curve=True
+)
+hdbscan = GroupingMethod(lambda space, _: cluster.hdbscan(space.features, space.spec))
+meanshift = GroupingMethod(lambda space, _: cluster.meanshift(space.features, space.spec))
+kde = GroupingMethod(lambda space, _: counts.kde(space.raw, space.spec.bandwidth))
+given = GroupingMethod(_of_user)
+random = GroupingMethod(_random, takes_k=True)

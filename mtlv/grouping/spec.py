@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-METHODS = ("kmedoids", "kmeans", "agglomerative", "hdbscan", "meanshift", "kde", "given", "random")
-TAKES_K = ("kmedoids", "kmeans", "agglomerative", "random")  # the others find their number of groups
-
 Scaling = Literal["minmax", "l2", "none"]
 Metric = Literal["euclidean", "cosine"]
 
@@ -17,8 +14,8 @@ class GroupingSpec:
     """Settings of a grouping; the same names as the config's `grouping` section.
 
     Attributes:
-        method: one of `METHODS`.
-        k: number of groups, or `auto` for the one at the elbow; for the methods in `TAKES_K`.
+        method: one of `mtlv.registries.GROUPINGS`.
+        k: number of groups, or `auto` for the one at the elbow; for methods that take a k.
         k_max: the largest k that the elbow tries.
         scaling: what is done to the features first, see `scale`.
         metric: distance between two items.

@@ -14,13 +14,13 @@ from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
-from mtlv.grouping.spec import TAKES_K
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, known_layers
 from mtlv.models.optional import check_layer
-from mtlv.plan import ARCHITECTURES, Task, select_tasks
+from mtlv.plan import Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
+from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
 from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
@@ -194,7 +194,7 @@ def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
 
 def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
     section = settings.grouping
-    if not clusters(settings) or section.method not in TAKES_K or section.k == "auto":
+    if not clusters(settings) or not GROUPINGS[section.method].takes_k or section.k == "auto":
         return
     if section.k > len(tasks):
         raise GroupingError(
@@ -223,7 +223,11 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
 
 def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     training = settings.training
-    if training.head_loss not in NORMED or training.draw == "rounds" or not heads_never_meet(settings, tasks):
+    if (
+        not OBJECTIVES[training.head_loss].normed
+        or training.draw == "rounds"
+        or not heads_never_meet(settings, tasks)
+    ):
         return
     raise PlanError(
         "`training.head_loss` would change nothing: each batch is of one data set, which has one head",
@@ -256,8 +260,6 @@ def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: 
         device_of(name, 0, world)
 
 
-NORMED = ("mean", "weighted_mean", "loss_proportional")
-"""Values of `training.head_loss` that are the loss itself where there is one head."""
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_encoders,
     _prove_frozen,

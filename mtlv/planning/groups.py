@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.grouping import (
-    TAKES_K,
     Elbow,
     Grouping,
     GroupingSpec,
@@ -20,7 +19,8 @@ from mtlv.grouping import (
     scale,
     stability,
 )
-from mtlv.planning.task_vectors import EMBEDDED, FEATURES, VectorSource
+from mtlv.planning.task_vectors import VectorSource
+from mtlv.registries import FEATURES, GROUPINGS
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Settings
@@ -70,9 +70,9 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if section.method == "given":
         return TaskGroups(names, given(section.groups or (), names), None, None, {}, "the groups are given")
     spec = grouping_spec(view.settings)
-    raw = FEATURES[section.features](view)
+    raw = FEATURES[section.features].vectors(view)
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
-    if spec.method not in TAKES_K:
+    if not GROUPINGS[spec.method].takes_k:
         found = group(raw, spec)
         return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
     distinct = len(np.unique(scaled, axis=0))  # no more groups than that can be told apart
@@ -92,9 +92,10 @@ def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grou
         for how in ("minmax", "l2", "none")
         if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 makes every single number 1
     }
-    if view.settings.grouping.features in EMBEDDED:
+    feature = FEATURES[view.settings.grouping.features]
+    if feature.embedded:
         other = replace(view, special_tokens=not view.special_tokens)
-        vectors = FEATURES[view.settings.grouping.features](other)
+        vectors = feature.vectors(other)
         name = "with special tokens" if other.special_tokens else "without special tokens"
         variants[name] = group(vectors, spec, k=found.k).labels
     for seed in range(1, SEEDS + 1):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.grouping.given import given
-from mtlv.grouping.spec import TAKES_K
-from mtlv.plan import ARCHITECTURES, ModelSpec, Plan, Task, tree_lines, with_own_heads
+from mtlv.plan import ModelSpec, Plan, Task, tree_lines, with_own_heads
 from mtlv.planning.stages import match
+from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
 def _unknown(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...], int]:
     """Groups that are found when the suite runs: what is known now, and the most models there can be."""
     section = settings.grouping
-    if section.method in TAKES_K and section.k != "auto":
+    if GROUPINGS[section.method].takes_k and section.k != "auto":
         k, words = section.k, f"{section.k} groups"
     else:
-        k = min(section.k_max, len(tasks)) if section.method in TAKES_K else len(tasks)
+        k = min(section.k_max, len(tasks)) if GROUPINGS[section.method].takes_k else len(tasks)
         words = f"up to {k} groups"
     single = len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1
     shape = "1 model with a head per group" if single else "a model per group"

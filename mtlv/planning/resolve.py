@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import MtlvError
-from mtlv.plan import ARCHITECTURES, Plan, Task
+from mtlv.plan import Plan, Task
 from mtlv.planning.groups import TaskGroups, task_groups
 from mtlv.planning.outline import plan_of
 from mtlv.planning.stages import StageBuilder
 from mtlv.planning.task_vectors import VectorSource
+from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
 from mtlv.settings.identity import NOT_IDENTITY
 from mtlv.units.job import Job

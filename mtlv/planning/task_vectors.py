@@ -57,11 +57,34 @@ class VectorSource:
         )
 
 
+Vectors = Callable[[VectorSource], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class TaskFeature:
+    """A choice of `grouping.features`.
+
+    Args:
+        vectors: from what a fold allows to read to one row for each of T tasks [T, D].
+        embedded: whether an encoder makes them, so that special tokens matter.
+    """
+
+    vectors: Vectors
+    embedded: bool = False
+
+
+def task_feature(*, embedded: bool = False) -> Callable[[Vectors], TaskFeature]:
+    """Turn the decorated function into a `TaskFeature`."""
+    return lambda vectors: TaskFeature(vectors, embedded)
+
+
+@task_feature(embedded=True)
 def label_name(view: VectorSource) -> NDArray[np.float32]:
     """Vectors of the labels' names [T, H]."""
     return view.embed(view.corpus.names)
 
 
+@task_feature(embedded=True)
 def label_description(view: VectorSource) -> NDArray[np.float32]:
     """Vectors of the labels' descriptions [T, H].
 
@@ -78,6 +101,7 @@ def label_description(view: VectorSource) -> NDArray[np.float32]:
     return view.embed(tuple(task.description for task in view.corpus.tasks))
 
 
+@task_feature(embedded=True)
 def document_centroid(view: VectorSource) -> NDArray[np.float32]:
     """Mean vector [T, H] of the training documents that bear each label.
 
@@ -90,6 +114,7 @@ def document_centroid(view: VectorSource) -> NDArray[np.float32]:
     return (bears.T @ vectors) / bears.sum(0)[:, None]
 
 
+@task_feature()
 def label_count(view: VectorSource) -> NDArray[np.float32]:
     """How many training documents bear each label [T, 1].
 
@@ -108,14 +133,3 @@ def _need_labels(view: VectorSource, features: str) -> None:
             got=f"other tasks: {', '.join(others)}",
             then="set `grouping.features: label_description` or `label_name`",
         )
-
-
-FEATURES: dict[str, Callable[[VectorSource], NDArray[np.float32]]] = {
-    "label_name": label_name,
-    "label_description": label_description,
-    "document_centroid": document_centroid,
-    "label_count": label_count,
-}
-
-EMBEDDED = ("label_name", "label_description", "document_centroid")
-"""Features that an encoder makes, so that special tokens matter."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from mtlv.registries import GROUPINGS, OBJECTIVES
 from mtlv.settings.schema import Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
 HUB = "huggingface"
 TABLES = ("table", HUB)
 """Data sets that `data.columns` describes."""
-OWN_K = ("hdbscan", "meanshift", "kde", "given")
 
 
 @dataclass(frozen=True)
@@ -230,13 +230,13 @@ UNREAD = (
     Unread(
         ("grouping.k", "grouping.method"),
         lambda s: s.grouping.k != "auto",
-        lambda s: s.grouping.method not in OWN_K,
-        f"set, but {', '.join(OWN_K)} find their own number of groups; leave it out",
+        lambda s: GROUPINGS[s.grouping.method].takes_k,
+        "set, but `grouping.method` finds the number of groups itself; leave it out",
     ),
     Unread(
         ("training.head_weights", "training.head_loss"),
         lambda s: s.training.head_weights is not None,
-        lambda s: s.training.head_loss.startswith("weighted"),
+        lambda s: OBJECTIVES[s.training.head_loss].weighted,
         "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
     ),
     Unread(

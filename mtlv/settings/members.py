@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from mtlv.plan import ARCHITECTURES
+from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.seeding import content_key
 from mtlv.settings.describe import flatten, short
 from mtlv.settings.schema import Settings
 
-OWN_K = ("hdbscan", "meanshift", "kde")
 # What a name says by itself, so that it is not repeated as key=value.
 _SAID = ("stages", "architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
 
@@ -104,6 +103,6 @@ def _grouping(settings: Settings) -> list[str]:
     if grouping.method == "given":
         return ["given"]
     parts: list[str] = [] if grouping.method == "kmedoids" else [grouping.method]
-    if grouping.method not in OWN_K:
+    if GROUPINGS[grouping.method].takes_k:
         parts.append(f"k={grouping.k}")
     return parts if grouping.method == "random" else [*parts, grouping.features]

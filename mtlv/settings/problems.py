@@ -12,6 +12,7 @@ from mtlv.errors import nearest, shorten
 from mtlv.settings.draft import Draft, dotted, known_keys
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
+from mtlv.settings.values import OneOf
 
 MOST = 50  # lines of one member; the nearest right name of thousands of wrong ones would take minutes
 
@@ -73,9 +74,15 @@ def allowed_at(field: FieldInfo) -> str:
     """What a field takes, in words."""
     if field.description:
         return field.description
+    choices = _choices(field)
+    return f"one of {', '.join(choices)}" if choices else "another value"
+
+
+def _choices(field: FieldInfo) -> list[str]:
+    """The texts that a field takes, where it takes no others."""
     if get_origin(field.annotation) is Literal:
-        return f"one of {', '.join(map(str, get_args(field.annotation)))}"
-    return "another value"
+        return [str(choice) for choice in get_args(field.annotation)]
+    return [name for each in field.metadata if isinstance(each, OneOf) for name in each.choices]
 
 
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
@@ -150,6 +157,5 @@ def _wrong_value(draft: Draft, path: KeyPath, field: FieldInfo | None, file: str
     got, place = draft.get(path), draft.place(path, file)
     if field is None:
         return sentence(place, dotted(path), got=got, allowed=f"a mapping of {', '.join(_fields(path))}")
-    choices = [str(c) for c in get_args(field.annotation)] if get_origin(field.annotation) is Literal else []
-    near = nearest(got, choices) if isinstance(got, str) else ""
+    near = nearest(got, _choices(field)) if isinstance(got, str) else ""
     return sentence(place, dotted(path), got=got, allowed=allowed_at(field), then=near)

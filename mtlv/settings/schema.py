@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
+from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.values import (
     NO_CONTROL,
@@ -16,6 +17,7 @@ from mtlv.settings.values import (
     MaybeCount,
     MaybeText,
     Names,
+    OneOf,
     Positive,
     Seed,
     SettingsSection,
@@ -39,7 +41,7 @@ class EncoderSettings(SettingsSection):
 
 
 class ArchitectureSettings(SettingsSection):
-    name: Literal["stl", "mtl", "gmtl", "gmhl"]
+    name: Annotated[str, OneOf(ARCHITECTURES)]
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
 
 
@@ -52,8 +54,8 @@ class HeadSettings(SettingsSection):
 
 
 class GroupingSettings(SettingsSection):
-    method: Literal["kmedoids", "kmeans", "agglomerative", "hdbscan", "meanshift", "kde", "given", "random"]
-    features: Literal["label_description", "label_name", "document_centroid", "label_count"]
+    method: Annotated[str, OneOf(GROUPINGS)]
+    features: Annotated[str, OneOf(FEATURES)]
     k: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)],
         Field(description="auto, or a whole number of 1 or more"),
@@ -92,7 +94,7 @@ class TrainingSettings(SettingsSection):
     draw: Literal["in_proportion", "uniform", "temperature", "rounds"]
     temperature: Annotated[float, Field(ge=1, description="a number of 1 or more")]
     clip_norm: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
-    head_loss: Literal["sum", "mean", "weighted_sum", "weighted_mean", "loss_proportional"]
+    head_loss: Annotated[str, OneOf(OBJECTIVES)]
     head_weights: Annotated[
         Literal["size"] | dict[str, Weight] | None,
         Field(description="size, a mapping of task name to a number of 0 or more, or null"),

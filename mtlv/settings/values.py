@@ -5,9 +5,12 @@ The description of a value says what it takes; messages about a wrong one quote 
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 Text = Annotated[str, Field(min_length=1, description="text")]
 MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
@@ -22,6 +25,21 @@ Fraction = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1"
 Positive = Annotated[float, Field(gt=0, description="a number above 0")]
 # Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
 Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a text that names one of `choices`, such as a registry."""
+
+    choices: Iterable[str]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, value: str) -> str:
+        if value not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)}")
+        return value
 
 
 class SettingsSection(BaseModel):

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
+from mtlv.registries import OBJECTIVES
 
 Heads = tuple[int, ...]
 """Numbers of some heads of a model."""
-
-
-@dataclass(frozen=True)
-class Combine:
-    """How the losses of K heads become one: a sum of each times its factor.
-
-    Args:
-        factors: (losses [K], weights [K]) -> factors [K]. They are constants: a gradient through the shares
-            of `loss_proportional` would push easy heads up.
-        by_loss: whether the factors depend on the losses.
-    """
-
-    factors: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    by_loss: bool = False
-
-
-COMBINE: dict[str, Combine] = {
-    "sum": Combine(lambda _, weights: torch.ones_like(weights)),
-    "mean": Combine(lambda _, weights: torch.full_like(weights, 1 / len(weights))),
-    "weighted_sum": Combine(lambda _, weights: weights),
-    "weighted_mean": Combine(lambda _, weights: weights / weights.sum()),
-    "loss_proportional": Combine(lambda losses, _: losses / losses.mean(), by_loss=True),
-}
 
 
 class Objective:
@@ -43,7 +20,7 @@ class Objective:
     Args:
         heads: the model's heads, K of them.
         tasks: the tasks by name; a task's weight multiplies its loss.
-        combine: one of `COMBINE`.
+        combine: one of `mtlv.registries.OBJECTIVES`.
         head_weights: None for equal weights, `size` for each head's share of the model's tasks (a
             GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
         together: whether the heads of all sources in a step are combined at once, and not those of each
@@ -61,7 +38,7 @@ class Objective:
     ) -> None:
         self.heads = tuple(heads)
         self.names = tuple(head.name for head in heads)
-        self.combine, self.together = COMBINE[combine], together
+        self.combine, self.together = OBJECTIVES[combine], together
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
         self._places: dict[Heads, torch.Tensor] = {}

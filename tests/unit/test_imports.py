@@ -23,6 +23,7 @@ EVERYONE = {
     "hardware",
     "locks",
     "processes",
+    "registries",
     "seeding",
     "_version",
 }
@@ -53,6 +54,7 @@ RULES: dict[str, set[str]] = {part: set() for part in EVERYONE | {"__init__", "a
     | {"compare", "suite"},
 }
 LOADING = {"data", "settings", "store", "units"}  # what `compare/load` may import besides
+TYPES_ALONE = {"registries.py", "objectives.py"}  # whose `if TYPE_CHECKING:` may name anything: it never runs
 MOST = 24  # files of a folder
 HEAVY = (
     "torch",
@@ -75,7 +77,10 @@ def part_of(path: Path) -> str:
 def imported(path: Path) -> Iterator[tuple[str, int]]:
     """(module, line) of each import anywhere in a file; relative ones made absolute."""
     package = ["mtlv", *path.relative_to(PACKAGE).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if path.name in TYPES_ALONE:
+        tree.body = [node for node in tree.body if not _is_for_types(node)]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -85,6 +90,10 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
             yield from (
                 (f"{module}.{a.name}" if module == "mtlv" else module, node.lineno) for a in node.names
             )
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -128,6 +137,17 @@ def test_few_files_import_mlflow() -> None:
     importers = {p for p in FILES for module, _ in imported(p) if module.split(".")[0] == "mlflow"}
     tracking = {p for p in importers if part_of(p) == "tracking" and p.name.startswith("mlflow_")}
     assert importers - tracking == {PACKAGE / "serving" / "pyfunc.py"}
+
+
+@pytest.mark.parametrize(
+    ("clients", "folder"),
+    [({"ray"}, "execution/ray"), ({"boto3", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs"}, "store/remote")],
+    ids=["Ray", "object clients"],
+)
+def test_clients_of_clusters_and_buckets_are_imported_in_one_folder(clients: set[str], folder: str) -> None:
+    importers = {p for p in FILES for module, _ in imported(p) if module.split(".")[0] in clients}
+    assert importers
+    assert {p for p in importers if not p.is_relative_to(PACKAGE / folder)} == set()
 
 
 def test_plan_needs_the_standard_library_and_numpy_alone() -> None:

@@ -1,11 +1,11 @@
-"""The corpora that `mtlv` can read: one module each, found by listing this folder.
+"""The corpora that `mtlv` can read: one module each, in this folder or in another package.
 
+Those of this folder are found by listing it, those of other packages by their entry points `mtlv.corpora`.
 A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import pkgutil
 from dataclasses import replace
@@ -18,12 +18,17 @@ import numpy as np
 from mtlv.data.source import Card, Corpus, DataOptions, select
 from mtlv.errors import DataError, nearest
 from mtlv.plan.task import Task
+from mtlv.registries import Registry
+
+CORPORA: Registry[ModuleType] = Registry(
+    "mtlv.corpora", {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+)
 
 
 @cache  # a suite asks thousands of times
 def names() -> tuple[str, ...]:
     """Names of all corpora, sorted."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+    return tuple(sorted(CORPORA))
 
 
 def card(name: str) -> Card:
@@ -86,14 +91,14 @@ def load(name: str, options: DataOptions) -> Corpus:
 
 
 def _module(name: str) -> ModuleType:
-    if name not in names():
+    if name not in CORPORA:
         raise DataError(
             "`data.name` is no known corpus",
             got=name,
             allowed=", ".join(names()),
             then=nearest(name, names()),
         )
-    return importlib.import_module(f"{__name__}.{name}")
+    return CORPORA[name]
 
 
 def _existing(name: str, card: Card, options: DataOptions) -> Path | None:

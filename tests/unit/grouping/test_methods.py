@@ -11,12 +11,13 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from mtlv.errors import GroupingError
-from mtlv.grouping import METHODS, TAKES_K, Grouping, GroupingSpec, group, random_groups, random_like
+from mtlv.grouping import Grouping, GroupingSpec, group, random_groups, random_like
 from mtlv.grouping.cluster import _placed
 from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.result import first_seen
+from mtlv.registries import GROUPINGS
 
-FEATURE_METHODS = [method for method in METHODS if method != "given"]
+FEATURE_METHODS = [method for method in GROUPINGS if method != "given"]
 IN_ANY_ORDER = [method for method in FEATURE_METHODS if method != "random"]  # random draws by position
 BLOBS, TRUTH = make_blobs([6, 7, 8], n_features=4, centers=None, cluster_std=0.3, random_state=3)
 
@@ -46,7 +47,7 @@ def test_the_same_call_gives_the_same_groups(method):
     assert group(features, spec) == group(features, spec)
 
 
-@pytest.mark.parametrize("method", TAKES_K)
+@pytest.mark.parametrize("method", [method for method in GROUPINGS if GROUPINGS[method].takes_k])
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
 def test_as_many_groups_as_asked(method, k):
     features = features_for(method, 12, seed=2)
@@ -61,7 +62,7 @@ def test_the_order_of_the_tasks_does_not_matter(method):
     features = np.asarray(features, dtype=float)
     spec = GroupingSpec(method=method, bandwidth=0.3 if method in ("kde", "meanshift") else None)
     order = np.random.default_rng(0).permutation(len(features))
-    k = 3 if method in TAKES_K else None
+    k = 3 if GROUPINGS[method].takes_k else None
     straight, mixed = group(features, spec, k=k), group(features[order], spec, k=k)
     assert adjusted_rand_score(np.array(straight.labels)[order], mixed.labels) == 1.0
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation import evaluate, fit_thresholds, grid_values
 from mtlv.evaluation.comparison import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
-from mtlv.plan import ARCHITECTURES, Scores, group_name
+from mtlv.plan import Scores, group_name
 from mtlv.plan.scores import TaskScores
+from mtlv.registries import ARCHITECTURES
 
 DOCUMENTS = 120  # of the test and of the validation part, each
 EPOCHS = 5

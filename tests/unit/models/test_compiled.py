@@ -23,7 +23,8 @@ from mtlv.data.tokens import tokenise
 from mtlv.models.compiled import Compile
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule

@@ -23,7 +23,8 @@ from mtlv.errors import EncoderError
 from mtlv.models.frozen_cache import FrozenCache
 from mtlv.models.layers import check_frozen, compute_twice, known_layers, lowest
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw
 

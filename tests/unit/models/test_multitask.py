@@ -12,8 +12,9 @@ from mtlv.errors import EncoderError
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.models.pooling import cls_vector, last_vector, mean_vector, prepare_pooler
-from mtlv.plan import ARCHITECTURES, HeadSpec, Task
-from mtlv.training.objective import COMBINE, Objective
+from mtlv.plan import HeadSpec, Task
+from mtlv.registries import ARCHITECTURES, OBJECTIVES
+from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw
 
 TASKS = {name: Task(name) for name in ("a", "b", "c.d", "e", "f")}
@@ -262,21 +263,23 @@ WEIGHTS = torch.tensor([2.0, 1.0, 0.5])
     ],
 )
 def test_combiners_by_hand(name: str, expected: float) -> None:
-    factors = COMBINE[name].factors(LOSSES, WEIGHTS)
+    factors = OBJECTIVES[name].factors(LOSSES, WEIGHTS)
     assert (factors * LOSSES).sum().item() == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(COMBINE))
+@pytest.mark.parametrize("name", sorted(OBJECTIVES))
 def test_no_combiner_pushes_a_loss_up(name: str) -> None:
     """The gradient of each head's loss is its factor."""
-    assert (COMBINE[name].factors(LOSSES, WEIGHTS) > 0).all()
+    assert (OBJECTIVES[name].factors(LOSSES, WEIGHTS) > 0).all()
 
 
-@pytest.mark.parametrize("name", sorted(COMBINE))
+@pytest.mark.parametrize("name", sorted(OBJECTIVES))
 def test_a_combiner_reads_the_losses_where_it_says_so(name: str) -> None:
     """Where it does not, factors are known before any loss is."""
-    same = torch.equal(COMBINE[name].factors(LOSSES, WEIGHTS), COMBINE[name].factors(LOSSES.flip(0), WEIGHTS))
-    assert same != COMBINE[name].by_loss
+    same = torch.equal(
+        OBJECTIVES[name].factors(LOSSES, WEIGHTS), OBJECTIVES[name].factors(LOSSES.flip(0), WEIGHTS)
+    )
+    assert same != OBJECTIVES[name].by_loss
 
 
 def test_head_weights_by_a_task_of_the_head(bert: BertModel) -> None:

@@ -20,8 +20,9 @@ from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.models.pooling import RELATION_FEATURES, TokenPositions, largest_of_mention, start_of_mention
 from mtlv.models.vocabulary import with_tokens
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
 from mtlv.plan.spans import Span
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective

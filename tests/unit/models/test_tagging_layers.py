@@ -22,9 +22,10 @@ from mtlv.models.kinds import KINDS
 from mtlv.models.kinds.tagging import Tagging
 from mtlv.models.kinds.tagging_layers import IGNORED, LAYERS, TagHead
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, Task
+from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, BIOUL, Tags
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective

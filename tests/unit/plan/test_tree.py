@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mtlv.errors import PlanError
-from mtlv.plan import ARCHITECTURES, HeadSpec, ModelSpec, Plan, Task, as_json, tree_lines
+from mtlv.plan import HeadSpec, ModelSpec, Plan, Task, as_json, tree_lines
+from mtlv.registries import ARCHITECTURES
 
 TASKS = [Task(name, source="s") for name in ("a", "b", "c", "d")]
 NAMES = [task.name for task in TASKS]

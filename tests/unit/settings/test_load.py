@@ -257,7 +257,7 @@ ONE_PROBLEM = [
     ),
     (
         "grouping: {method: hdbscan, k: 4}\n",
-        "c.yml:1: `grouping.k`: set, but hdbscan, meanshift, kde, given find their own number of groups; leave it out",
+        "c.yml:1: `grouping.k`: set, but `grouping.method` finds the number of groups itself; leave it out",
     ),
     (
         "grouping: {metric: cosine, features: label_count}\n",

@@ -20,15 +20,16 @@ from mtlv.data.tokens import join_tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
+from mtlv.registries import OBJECTIVES
 from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
-from mtlv.training.objective import COMBINE, Objective
+from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart
 from mtlv.training.state import TrainingState
 
 WEIGHTS = {"heart": 0.5, "lung": 2.0, "relation": 3.0}
-EVERY = sorted(COMBINE)
+EVERY = sorted(OBJECTIVES)
 WORDS, PAIRS, NUMBERS = range(3)  # the sources
 
 

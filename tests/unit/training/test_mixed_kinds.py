@@ -19,9 +19,10 @@ from mtlv.data.tokens import Tokens, join_tokens, tokenise
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, HeadSpec, Task, with_own_heads
+from mtlv.plan import HeadSpec, Task, with_own_heads
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Tags
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective

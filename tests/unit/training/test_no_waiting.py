@@ -22,7 +22,8 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import ARCHITECTURES, with_own_heads
+from mtlv.plan import with_own_heads
+from mtlv.registries import ARCHITECTURES
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.state import EpochProgress, TrainingState

@@ -13,7 +13,8 @@ from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds, wholes
 from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
-from mtlv.plan import ARCHITECTURES, Unit, with_own_heads
+from mtlv.plan import Unit, with_own_heads
+from mtlv.registries import ARCHITECTURES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import Store, UnitRecord
 from mtlv.training.state import EpochProgress

@@ -1,0 +1,35 @@
+"""Objectives: how the losses of several heads become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Combine:
+    """A choice of `training.head_loss`: the sum of the losses of K heads, each times its factor.
+
+    Args:
+        factors: (losses [K], weights [K]) -> factors [K]. They are constants: a gradient through the shares
+            of `loss_proportional` would push easy heads up.
+        by_loss: whether the factors depend on the losses.
+        weighted: whether they depend on `training.head_weights`.
+        normed: whether the factor of a single head is 1, whatever its loss and its weight are.
+    """
+
+    factors: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    by_loss: bool = False
+    weighted: bool = False
+    normed: bool = False
+
+
+total = Combine(lambda _, weights: weights.new_ones(len(weights)))
+mean = Combine(lambda _, weights: weights.new_full((len(weights),), 1 / len(weights)), normed=True)
+weighted_sum = Combine(lambda _, weights: weights, weighted=True)
+weighted_mean = Combine(lambda _, weights: weights / weights.sum(), weighted=True, normed=True)
+loss_proportional = Combine(lambda losses, _: losses / losses.mean(), by_loss=True, normed=True)

@@ -1,0 +1,127 @@
+"""What a config may choose from: this package's own, and what other packages register by entry points.
+
+A new choice of ours is one file and its line here. Another package registers one in its `pyproject.toml`:
+
+    [project.entry-points."mtlv.architectures"]
+    paired = "my_package.paired:PAIRED"
+
+Nothing is imported before it is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mtlv.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from mtlv.grouping.methods import GroupingMethod
+    from mtlv.plan.architectures import Architecture
+    from mtlv.plan.objectives import Combine
+    from mtlv.planning.task_vectors import TaskFeature
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Choices by name, in the order in which messages list them.
+
+    Args:
+        group: of the entry points by which other packages register; an own name cannot be replaced.
+        own: name -> `module:object`, or `module`.
+
+    Example:
+        >>> ARCHITECTURES["gmtl"].grouped
+        True
+    """
+
+    def __init__(self, group: str, own: Mapping[str, str]) -> None:
+        self.group, self._own = group, dict(own)
+        self._loaded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            if name in self._own:
+                module, _, attribute = self._own[name].partition(":")
+                found: Any = import_module(module)
+                self._loaded[name] = getattr(found, attribute) if attribute else found
+            else:
+                self._loaded[name] = self._load(self._others[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from self._others
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._others)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._others
+
+    @cached_property
+    def _others(self) -> dict[str, EntryPoint]:
+        """Those of other packages; to look for them takes some ten milliseconds."""
+        from importlib.metadata import entry_points
+
+        found = {point.name: point for point in entry_points(group=self.group)}
+        return {name: found[name] for name in sorted(found) if name not in self._own}
+
+    def _load(self, point: EntryPoint) -> T:
+        try:
+            found: T = point.load()
+        except Exception as error:  # another package's code
+            package = point.dist.name if point.dist else "another package"
+            problem = f"entry point `{point.name}` of {package} in `{self.group}` cannot be loaded"
+            raise ConfigError(
+                [f"{problem} ({type(error).__name__}: {error}); update or remove it"]
+            ) from error
+        return found
+
+
+ARCHITECTURES: Registry[Architecture] = Registry(
+    "mtlv.architectures",
+    {
+        "stl": "mtlv.plan.architectures:stl",
+        "mtl": "mtlv.plan.architectures:mtl",
+        "gmtl": "mtlv.plan.architectures:gmtl",
+        "gmhl": "mtlv.plan.architectures:gmhl",
+    },
+)
+GROUPINGS: Registry[GroupingMethod] = Registry(
+    "mtlv.groupings",
+    {
+        "kmedoids": "mtlv.grouping.methods:kmedoids",
+        "kmeans": "mtlv.grouping.methods:kmeans",
+        "agglomerative": "mtlv.grouping.methods:agglomerative",
+        "hdbscan": "mtlv.grouping.methods:hdbscan",
+        "meanshift": "mtlv.grouping.methods:meanshift",
+        "kde": "mtlv.grouping.methods:kde",
+        "given": "mtlv.grouping.methods:given",
+        "random": "mtlv.grouping.methods:random",
+    },
+)
+FEATURES: Registry[TaskFeature] = Registry(
+    "mtlv.features",
+    {
+        "label_description": "mtlv.planning.task_vectors:label_description",
+        "label_name": "mtlv.planning.task_vectors:label_name",
+        "document_centroid": "mtlv.planning.task_vectors:document_centroid",
+        "label_count": "mtlv.planning.task_vectors:label_count",
+    },
+)
+OBJECTIVES: Registry[Combine] = Registry(
+    "mtlv.objectives",
+    {
+        "sum": "mtlv.plan.objectives:total",
+        "mean": "mtlv.plan.objectives:mean",
+        "weighted_sum": "mtlv.plan.objectives:weighted_sum",
+        "weighted_mean": "mtlv.plan.objectives:weighted_mean",
+        "loss_proportional": "mtlv.plan.objectives:loss_proportional",
+    },
+)

@@ -1,0 +1,36 @@
+"""An architecture, a grouping method, a task feature and an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.grouping.cluster import GroupLabels
+from mtlv.grouping.methods import GroupingMethod, Space
+from mtlv.plan.architectures import Groups, architecture
+from mtlv.plan.objectives import Combine
+from mtlv.plan.tree import HeadSpec, ModelSpec, Plan
+from mtlv.planning.task_vectors import VectorSource, task_feature
+
+
+@architecture("one model for each two neighbouring tasks")
+def pairs(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:
+    """A model for tasks 1 and 2, one for tasks 3 and 4, and so on."""
+    chosen = (tuple(tasks[n : n + 2]) for n in range(0, len(tasks), 2))
+    return Plan(tuple(ModelSpec((HeadSpec(two, layers),)) for two in chosen))
+
+
+@task_feature()
+def initial(source: VectorSource) -> NDArray[np.float32]:
+    """The number of the first letter of each task's name [T, 1]."""
+    return np.array([[ord(name[0])] for name in source.corpus.names], np.float32)
+
+
+def _equal_rows(space: Space, k: int | None) -> GroupLabels:
+    return GroupLabels(np.unique(space.raw, axis=0, return_inverse=True)[1].reshape(-1), ("equal features",))
+
+
+by_initial = GroupingMethod(_equal_rows)
+halved = Combine(lambda _, weights: weights.new_full((len(weights),), 0.5))
