@@ -84,7 +84,7 @@ $(VENV)/.bench: $(VENV)/.test
 fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make test` does; about 30 minutes.
 	HYPOTHESIS_PROFILE=long $(ONE_THREAD) $(BIN)/python -m pytest -q tests/unit/settings/test_any_config.py \
 	  tests/unit/data/tables/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
-	  tests/unit/compare/load/test_read_runs.py
+	  tests/unit/comparison/load/test_read_runs.py
 
 mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that no test notices.
 	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py

@@ -1,8 +1,62 @@
 """mtlv: which text tasks should be learned together, and in what order?
 
-A Plan (`mtlv.plan`) says who learns what with whom; everything else reads it.
+    corpus = mtlv.load("openi", path="indiana_reports.csv")
+    groups = mtlv.cluster(corpus, encoder="minilm")
+    result = mtlv.train(corpus, architecture="gmtl", groups=groups, encoder="minilm")
+
+Names are imported on first use. `docs/api.md` describes them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from mtlv._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from mtlv.api.comparison import ComparisonPage, compare
+    from mtlv.api.corpus import Corpus, from_dataframe, from_dataset, load
+    from mtlv.api.groups import TaskGroups, cluster
+    from mtlv.api.result import Result, SuiteRun, run, train
+
+_HOME = {
+    "ComparisonPage": "mtlv.api.comparison",
+    "Corpus": "mtlv.api.corpus",
+    "Result": "mtlv.api.result",
+    "SuiteRun": "mtlv.api.result",
+    "TaskGroups": "mtlv.api.groups",
+    "cluster": "mtlv.api.groups",
+    "compare": "mtlv.api.comparison",
+    "from_dataframe": "mtlv.api.corpus",
+    "from_dataset": "mtlv.api.corpus",
+    "load": "mtlv.api.corpus",
+    "run": "mtlv.api.result",
+    "train": "mtlv.api.result",
+}
+
+__all__ = [
+    "ComparisonPage",
+    "Corpus",
+    "Result",
+    "SuiteRun",
+    "TaskGroups",
+    "__version__",
+    "cluster",
+    "compare",
+    "from_dataframe",
+    "from_dataset",
+    "load",
+    "run",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module `mtlv` has no `{name}`")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -70,7 +70,7 @@ class ChildProcess(Connection):
     """A module of ours in a process of its own.
 
     Args:
-        module: such as `mtlv.compare.drawing`; its `main()` works in `parent`.
+        module: such as `mtlv.comparison.drawing`; its `main()` works in `parent`.
         environment: variables besides this process's own.
     """
 

@@ -14,7 +14,7 @@ OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too,
 
 def compare(args: argparse.Namespace) -> int:
     """Lay runs side by side."""
-    from mtlv.compare.load import compare as comparing
+    from mtlv.comparison.load import compare as comparing
     from mtlv.settings import load_overrides, load_suite
 
     overrides = [text for text in args.targets if OVERRIDE.match(text) and not is_config(text)]

@@ -10,6 +10,7 @@ from mtlv.figures import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 7.4, 3.7  # inches: two columns of a paper
 CAPTION = 128  # letters per line of the reason
@@ -51,11 +52,16 @@ def elbow_json(curve: ElbowCurve) -> dict[str, object]:
 
 
 def draw_elbow(curve: ElbowCurve, path: Path, *, title: str, chosen: int) -> Path:
-    """Draw the curve and return `path`.
+    """Draw the curve as the PNG `path` and return it; other arguments as `elbow_figure`."""
+    with canvas.style():
+        return canvas.save(elbow_figure(curve, title=title, chosen=chosen), path)
+
+
+def elbow_figure(curve: ElbowCurve, *, title: str, chosen: int) -> Figure:
+    """The curve as a figure.
 
     Args:
         curve: what is drawn.
-        path: the PNG.
         title: above both panels.
         chosen: the k that the run uses; marked on its own where it is not the recommended one.
     """
@@ -72,7 +78,7 @@ def draw_elbow(curve: ElbowCurve, path: Path, *, title: str, chosen: int) -> Pat
             axes.set_xlim(curve.k[0] - 0.5, curve.k[-1] + 0.5)
         caption = canvas.wrapped(curve.reason, CAPTION, lines=4)
         figure.supxlabel(caption, x=0.01, ha="left", size=7.5, color=canvas.GREY)
-        return canvas.save(figure, path)
+        return figure
 
 
 def _inertia(axes: Axes, curve: ElbowCurve, chosen: int) -> None:

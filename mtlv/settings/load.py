@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,22 +46,39 @@ class Suite:
     search: SearchSettings | None = None
 
 
-def load_suite(path: Path | str, overrides: Sequence[str] = ()) -> Suite:
+Overrides = Sequence[str] | Mapping[str, Any]
+"""`key=value` texts, each value in YAML; or values by dotted key."""
+
+
+def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()) -> Suite:
     """Read a config.
 
     Args:
-        path: the YAML file.
-        overrides: `key=value` texts, each value in YAML; they win over everything in the file.
+        config: the YAML file, or its content.
+        overrides: they win over everything in the config.
 
     Raises:
-        ConfigError: with every problem of the file and the overrides, a line each.
+        ConfigError: with every problem of the config and the overrides, a line each.
     """
-    path = Path(path)
+    if isinstance(config, Mapping):
+        return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path())
+    path = Path(config)
     return _suite(read(path), overrides, path)
 
 
-def load_overrides(overrides: Sequence[str]) -> Suite:
-    """The defaults with `key=value` texts laid over them, as if of an empty config.
+def as_yaml(value: Any) -> Any:
+    """A Python value as YAML would give it: lists for tuples and arrays, texts for paths."""
+    if isinstance(value, Mapping):
+        return {str(key): as_yaml(inner) for key, inner in value.items()}
+    if hasattr(value, "tolist"):  # of NumPy
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [as_yaml(inner) for inner in value]
+    return str(value) if isinstance(value, os.PathLike) else value
+
+
+def load_overrides(overrides: Overrides) -> Suite:
+    """The defaults with overrides, as if of an empty config.
 
     Raises:
         ConfigError: as `load_suite`.
@@ -69,7 +86,7 @@ def load_overrides(overrides: Sequence[str]) -> Suite:
     return _suite(YamlDocument("defaults.yml", None, {}), overrides, Path())
 
 
-def _suite(document: YamlDocument, overrides: Sequence[str], path: Path) -> Suite:
+def _suite(document: YamlDocument, overrides: Overrides, path: Path) -> Suite:
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()
@@ -95,8 +112,11 @@ def default_settings() -> Settings:
     return Settings.model_validate(values)
 
 
-def _overrides(overrides: Sequence[str]) -> tuple[list[Change], list[str]]:
+def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
     """Overrides as changes, and what is wrong with their form."""
+    if isinstance(overrides, Mapping):
+        places = {key: Origin(lambda _, key=key: f"argument `{key}`", Path()) for key in overrides}  # type: ignore[misc]
+        return [Change(key, as_yaml(value), places[key]) for key, value in overrides.items()], []
     changes, problems = [], []
     for text in overrides:
         place = COMMAND_LINE.format(shorten(text, 80))

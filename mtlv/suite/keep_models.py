@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -65,11 +65,11 @@ class ModelKeeper:
         """Keep the best child's model with the member's run: best on validation, the first of equals."""
         if resolved.member.settings.tracking.models == "none":
             return
-        values = [validation_score(found, resolved.known) for found in outcomes]
-        best = values.index(max(values))
+        best = best_child(resolved, outcomes)
+        value = validation_score(outcomes[best], resolved.known)
         figure = judged_on(resolved.known)
-        why = f"Of {len(values)} folds and seeds it has the best {figure} on validation, {max(values):.3f}. "
-        self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(values) > 1 else "")
+        why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
+        self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
 
     def _keep(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult, why: str) -> None:
         settings = resolved.member.settings
@@ -85,13 +85,8 @@ class ModelKeeper:
                 f"to train again delete {', '.join(lost)}"
             )
             return
-        encoder = self.cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
-        files = encoder_files(self.store, self.cache, encoder)
-        tasks = served_tasks(resolved.known, self.cache.corpus(settings.data), settings.data)
         networks = {task: path for paths in weights for task, path in paths.items()}
-        description = describe(child, found, tasks, files.tokenizer, resolved, networks)
-        model = lay_out(description, child, files, networks.values())
-        model = replace(model, description=_words(description, why))
+        model = package(self.cache, self.store, resolved, child, found, networks, why)
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
@@ -128,6 +123,31 @@ class ModelKeeper:
         if text not in self._told:
             self._told.add(text)
             self.callback(NoteGiven(text))
+
+
+def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
+    """The number of the child that is best on validation, the first of equals."""
+    values = [validation_score(found, resolved.known) for found in outcomes]
+    return values.index(max(values))
+
+
+def package(
+    cache: InputCache,
+    store: Store,
+    resolved: ResolvedMember,
+    child: FoldRun,
+    found: PlanResult,
+    networks: Mapping[str, Path],
+    why: str = "",
+) -> TrackedModel:
+    """A child's trained plan as files; `networks`: the file of each task's weights."""
+    settings = resolved.member.settings
+    encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+    files = encoder_files(store, cache, encoder)
+    tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data)
+    description = describe(child, found, tasks, files.tokenizer, resolved, networks)
+    model = lay_out(description, child, files, networks.values())
+    return replace(model, description=_words(description, why))
 
 
 def _words(description: ModelManifest, why: str) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.compare.blocks import Baseline, FigureBlock
-from mtlv.compare.page import embedded, page_data, page_html
-from mtlv.compare.rows import visible
-from mtlv.compare.sections import sections
+from mtlv.comparison.blocks import Baseline, FigureBlock
+from mtlv.comparison.page import embedded, page_data, page_html
+from mtlv.comparison.rows import visible
+from mtlv.comparison.sections import sections
 from mtlv.evaluation.comparison import Comparison, mean_and_sd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
@@ -345,7 +345,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
         {"task": None},
         {"run": "r2", "f1": None},
     ]
-    script = files("mtlv.compare").joinpath("page", "rows.js").read_text()
+    script = files("mtlv.comparison").joinpath("page", "rows.js").read_text()
     call = f"""([packed, rule, runs, tasks, baseline]) => {{ {script}
         return visible(unpacked(packed), rule, new Set(runs), new Set(tasks), baseline); }}"""
     page = browser.new_page()

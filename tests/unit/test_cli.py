@@ -322,7 +322,7 @@ def test_a_terminal_without_utf_8_gets_escapes() -> None:
 def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.compare.load import compare
+    from mtlv.comparison.load import compare
 
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)
@@ -335,7 +335,7 @@ def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
 def test_compare_takes_targets_on_both_sides_of_an_option(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.compare.load import compare
+    from mtlv.comparison.load import compare
 
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)

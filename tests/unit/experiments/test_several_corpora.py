@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from unmeasured import as_run
 
-from mtlv.compare.published_numbers import read_expected
+from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.evaluation.comparison import ComparedRun, Published
 from mtlv.planning.check import check_suite

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from unmeasured import as_run
 
-from mtlv.compare.published_numbers import read_expected
+from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.models.aliases import HUB
 from mtlv.planning.check import check_suite

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mtlv.compare import vega
-from mtlv.compare.blocks import FigureBlock, Section
+from mtlv.comparison import vega
+from mtlv.comparison.blocks import FigureBlock, Section
 
 
 def block(section: Section, id: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 
 from drawing import svg
 
-from mtlv.compare.blocks import FigureBlock, Section, TextBlock
-from mtlv.compare.rows import visible
+from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
+from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import Comparison
 
 

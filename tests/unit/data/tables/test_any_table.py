@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.compare.published_numbers import read_expected
+from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.data.source import Columns, DataOptions
 from mtlv.data.tables.rows import FORMATS

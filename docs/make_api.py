@@ -1,0 +1,129 @@
+"""Write `docs/api.md` from the docstrings of `mtlv`: python docs/make_api.py"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import mtlv  # noqa: E402 - from this checkout
+
+PAGE = ROOT / "docs" / "api.md"
+ORDER = (
+    ("Corpora", ("load", "from_dataframe", "from_dataset", "Corpus")),
+    ("Groups", ("cluster", "TaskGroups")),
+    ("Training", ("train", "run", "Result", "SuiteRun")),
+    ("Comparison", ("compare", "ComparisonPage")),
+)
+START = """\
+# Python API
+
+<!-- Made by docs/make_api.py from the docstrings: edit those. -->
+
+```python
+import mtlv
+
+corpus = mtlv.load("openi", path="indiana_reports.csv")
+groups = mtlv.cluster(corpus, encoder="minilm")
+groups.plot_elbow()
+result = mtlv.train(corpus, architecture="gmtl", groups=groups, encoder="minilm", epochs=3)
+result.to_frame()
+result.predict(["The heart is enlarged."])
+```
+
+- **Settings** are keyword arguments with the last part of their name in `mtlv/settings/defaults.yml`:
+  `epochs=3` is `training.epochs`. If several settings end in the same word, write the section too:
+  `encoder__features="cls"`.
+- **Errors** are those of the command: `mtlv.errors.MtlvError` and its subclasses, with the same text.
+- **Files** are written to the folder that you name. Without one, `train` and `run` write `mtlv-store` and
+  `mlflow.db` to the working folder and `compare` writes `mtlv-compare`, as the commands do. `load`,
+  `from_dataframe`, `from_dataset` and `cluster` leave nothing behind.
+- **A corpus in memory** is written to `corpora/` in the store when it is trained on, so that other processes
+  can read it.
+- **Progress** is a bar in a terminal or notebook. Pass `callback=` to receive the events of `mtlv.events`
+  instead (`mtlv.events.ignore` shows nothing).
+- **Notebooks** show a corpus, groups, results and comparisons as tables or pages.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [START]
+    for title, names in ORDER:
+        parts.append(f"## {title}\n")
+        for name in names:
+            thing = getattr(mtlv, name)
+            parts += (_class if inspect.isclass(thing) else _function)(name, thing)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
+
+
+def _function(name: str, thing: Any) -> Iterator[str]:
+    yield f"### `mtlv.{name}`\n"
+    yield f"```python\nmtlv.{name}{_folded(_signature(thing))}\n```\n"
+    yield _text(thing)
+
+
+def _signature(thing: Any) -> str:
+    """Without `self`, and without quotes round annotations."""
+    text = re.sub(r"""(: |-> )(['"])(.*?)\2(?=[,) ])""", r"\1\3", f"{inspect.signature(thing)} ")
+    return text.strip().replace("(self, ", "(").replace("(self)", "()")
+
+
+def _class(name: str, thing: type) -> Iterator[str]:
+    yield f"### `mtlv.{name}`\n"
+    yield f"{(inspect.getdoc(thing) or '').split(chr(10) * 2 + 'Args:')[0]}\n"  # nobody makes one by hand
+    rows = []
+    for key, value in vars(thing).items():
+        inner = value.fget if isinstance(value, property) else value
+        if key.startswith("_") or not inspect.isfunction(inner):
+            continue
+        call = "" if isinstance(value, property) else _signature(inner).split(" ->")[0]
+        first = (inspect.getdoc(inner) or "").split("\n\n")[0].replace("\n", " ")
+        rows.append(f"| `{key}{call.replace('|', chr(92) + '|')}` | {first} |")
+    yield "\n".join(["| | |", "| --- | --- |", *rows, ""])
+
+
+def _folded(signature: str) -> str:
+    """One argument a line where the signature is long."""
+    if len(signature) < 80:
+        return signature
+    inner, _, returns = signature[1:].rpartition(") ->")
+    depth, parts, start = 0, [], 0
+    for at, letter in enumerate(inner):
+        depth += (letter in "[(") - (letter in "])")
+        if letter == "," and not depth:
+            parts.append(inner[start:at].strip())
+            start = at + 1
+    lines = "".join(f"    {part},\n" for part in [*parts, inner[start:].strip()])
+    return f"(\n{lines}) ->{returns}"
+
+
+def _text(thing: Any) -> str:
+    """A docstring as Markdown: its sections become lists and code."""
+    out: list[str] = []
+    section = ""
+    for line in (inspect.getdoc(thing) or "").split("\n"):
+        if line in ("Args:", "Raises:", "Returns:", "Example:"):
+            section = line[:-1]
+            out += ["", f"**{section}**" if section != "Args" else "**Arguments**", ""]
+            out += ["```python"] if section == "Example" else []
+        elif section == "Example":
+            out.append(line.removeprefix("    "))
+        elif section and line.startswith("    ") and not line.startswith("     "):
+            name, _, rest = line.strip().partition(": ")
+            out.append(f"- `{name}`: {rest}" if rest else f"- {name}")
+        elif section and line.strip():
+            out.append(f"  {line.strip()}")
+        else:
+            out.append(line)
+    return "\n".join([*out, *(["```"] if section == "Example" else []), ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

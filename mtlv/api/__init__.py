@@ -1,0 +1,1 @@
+"""mtlv as a library; its names are those of `mtlv` itself."""

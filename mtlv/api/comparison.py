@@ -1,0 +1,95 @@
+"""Runs compared on one page."""
+
+from __future__ import annotations
+
+import shutil
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
+from mtlv.comparison.load.select_runs import RunQuery
+from mtlv.errors import ConfigError
+from mtlv.settings import Suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mtlv.api.result import Result
+
+
+class ComparisonPage:
+    """A page that compares runs, with its figures and tables in `folder`."""
+
+    def __init__(self, found: Compared) -> None:
+        self._found = found
+
+    @property
+    def path(self) -> Path:
+        """The page: one HTML file that needs no network."""
+        return self._found.page
+
+    @property
+    def folder(self) -> Path:
+        """The page, figures as SVG and PNG, and tables as CSV."""
+        return self._found.page.parent
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per run, a column per tracked metric: means over folds and seeds."""
+        import pandas as pd
+
+        rows = []
+        for run in self._found.comparison.runs:
+            keys = dict.fromkeys(key for child in run.children for key in child.metrics)
+            means = {
+                key: pd.Series([child.metrics.get(key) for child in run.children], dtype=float).mean()
+                for key in keys
+            }
+            rows.append({"run": run.name, **means})
+        return pd.DataFrame(rows).set_index("run")
+
+    def save(self, path: str | Path) -> Path:
+        """Copy the page to `path` and return it."""
+        return Path(shutil.copyfile(self.path, path))
+
+    def __repr__(self) -> str:
+        return f"ComparisonPage({self._found.comparison.title!r}, {str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        page = escape(self.path.read_text(encoding="utf-8"), quote=True)
+        return f'<iframe srcdoc="{page}" width="100%" height="800" style="border:0"></iframe>'
+
+
+def compare(
+    *results: Result,
+    baseline: Result | None = None,
+    title: str | None = None,
+    folder: str | Path | None = None,
+    log: bool = False,
+) -> ComparisonPage:
+    """Compare trained results on one page.
+
+    Args:
+        results: two or more, tracked in one store.
+        baseline: to which differences are taken; None is the one that learns each task alone, or the first.
+        title: of the page.
+        folder: where it is written; None is `mtlv-compare/TITLE` in the working folder.
+        log: whether the page is also logged as a run.
+
+    Raises:
+        ConfigError: the results are in different stores.
+        TrackingError: a run cannot be read, or the page cannot be written.
+    """
+    members = [result.member for result in (*results, *([baseline] if baseline else []))]
+    uris = {member.settings.tracking.uri for member in members}
+    if len(uris) != 1:
+        raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])
+    suites = tuple(Suite(each.settings.experiment, (each,), Path("mtlv.compare")) for each in members)
+    options = ComparisonOptions(
+        RunQuery(suites),
+        baseline=None if baseline is None else baseline.name,
+        title=title,
+        out=None if folder is None else Path(folder),
+        log=log,
+    )
+    return ComparisonPage(compare_store(uris.pop(), options))

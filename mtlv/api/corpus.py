@@ -1,0 +1,221 @@
+"""Corpora: read from the catalog, or given as a DataFrame or a `datasets.Dataset`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mtlv.api.arguments import as_settings
+from mtlv.api.notebook import html
+from mtlv.data import source
+from mtlv.data.catalog import CORPORA
+from mtlv.errors import DataError
+from mtlv.settings import load_suite
+from mtlv.units.corpora import read_corpus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = "corpora"  # below a store: corpora that were given in memory
+
+
+class Corpus:
+    """Documents with tasks. Made by `load`, `from_dataframe` and `from_dataset`.
+
+    Args:
+        settings: the `data` settings by dotted key.
+        write: writes documents that are in memory to a path; None where the settings name files.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], write: Callable[[Path], None] | None = None) -> None:
+        self.settings, self.write = dict(settings), write
+        with stored(self) as found:
+            self.documents: source.Corpus = read_corpus(load_suite({}, found).members[0].settings.data)
+
+    @property
+    def name(self) -> str:
+        """What runs call it."""
+        return self.documents.name
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the T tasks."""
+        return self.documents.names
+
+    def __len__(self) -> int:
+        """The number of documents N."""
+        return len(self.documents)
+
+    def to_frame(self) -> pd.DataFrame:
+        """N rows by document id: `text`, and a column per task."""
+        import pandas as pd
+
+        targets = {name: list(values) for name, values in self.documents.targets.items()}
+        index = pd.Index(self.documents.ids, name="id")
+        return pd.DataFrame({"text": self.documents.texts, **targets}, index=index)
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.name!r}, {len(self):,} documents, {len(self.tasks)} tasks)"
+
+    def _repr_html_(self) -> str:
+        tasks, targets = self.documents.tasks, self.documents.targets
+        yes = {"binary": lambda values: f"{int((values > 0).sum()):,} yes"}
+        rows = [
+            (task.name, task.kind, yes.get(task.kind, len)(targets[task.name]), task.description)
+            for task in tasks
+        ]
+        return html(repr(self), ("task", "kind", "documents", "description"), rows)
+
+
+@contextmanager
+def stored(corpus: Corpus, folder: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Settings that name a corpus. What is in memory is written to `folder`, else to a temporary one.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    if corpus.write is None:
+        yield corpus.settings
+    elif folder is None:
+        with TemporaryDirectory(prefix="mtlv-") as name:
+            yield _written(corpus, corpus.write, Path(name), "corpus")
+    else:
+        yield _written(corpus, corpus.write, folder / FOLDER, corpus.documents.digest)
+
+
+def _written(corpus: Corpus, write: Callable[[Path], None], folder: Path, stem: str) -> dict[str, Any]:
+    path = folder / (stem if corpus.settings["data.name"] == "huggingface" else f"{stem}.parquet")
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write(path)
+    return {**corpus.settings, "data.path": str(path.absolute())}
+
+
+def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:
+    """Read a corpus of the catalog, or a table of your own.
+
+    Args:
+        name: of the catalog (`mtlv data list` shows it), or path of a CSV, TSV, JSONL or Parquet file.
+        path: where its files are; None is where `mtlv data fetch` puts them.
+        settings: other `data` settings, such as `labels`, `limit`, or for a table `columns`.
+
+    Raises:
+        DataError: there are no such documents, or they cannot be read.
+        ConfigError: a setting is wrong.
+
+    Example:
+        >>> import mtlv
+        >>> corpus = mtlv.load("synthetic", documents=60)
+        >>> corpus
+        Corpus('synthetic', 60 documents, 9 tasks)
+        >>> corpus.to_frame().shape
+        (60, 10)
+    """
+    if path is None and str(name) not in CORPORA and os.path.exists(name):
+        name, path = "table", name
+    where = {} if path is None else {"data.path": str(Path(path).absolute())}
+    return Corpus({"data.name": str(name), **where, **as_settings(settings, "data")})
+
+
+def from_dataframe(
+    frame: pd.DataFrame,
+    *,
+    text: str = "text",
+    labels: Sequence[str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    name: str = "dataframe",
+    **columns: Any,
+) -> Corpus:
+    """Take a corpus from a DataFrame; nothing is written before it is trained on.
+
+    Args:
+        frame: N rows, a document each.
+        text: the column with the text.
+        labels: T columns of 0 and 1, a yes/no task each.
+        descriptions: of tasks by name; groups are made by them.
+        name: of the corpus.
+        columns: other settings of `data.columns`, such as `id`, `part`, or for other kinds of task `kind`,
+            `target`, `tags` and `classes`.
+
+    Raises:
+        DataError: a column is missing or holds what it should not; names its first wrong row.
+
+    Example:
+        >>> import mtlv, pandas as pd
+        >>> frame = pd.DataFrame({"report": ["clear", "large heart"] * 15, "urgent": [0, 1] * 15})
+        >>> mtlv.from_dataframe(frame, text="report", labels=["urgent"], name="reports")
+        Corpus('reports', 30 documents, 1 tasks)
+    """
+
+    def write(path: Path) -> None:
+        try:
+            frame.to_parquet(path, index=False)
+        except (TypeError, ValueError, OSError) as error:  # of pandas and pyarrow
+            raise DataError(
+                "the DataFrame cannot be written as Parquet",
+                got=str(error).splitlines()[0],
+                then="give each column values of one type",
+            ) from error
+
+    return _in_memory("table", write, text, labels, descriptions, name, columns)
+
+
+def from_dataset(
+    dataset: Any,
+    *,
+    text: str = "text",
+    labels: Sequence[str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    name: str = "dataset",
+    **columns: Any,
+) -> Corpus:
+    """Take a corpus from a `datasets.Dataset`, or from a `DatasetDict` with its own split.
+
+    Args:
+        dataset: N rows, a document each; the names of a `ClassLabel` are the classes of its task.
+        text, labels, descriptions, name, columns: as `from_dataframe`.
+
+    Raises:
+        DataError: as `from_dataframe`.
+
+    Example:
+        >>> import mtlv
+        >>> from datasets import Dataset
+        >>> dataset = Dataset.from_dict({"text": ["clear", "large heart"] * 15, "urgent": [0, 1] * 15})
+        >>> mtlv.from_dataset(dataset, labels=["urgent"])
+        Corpus('dataset', 30 documents, 1 tasks)
+    """
+
+    def write(path: Path) -> None:
+        import datasets
+
+        shown = datasets.is_progress_bar_enabled()
+        datasets.disable_progress_bars()
+        try:
+            dataset.save_to_disk(str(path))
+        finally:
+            if shown:
+                datasets.enable_progress_bars()
+
+    return _in_memory("huggingface", write, text, labels, descriptions, name, columns)
+
+
+def _in_memory(
+    kind: str,
+    write: Callable[[Path], None],
+    text: str,
+    labels: Sequence[str] | None,
+    descriptions: Mapping[str, str] | None,
+    name: str,
+    columns: Mapping[str, Any],
+) -> Corpus:
+    settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
+    if labels is not None:
+        settings["data.columns.labels"] = list(labels)
+    if descriptions is not None:
+        settings["data.descriptions"] = dict(descriptions)
+    return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, write)

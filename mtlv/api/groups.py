@@ -1,0 +1,137 @@
+"""Groups of tasks that should be learned together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from mtlv.api.arguments import as_settings
+from mtlv.api.corpus import Corpus, stored
+from mtlv.api.notebook import html
+from mtlv.errors import GroupingError
+from mtlv.figures.elbow import elbow_figure
+from mtlv.figures.task_map import map_figure
+from mtlv.planning import groups as planned
+from mtlv.planning.check import check_suite
+from mtlv.planning.resolve import resolve_groups
+from mtlv.settings import load_suite
+from mtlv.units.input_cache import InputCache
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class TaskGroups:
+    """Groups of T tasks, with the numbers by which they were chosen.
+
+    Args:
+        found: the groups.
+        title: above figures.
+    """
+
+    def __init__(self, found: planned.TaskGroups, title: str) -> None:
+        self._found, self.title = found, title
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the tasks of each of k groups."""
+        return self._found.groups
+
+    @property
+    def k(self) -> int:
+        """The number of groups."""
+        return self._found.grouping.k
+
+    @property
+    def reason(self) -> str:
+        """Why there are k groups, in a sentence."""
+        return self._found.reason
+
+    @property
+    def stability(self) -> Mapping[str, float]:
+        """Adjusted Rand index against the groups when one detail of the recipe is changed; 1 is the same."""
+        return self._found.stability
+
+    def to_frame(self) -> pd.DataFrame:
+        """T rows by task: `group` (from 1), and whether the task is its group's `medoid`."""
+        import pandas as pd
+
+        found = self._found.grouping
+        medoids = {self._found.names[item] for item in found.medoids or ()}
+        rows = {
+            "group": [label + 1 for label in found.labels],
+            "medoid": [name in medoids for name in self._found.names],
+        }
+        return pd.DataFrame(rows, index=pd.Index(self._found.names, name="task"))
+
+    def plot_elbow(self) -> Figure:
+        """Inertia and silhouette over k, with the knee.
+
+        Raises:
+            GroupingError: the method takes no k.
+        """
+        if self._found.elbow is None:
+            raise GroupingError("these groups have no elbow", then="choose a method that takes `k`")
+        return elbow_figure(self._found.elbow, title=self.title, chosen=self.k)
+
+    def plot_map(self) -> Figure:
+        """The tasks on the first two principal components of their vectors, coloured by group.
+
+        Raises:
+            GroupingError: nothing was clustered.
+        """
+        found = self._found
+        if found.vectors is None:
+            raise GroupingError("these groups have no map", then="choose another method than `given`")
+        grouping = found.grouping
+        figure, _ = map_figure(
+            found.vectors, found.names, grouping.labels, title=self.title, medoids=grouping.medoids
+        )
+        return figure
+
+    def __repr__(self) -> str:
+        return f"TaskGroups(k={self.k}: {'; '.join(', '.join(group) for group in self.groups)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(number, len(group), ", ".join(group)) for number, group in enumerate(self.groups, 1)]
+        stability = min(self.stability.values(), default=None)
+        least = "" if stability is None else f" Least stability: ARI {stability:.2f}."
+        return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason}.{least}")
+
+
+def cluster(
+    corpus: Corpus, *, encoder: str | None = None, k: int | Literal["auto"] = "auto", **settings: Any
+) -> TaskGroups:
+    """Group the tasks of a corpus, on the training part of its first fold. Nothing is trained or written.
+
+    Args:
+        corpus: with T tasks.
+        encoder: whose vectors of names and descriptions are clustered; None is the default.
+        k: the number of groups; `auto` takes the k at the elbow.
+        settings: others of `grouping`, such as `method` and `features`.
+
+    Raises:
+        ConfigError, GroupingError, EncoderError: a setting is wrong, or the tasks cannot be grouped so.
+
+    Example:
+        >>> import mtlv
+        >>> corpus = mtlv.load("synthetic", documents=60)
+        >>> groups = mtlv.cluster(corpus, encoder="tiny", features="label_count", k=2)
+        >>> groups.k, sum(map(len, groups.groups))
+        (2, 9)
+        >>> groups.to_frame().shape
+        (9, 2)
+    """
+    with stored(corpus) as data:
+        values = {**data, "architecture.name": "gmtl", **as_settings(settings, "grouping")}
+        if k != "auto":
+            values["grouping.k"] = k
+        if encoder is not None:
+            values["encoder.name"] = encoder
+        suite = load_suite({}, values)
+        check_suite(suite)
+        own, cache = suite.members[0].settings, InputCache()
+        found = resolve_groups(cache, own, cache.folds(own.data)[0])
+    return TaskGroups(found, f"{corpus.name} · {own.grouping.method} · {own.grouping.features}")

@@ -1,0 +1,88 @@
+"""What a notebook shows of an object, and a progress bar for a terminal or a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+from mtlv.events import (
+    BatchTrained,
+    Callback,
+    EpochEnded,
+    Event,
+    NoteGiven,
+    SuiteStarted,
+    UnitEnded,
+    UnitResumed,
+    UnitStarted,
+    WarningGiven,
+)
+
+ROWS = 12  # of a table, before it is cut
+
+
+def html(title: str, header: Sequence[str], rows: Sequence[Iterable[object]], note: str = "") -> str:
+    """A titled table."""
+    cells = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(_text(cell))}</td>' for cell in row)}</tr>" for row in rows[:ROWS]
+    )
+    more = f"<p>and {len(rows) - ROWS} more rows</p>" if len(rows) > ROWS else ""
+    last = f"<p>{escape(note)}</p>" if note else ""
+    head = f"<p><b>{escape(title)}</b></p>"
+    return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}{last}"
+
+
+def _text(cell: object) -> str:
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+
+
+@contextmanager
+def progress(callback: Callback | None) -> Iterator[Callback]:
+    """The user's callback; without one, a bar that closes at the end."""
+    if callback is not None:
+        yield callback
+        return
+    bar = ProgressBar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class ProgressBar:
+    """A callback that shows a bar of documents times epochs, by tqdm."""
+
+    def __init__(self) -> None:
+        from tqdm.auto import tqdm
+
+        self._bar: Any = tqdm(total=0, unit="documents", unit_scale=True, leave=False)
+        self._done: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case SuiteStarted(_, documents):
+                self._bar.reset(total=documents)
+            case UnitStarted(name):
+                self._bar.set_description(name)
+                self._count(name, -self._done.pop(name, 0))  # it begins anew
+            case UnitResumed(name, documents) | BatchTrained(name, documents):
+                self._count(name, documents)
+            case EpochEnded(name, epoch, epochs, loss):
+                self._bar.set_postfix(epoch=f"{epoch}/{epochs}", loss=f"{loss:.4f}")
+            case UnitEnded(name, _, documents):
+                self._count(name, documents - self._done.get(name, 0))
+            case NoteGiven(text) | WarningGiven(text):
+                self._bar.write(text, file=sys.stderr)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.close()
+
+    def _count(self, name: str, documents: int) -> None:
+        self._done[name] = self._done.get(name, 0) + documents
+        self._bar.update(documents)

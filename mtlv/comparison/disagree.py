@@ -1,0 +1,134 @@
+"""The test documents on which two runs disagree most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.blocks import Block, Disagreement, DocumentRow, Said, Section
+from mtlv.comparison.output_readers import READINGS, how_far
+from mtlv.comparison.pooled_scores import PooledScores, PooledTask, by_document
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.mixed import by_source
+from mtlv.evaluation.pairs import comparable, tasks_of
+from mtlv.plan import Task
+
+DOCUMENTS = 8  # shown for a pair
+SCORES = 6  # tasks of a document that are shown besides its positive ones
+MISSING = "The texts of some documents are not at hand; `mtlv compare --data PATH` names the corpus."
+OTHER_DATA = "Texts are of the baseline's data; documents of runs on other data are shown without theirs."
+
+
+def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
+    """For all pairs of `runs` with the same data the documents that differ most; nothing without scores."""
+    tasks = [task.task for task in comparison.tasks]
+    held: dict[str, tuple[list[Task], PooledScores]] = {}
+    for run in runs:
+        own = [task for task in tasks if task.name in tasks_of(run)]
+        found = by_document(run, own) if own else None
+        if found is not None:
+            held[run.key] = own, found
+    pairs = {
+        (a.key, b.key): _documents(held[a.key][0], held[a.key][1], held[b.key][1])
+        for a, b in combinations([run for run in runs if run.key in held], 2)
+        if comparable(a, b)
+    }
+    if not pairs:
+        return []
+    texts, missing = _texts(comparison, pairs)
+    caption = (
+        f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of "
+        f"{how_far(tasks)}, averaged over folds and seeds. Shown are the tasks that "
+        "differ most and all that apply."
+        + (" Each corpus comes in turn." if len(by_source(tasks)) > 1 else "")
+    )
+    return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
+
+
+def with_texts(section: Section, comparison: Comparison) -> Section:
+    """The section with the documents' texts, which may be read after all else is made."""
+    return replace(section, blocks=[_told(block, comparison) for block in section.blocks])
+
+
+def _told(block: Block, comparison: Comparison) -> Block:
+    if not isinstance(block, Disagreement):
+        return block
+    texts, missing = _texts(comparison, block.pairs)
+    return replace(block, texts=texts, missing=missing)
+
+
+def _texts(
+    comparison: Comparison, pairs: Mapping[tuple[str, str], Sequence[DocumentRow]]
+) -> tuple[dict[str, str], str]:
+    """Texts by document, and why some are missing. An id of another corpus may stand for another document."""
+    digest = comparison.run(comparison.baseline).data_digest
+    own: set[str] = set()
+    others: set[str] = set()
+    for (key, _), documents in pairs.items():
+        (own if comparison.run(key).data_digest == digest else others).update(each.id for each in documents)
+    texts = {i: comparison.texts[i] for i in sorted(own - others) if i in comparison.texts}
+    if others and texts:
+        return texts, OTHER_DATA
+    return texts, "" if len(texts) == len(own | others) else MISSING
+
+
+def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) -> list[DocumentRow]:
+    """The documents of both that differ most."""
+    ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
+    pairs = [(one.tasks[task.name], mine, other.tasks[task.name], theirs) for task in tasks]
+    columns = [_apart(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
+    apart, known = (np.stack(each, axis=1) for each in zip(*columns, strict=True))  # [D, T] each
+    distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    found = []
+    for n in _in_turn(np.lexsort((ids, -distance)), known, tasks)[:DOCUMENTS]:
+        if distance[n] == 0:
+            break
+        order = np.argsort(-apart[n], kind="stable")
+        most = set(order[:SCORES].tolist())
+        rows = [(t, _said(tasks[t], mine[n], theirs[n], pairs[t])) for t in order.tolist() if known[n, t]]
+        scores = [row for t, row in rows if t in most or row[-1] is True]
+        found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
+    return found
+
+
+def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
+    """Documents in `order`, but first the first of each source, then the second: distances of different kinds
+    tell little beside each other.
+
+    Args:
+        order: all D documents.
+        known: [D, T], there is a target.
+        tasks: the T tasks.
+    """
+    sources = [task.source for task in tasks]
+    turn: Counter[str] = Counter()
+    at: dict[int, int] = {}
+    for n in order.tolist():
+        own = next((source for t, source in enumerate(sources) if known[n, t]), "")
+        at[n] = turn[own]
+        turn[own] += 1
+    return sorted(order.tolist(), key=at.__getitem__)  # a stable sort
+
+
+def _apart(
+    task: Task, one: PooledTask, mine: NDArray[np.int64], other: PooledTask, theirs: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Distances [D] of the documents that both runs tested, 0 where no target is; and where one is."""
+    known = one.known[mine] & other.known[theirs]
+    rows, same = mine[known], theirs[known]
+    apart = np.zeros(len(mine))
+    apart[known] = READINGS[task.kind].apart(one.outputs[rows], other.outputs[same], one.targets[rows])
+    return apart, known
+
+
+def _said(
+    task: Task, row: int, same: int, pair: tuple[PooledTask, NDArray[np.int64], PooledTask, NDArray[np.int64]]
+) -> tuple[str, Said, Said, Said]:
+    reading, (one, _, other, _) = READINGS[task.kind], pair
+    left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[same])
+    return task.name, left, right, reading.truth(task, one.targets[row])

@@ -1,0 +1,179 @@
+"""A comparison as files: the page, figures as PNG and SVG, and all numbers as CSV and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mtlv._version import __version__
+from mtlv.comparison import vega
+from mtlv.comparison.blocks import (
+    Block,
+    Disagreement,
+    DocumentRow,
+    FigureBlock,
+    Section,
+    TableBlock,
+    TextBlock,
+)
+from mtlv.comparison.drawing import DrawingPool, FigureFiles
+from mtlv.comparison.page import columns_of, page_html
+from mtlv.comparison.rows import visible
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.formatting import csv_text, finite
+
+FORMAT = 1  # of comparison.json; higher when a field changes its meaning
+OF_RUN = (
+    "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
+    "params", "link", "plan", "elsewhere",
+)  # fmt: skip
+
+
+def begin_pictures(
+    comparison: Comparison, section: Section, pool: DrawingPool
+) -> dict[str, Future[FigureFiles]]:
+    """Begin to draw a section's figures as they show when the page opens; empty ones have no picture.
+
+    Returns:
+        Pictures to come, by their figures' ids.
+    """
+    figures = [block for block in section.blocks if isinstance(block, FigureBlock)]
+    rows = {figure.id: _rows_shown(figure, comparison) for figure in figures}
+    drawn = [figure for figure in figures if rows[figure.id]]
+    pictures = pool.draw([vega.as_file(figure, rows[figure.id]) for figure in drawn])
+    return {figure.id: picture for figure, picture in zip(drawn, pictures, strict=True)}
+
+
+def write_files(
+    comparison: Comparison,
+    sections: Sequence[Section],
+    pictures: Mapping[str, Future[FigureFiles]],
+    folder: Path,
+) -> list[Path]:
+    """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
+
+    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens.
+
+    Returns:
+        What was written, the page first.
+    """
+    blocks = [block for section in sections for block in section.blocks]
+    page = _write(folder / "compare.html", [page_html(comparison, sections)])
+    numbers = _write(folder / "comparison.json", json_lines(comparison, sections))
+    written = [path for block in blocks for path in _tabulated(block, folder)]
+    drawn = [path for id, picture in pictures.items() for path in _drawn(id, picture.result(), folder)]
+    return [page, numbers, *written, *drawn]
+
+
+def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
+    """All numbers as strict JSON, piece by piece; null where one is not known.
+
+    Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
+    `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and
+    `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test figures by task name);
+    `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
+    `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
+    its rows), `disagreement` (id, title, caption, pairs).
+    """
+    head = {
+        "format": FORMAT,
+        "mtlv": __version__,
+        "title": comparison.title,
+        "created": comparison.created,
+        "baseline": comparison.baseline,
+        "shown": comparison.shown,
+        "warnings": comparison.warnings,
+    }
+    yield "{\n"
+    for name, value in head.items():
+        yield f'"{name}": {_json(value)},\n'
+    yield from _list("runs", map(_run, comparison.runs))
+    yield ",\n"
+    yield from _list("tasks", map(asdict, comparison.tasks))
+    yield ",\n"
+    yield from _list("published", map(asdict, comparison.published))
+    yield ",\n"
+    yield from _list("sections", map(_section, sections))
+    yield "\n}\n"
+
+
+def _list(name: str, items: Iterable[Any]) -> Iterator[str]:
+    """A named list with a line for each item."""
+    yield f'"{name}": ['
+    for at, item in enumerate(items):
+        yield ("\n" if at == 0 else ",\n") + _json(item)
+    yield "]"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    blocks = [_block(block) for block in section.blocks]
+    return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
+
+
+def _run(run: ComparedRun) -> dict[str, Any]:
+    data = {name: getattr(run, name) for name in OF_RUN}
+    data["groups"] = asdict(run.groups) if run.groups else None
+    return data | {"children": [_child(child) for child in run.children]}
+
+
+def _child(child: ComparedFold) -> dict[str, Any]:
+    return {name: getattr(child, name) for name in ("run_id", "fold", "seed", "metrics", "tasks")}
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, TextBlock):
+        return {"kind": "text", "text": block.text, "tone": block.tone}
+    data: dict[str, Any] = {"kind": type(block).__name__.lower()}
+    data |= {"id": block.id, "title": block.title, "caption": block.caption}
+    if isinstance(block, Disagreement):
+        return data | {"pairs": [_pair(pair, documents) for pair, documents in block.pairs.items()]}
+    baseline = asdict(block.baseline) if block.baseline else None
+    return data | {"baseline": baseline, "columns": columns_of(block.rows)}
+
+
+def _pair(pair: tuple[str, str], documents: Sequence[DocumentRow]) -> dict[str, Any]:
+    return {"run": pair[0], "other": pair[1], "documents": [asdict(document) for document in documents]}
+
+
+def _strict(value: Any) -> Any:
+    """The same with keys as texts, and None for numbers that JSON cannot say."""
+    if hasattr(value, "items"):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    return finite(value)
+
+
+def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
+    if isinstance(block, TableBlock):
+        yield _write(folder / "tables" / f"{block.id}.csv", [csv_text(block.rows)])
+    if isinstance(block, FigureBlock):
+        yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])
+
+
+def _drawn(id: str, picture: FigureFiles, folder: Path) -> Iterator[Path]:
+    png = folder / "figures" / f"{id}.png"
+    yield _write(png.with_suffix(".svg"), [picture.svg])
+    png.write_bytes(picture.png)
+    yield png
+
+
+def _rows_shown(figure: FigureBlock, comparison: Comparison) -> list[dict[str, Any]]:
+    tasks = {task.name for task in comparison.tasks}
+    rows = visible(figure, comparison.shown, tasks, comparison.baseline)
+    return [{name: finite(value) for name, value in row.items()} for row in rows]
+
+
+def _write(path: Path, pieces: Iterable[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
+    return path

@@ -1,0 +1,305 @@
+"""`mtlv compare`: read runs, build the page and its files, and log them as a run of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mtlv.comparison import vega
+from mtlv.comparison.blocks import Section
+from mtlv.comparison.disagree import with_texts
+from mtlv.comparison.drawing import DrawingPool, FigureFiles
+from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
+from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
+from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
+from mtlv.errors import DataError, TrackingError, nearest, shorten
+from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
+from mtlv.formatting import plain
+from mtlv.plan import ascii_slug
+from mtlv.reporting.suite_table import SuiteMember, as_text
+from mtlv.seeding import content_key
+from mtlv.settings import dump
+from mtlv.settings.identity import settings_key
+from mtlv.tracking import RunSpec
+from mtlv.tracking.address import is_remote
+from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
+    from mtlv.tracking import Tracker
+
+FOLDER = "mtlv-compare"
+PAGE = "compare.html"
+IN_TABLE = ("test/", "time/", "cost/")
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """What a comparison is to be.
+
+    Args:
+        wanted: which runs.
+        baseline: name or id of the run that differences are taken to; None takes the run that learns every
+            task by itself, or the first.
+        expected: CSV of published numbers.
+        texts: show documents' texts.
+        data: file or folder of the corpus, where it no longer lies where the runs found it.
+        title: of the page.
+        out: folder to write to; None is `mtlv-compare/NAME`.
+        log: write the result to the store as a run of kind `comparison`.
+    """
+
+    wanted: RunQuery
+    baseline: str | None = None
+    expected: Path | None = None
+    texts: bool = True
+    data: str | None = None
+    title: str | None = None
+    out: Path | None = None
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was written, and what the terminal shows of it."""
+
+    comparison: Comparison
+    page: Path
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    run_id: str | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Where to look."""
+        logged = () if self.run_id is None else (f"Logged as run {self.run_id[:8]} of kind `comparison`",)
+        return f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}", *logged
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """Header and rows, as `mtlv run` ends with."""
+        return as_text(
+            [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs]
+        )
+
+
+def _figures(child: ComparedFold) -> dict[str, float]:
+    return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(IN_TABLE)}
+
+
+@dataclass
+class _Texts:
+    texts: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
+    """`compare` on an MLflow store.
+
+    Raises:
+        MtlvError: as `compare`, or the store cannot be reached.
+    """
+    vega.begin_bundle()
+    with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
+        from mtlv.tracking.mlflow_reader import MlflowReader
+        from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+        made = partial(MlflowTracker, uri)
+        return compare(MlflowReader(uri), ask, made, pool, remote=uri is not None and is_remote(uri))
+
+
+def compare(
+    reader: RunReader,
+    ask: ComparisonOptions,
+    tracker: Callable[[str], Tracker],
+    pool: DrawingPool,
+    *,
+    remote: bool = False,
+) -> Compared:
+    """Lay runs side by side. The long parts overlap: figures are drawn and texts read in other processes.
+
+    Args:
+        reader: of the store.
+        ask: what is asked for.
+        tracker: makes the tracker of an experiment by its name.
+        pool: draws.
+        remote: whether the store is a server, to which others may write: what its runs name is then no reason
+            to read a file of this machine, whose texts would be logged there.
+
+    Raises:
+        TrackingError: runs cannot be found or read, or the result cannot be written.
+        DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
+    """
+    chosen = choose(reader, ask.wanted)
+    found = read_runs(reader, chosen.runs)
+    with ExitStack() as ending:
+        begun = _begin_texts(reader, ask, chosen, found, ending, remote=remote) if ask.texts else ""
+        comparison = _comparison(reader, ask, chosen, found)
+        parts, pictures = _begin_parts(comparison, pool)
+        texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
+    comparison = replace(comparison, texts=texts.texts)
+    folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
+    files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
+    run_id = None
+    if ask.log:
+        run_id = _log(tracker(chosen.experiment), comparison, files, folder)
+    notes = (texts.note,) if texts.note else ()
+    return Compared(comparison, folder / PAGE, tuple(files), notes, run_id)
+
+
+def _begin_parts(
+    comparison: Comparison, pool: DrawingPool
+) -> tuple[list[Section], dict[str, Future[FigureFiles]]]:
+    """All parts of the page, and their figures, which are begun to be drawn part by part."""
+    from mtlv.comparison.files import begin_pictures
+    from mtlv.comparison.sections import each_section
+
+    parts: list[Section] = []
+    pictures: dict[str, Future[FigureFiles]] = {}
+    for part in each_section(comparison):
+        parts.append(part)
+        pictures |= begin_pictures(comparison, part, pool)
+    return parts, pictures
+
+
+def _comparison(
+    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
+) -> Comparison:
+    """All but the documents' texts."""
+    from mtlv.comparison.published_numbers import read_expected
+
+    baseline = _baseline(found.runs, ask.baseline)
+    found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
+    count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
+    return Comparison(
+        title=ask.title or f"{chosen.experiment}: {count}",
+        runs=found.runs,
+        tasks=found.tasks,
+        baseline=baseline.key,
+        warnings=(*chosen.warnings, *found.warnings),
+        published=() if ask.expected is None else read_expected(ask.expected, found.runs),
+        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
+    if wanted is None:
+        alone = (run for run in runs if run.plan and all(_single(model) for model in run.plan))
+        return next(alone, runs[0])
+    same = [run for run in runs if wanted == run.name or (len(wanted) >= 6 and run.run_id.startswith(wanted))]
+    if not same:
+        names = [run.name for run in runs]
+        raise TrackingError(
+            f"`--baseline`: none of the runs is `{wanted}`",
+            allowed=", ".join(f"`{name}`" for name in names[:SHOWN_AT_FIRST]),
+            then=nearest(wanted, names),
+        )
+    return same[0]
+
+
+def _single(model: tuple[tuple[str, ...], ...]) -> bool:
+    return sum(len(head) for head in model) == 1
+
+
+def _begin_texts(
+    reader: RunReader,
+    ask: ComparisonOptions,
+    chosen: SelectedRuns,
+    found: LoadedRuns,
+    ending: ExitStack,
+    *,
+    remote: bool,
+) -> TextsProcess | str:
+    """Begin to read the baseline's corpus, or say why not.
+
+    The run's own `config.yml` names it. Of a server's runs it does so only with `--data`; else the user's own
+    config does.
+    """
+    baseline = _baseline(found.runs, ask.baseline)
+    stored = next(run for run in chosen.runs if run.id == baseline.run_id)
+    if remote and ask.data is None:
+        own = _own_config(ask, stored)
+        if own is None:
+            return "the runs are on a server, and the files that they name are not read from this machine."
+        file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
+        file.write_text(dump(own), encoding="utf-8")
+        return ending.enter_context(reading(RunConfig(file, "your config")))
+    found_file = reader.files([(stored, "config.yml")])[0]
+    if found_file is None:
+        return "the run has no `config.yml`."
+    name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
+    return ending.enter_context(reading(RunConfig(found_file, name, ask.data)))
+
+
+def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
+    """The settings of a run as a config of the user's has them; None where none was named."""
+    members = (member.settings for suite in ask.wanted.suites for member in suite.members)
+    return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
+
+
+def _texts(comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions) -> _Texts:
+    """Texts of the baseline's test documents; none if the corpus is not at hand."""
+    if isinstance(begun, str):
+        return _Texts(note=f"documents are shown without their texts: {begun} Name the corpus by `--data`.")
+    try:
+        known = begun.texts()
+    except DataError as error:
+        if ask.data is not None:
+            raise
+        return _Texts(note=f"documents are shown without their texts: {error} Name the corpus by `--data`.")
+    baseline = comparison.run(comparison.baseline)
+    wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
+    if not wanted:
+        return _Texts(note=f"documents are not shown: `{baseline.name}` has no scores in the store")
+    texts = {i: text for i, text in known.items() if i in wanted}
+    if len(texts) < len(wanted):
+        return _Texts(note="documents are shown without their texts: the corpus at hand is not the runs' own")
+    return _Texts(texts)
+
+
+def _write(
+    comparison: Comparison,
+    parts: Sequence[Section],
+    pictures: Mapping[str, Future[FigureFiles]],
+    folder: Path,
+) -> list[Path]:
+    from mtlv.comparison.files import write_files
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return write_files(comparison, parts, pictures, folder)
+    except OSError as error:
+        raise TrackingError(
+            f"`--out`: {folder} cannot be written", got=error.strerror, then="choose another folder"
+        ) from error
+
+
+def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path) -> str:
+    ids = [run.run_id for run in comparison.runs]
+    uid = content_key(["compare", ids, comparison.baseline, comparison.title])
+    name = f"compare · {comparison.title}"
+    run = tracker.open_run(RunSpec(uid, name, COMPARISON))
+    try:
+        for path in files:
+            inner = path.relative_to(folder).parent.as_posix()
+            tracker.artifact(run, path, "" if inner == "." else inner)
+        tracker.describe(run, _note(comparison))
+    except BaseException as error:
+        tracker.close(run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        raise
+    tracker.close(run)
+    return run
+
+
+def _note(comparison: Comparison) -> str:
+    names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
+    more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
+    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Side by side:"
+    return "\n".join([first, "", *names, *more])

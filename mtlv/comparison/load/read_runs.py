@@ -1,0 +1,337 @@
+"""From stored runs to a Comparison: members with their folds, curves, scores and groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mtlv.comparison.load.check_scores import Figures, scores_of
+from mtlv.comparison.output_readers import READINGS
+from mtlv.errors import TrackingError, shorten
+from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
+from mtlv.foreign import parse_json, read_json
+from mtlv.plan import Scores, Task
+from mtlv.tracking.reader import FOLD, RunReader, StoredRun
+
+VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
+KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
+TASK_METRICS = "test.tasks."
+ONE_BY_ONE = 20  # above so many members their folds are asked for together
+WITHOUT_FILE = ("train/loss", "val/f1_macro", "val/score")  # curves of a run that is still going
+OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has them at its end, a fold before
+
+
+@dataclass(frozen=True)
+class LoadedRuns:
+    """Runs as read, their tasks, what a reader has to know, and their folds as stored, by id."""
+
+    runs: tuple[ComparedRun, ...]
+    tasks: tuple[TaskInfo, ...]
+    warnings: tuple[str, ...] = ()
+    folds: Mapping[str, StoredRun] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class _Files:
+    """Artifacts of many runs, fetched together."""
+
+    reader: RunReader
+    _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
+
+    def fetch(self, runs: Sequence[StoredRun], *names: str) -> None:
+        wanted = [(run, name) for run in runs for name in names if (run.id, name) not in self._known]
+        for (run, name), path in zip(wanted, self.reader.files(wanted), strict=True):
+            self._known[run.id, name] = path
+
+    def json(self, run: StoredRun, name: str) -> Any:
+        """Its content, or None where the run does not have it.
+
+        Raises:
+            TrackingError: it is no JSON.
+        """
+        path = self._known.get((run.id, name))
+        if path is None:
+            return None
+        try:
+            return read_json(path)
+        except (OSError, ValueError) as error:
+            raise _broken(run, name, error) from error
+
+    def scores(self, run: StoredRun, name: str, figures: Figures, tasks: Sequence[Task]) -> Scores | None:
+        path = self._known.get((run.id, name))
+        if path is None:
+            return None
+        from pyarrow import ArrowException
+
+        try:
+            return scores_of(path, Path(name).stem, figures, tasks)
+        except (OSError, MemoryError, RecursionError, ArrowException, *NOT_OURS) as error:
+            raise _broken(run, name, error) from error
+
+
+NOT_OURS = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
+"""What content of another shape than `mtlv` writes ends in."""
+
+
+@contextmanager
+def _as_written(run: StoredRun) -> Iterator[None]:
+    try:
+        yield
+    except NOT_OURS as error:
+        raise TrackingError(
+            f"run `{shorten(run.name)}` ({run.id}) has params or artifacts that are "
+            "not as `mtlv` writes them",
+            got=f"{type(error).__name__}: {error}",
+            then="leave that run out, or run its config again",
+        ) from error
+
+
+def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
+    return TrackingError(
+        f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) cannot be read",
+        got=str(error) or type(error).__name__,
+        then="leave that run out, or run its config again",
+    )
+
+
+def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
+    """Read members and their folds, without their scores.
+
+    Args:
+        reader: of the store.
+        members: their own runs, in order.
+
+    Raises:
+        TrackingError: the store cannot be read, or none of the members has a finished fold.
+    """
+    children = _children(reader, members)
+    warnings = [
+        f"`{run.name}` ({run.status.lower()}) has no finished fold yet and is not shown"
+        for run in members
+        if not children[run.id]
+    ]
+    members = [run for run in members if children[run.id]]
+    if not members:
+        raise TrackingError(
+            "none of the runs has a finished fold, so there is nothing to compare",
+            then="wait until one is done (`mtlv status`)",
+        )
+    files = _Files(reader)
+    files.fetch(members, *OF_MEMBER, "grouping/elbow.json")
+    going = [children[run.id][0] for run in members if files.json(run, "tasks.json") is None]
+    files.fetch(going, *OF_MEMBER)
+    folds = [fold for run in members for fold in children[run.id]]
+    files.fetch(folds, "curves.json", "grouping/groups.json")
+    names = _unique_names(members)
+    sources = [_Source(reader, files, member, children[member.id]) for member in members]
+    runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
+    tasks = _tasks(sources)
+    warnings += [
+        f"`{run.name}` is {run.status.lower()}: more folds may follow"
+        for run in runs
+        if run.status != "FINISHED"
+    ]
+    return LoadedRuns(runs, tasks, tuple(warnings), {fold.id: fold for fold in folds})
+
+
+def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
+    """Add the raw scores of some runs, by their keys: they are large, and only of a few can they be shown.
+
+    Raises:
+        TrackingError: the store or a file of scores cannot be read.
+    """
+    files = _Files(reader)
+    tasks = [task.task for task in found.tasks]
+    wanted = [child for run in found.runs if run.key in keys for child in run.children]
+    files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
+
+    def complete(child: ComparedFold) -> ComparedFold:
+        fold = found.folds[child.run_id]
+        validation, test = (files.scores(fold, name, child.tasks, tasks) for name in (VALIDATION, TEST))
+        return replace(child, validation=validation, test=test)
+
+    runs = (
+        replace(run, children=tuple(map(complete, run.children))) if run.key in keys else run
+        for run in found.runs
+    )
+    return replace(found, runs=tuple(runs))
+
+
+def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """Folds that have ended of each member, by fold and seed."""
+    out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
+    if len(members) <= ONE_BY_ONE:
+        found = [c for run in members for c in reader.runs([run.experiment], {KIND: FOLD, PARENT: run.id})]
+    else:
+        found = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
+    for child in found:
+        if child.parent in out and (F1 in child.metrics or SCORE in child.metrics):
+            out[child.parent].append(child)
+    return {run: sorted(each, key=_fold_and_seed) for run, each in out.items()}
+
+
+def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
+    with _as_written(run):
+        return int(run.params.get("fold", 0)), int(run.params.get("seed", 0))
+
+
+def _unique_names(members: Sequence[StoredRun]) -> list[str]:
+    names = [run.name for run in members]
+    return [
+        name if names.count(name) == 1 else f"{name} · {run.id[:6]}"
+        for name, run in zip(names, members, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where one member is read from."""
+
+    reader: RunReader
+    files: _Files
+    member: StoredRun
+    folds: Sequence[StoredRun]
+
+    def json(self, name: str) -> Any:
+        """The member's file; while it has not ended, and so has none, its first fold's, which is the same."""
+        found = self.files.json(self.member, name)
+        return self.files.json(self.folds[0], name) if found is None else found
+
+
+def _run(source: _Source, key: str, name: str) -> ComparedRun:
+    with _as_written(source.member):
+        return _compared(source, key, name)
+
+
+def _compared(source: _Source, key: str, name: str) -> ComparedRun:
+    member, tags = source.member, source.member.tags
+    content = source.json("tasks.json") or {}
+    children = tuple(_child(source, fold, content) for fold in source.folds)
+    plan = source.json("plan.json") or []
+    return ComparedRun(
+        key=key,
+        run_id=member.id,
+        name=name,
+        architecture=tags.get("mtlv.architecture", ""),
+        encoder=tags.get("mtlv.encoder", ""),
+        dataset=tags.get("mtlv.dataset", ""),
+        grouping=tags.get("mtlv.grouping", ""),
+        status=member.status,
+        data_digest=tags.get("mtlv.data_digest", ""),
+        params=dict(member.params),
+        version=tags.get("mtlv.version", ""),
+        learned=tuple(map(tuple, parse_json(tags.get("mtlv.learned", "[]")))),
+        children=children,
+        plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
+        groups=_groups(source),
+        elsewhere=_differ(source),
+        link=source.reader.page(member),
+    )
+
+
+def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> ComparedFold:
+    names = {slug: each["name"] for slug, each in content.get("tasks", {}).items()}
+    heads = {slug: each["name"] for slug, each in content.get("heads", {}).items()}
+    number, seed = _fold_and_seed(fold)
+    return ComparedFold(
+        run_id=fold.id,
+        fold=number,
+        seed=seed,
+        metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
+        tasks=_task_figures(fold.metrics, names),
+        curves=_curves(source, fold, names, heads),
+    )
+
+
+def _task_figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """`test.tasks.M/SLUG` as figures by task name."""
+    out: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    for key, value in metrics.items():
+        figure, _, slug = key.removeprefix(TASK_METRICS).partition("/")
+        if key.startswith(TASK_METRICS) and slug in names and not math.isnan(value):
+            out[names[slug]][figure] = value
+    return out
+
+
+def _curves(
+    source: _Source, fold: StoredRun, names: Mapping[str, str], heads: Mapping[str, str]
+) -> dict[str, list[tuple[int, float]]]:
+    """From `curves.json`, with names in place of slugs; point by point where a run does not have the file."""
+    found = source.files.json(fold, "curves.json")
+    if found is None:
+        found = {key: source.reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
+    out = {}
+    for key, points in found.items():
+        head, slash, slug = key.rpartition("/")
+        known = heads if ".heads." in head else names if ".tasks." in head else {}
+        out[f"{head}{slash}{known.get(slug, slug)}"] = [
+            (int(s), float(v)) for s, v in points if v is not None
+        ]
+    return out
+
+
+def _groups(source: _Source) -> ComparedGroups | None:
+    found = source.json("grouping/groups.json")
+    if found is None:
+        return None
+    elbow = source.files.json(source.member, "grouping/elbow.json") or {}
+    rows = zip(elbow.get("k", ()), elbow.get("inertia", ()), elbow.get("silhouette", ()), strict=True)
+    return ComparedGroups(
+        groups=tuple(tuple(members) for members in found["groups"]),
+        reason=found.get("reason") or "",
+        elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
+        recommended=elbow.get("recommended"),
+        points={name: (float(x), float(y)) for name, (x, y) in (found.get("map") or {}).items()},
+        stability=found.get("stability") or {},
+        medoids=tuple(found.get("medoids") or ()),
+    )
+
+
+def _differ(source: _Source) -> bool:
+    """Whether the folds came to different groups."""
+    found = [source.files.json(fold, "grouping/groups.json") for fold in source.folds]
+    kinds = {frozenset(map(frozenset, each["groups"])) for each in found if each is not None}
+    return len(kinds) > 1
+
+
+def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
+    """Tasks of all members, the most frequent first; support and size as the first that has a task says.
+
+    Raises:
+        TrackingError: two members have tasks of one name that are judged in different ways.
+    """
+    out: dict[str, TaskInfo] = {}
+    for source in sources:
+        with _as_written(source.member):
+            content = source.json("tasks.json") or {}
+            infos = [_task(each, content) for each in content.get("tasks", {}).values()]
+        for info in infos:
+            first = out.setdefault(info.name, info)
+            if first.task != info.task:
+                raise TrackingError(
+                    f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
+                    got=f"{info.kind} by {info.main_metric}",
+                    allowed=f"{first.kind} by {first.main_metric}, as in the runs before",
+                    then="compare them apart",
+                )
+    return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
+
+
+def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
+    """A task of `tasks.json`; without a word on how it is judged it is of an earlier release, and yes/no."""
+    how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
+    how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
+    if how.get("kind", "binary") not in READINGS:
+        raise ValueError(f"a task of the unknown kind {how['kind']}")
+    return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
+
+
+def sized(found: LoadedRuns) -> LoadedRuns:
+    """With the number of test documents from the scores, for runs that did not write it down."""
+    documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
+    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
+    return replace(found, tasks=tasks)

@@ -1,0 +1,130 @@
+"""The texts of a run's corpus, read in a process beside this one: a large archive takes seconds.
+
+Which corpus that is says a file of a store, which anybody may have written: the process has limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv.errors import DataError, MtlvError
+from mtlv.hardware import free_memory
+from mtlv.processes import ChildProcess, ProcessEnded, parent
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+
+PATIENCE = 600.0  # seconds that a corpus may take
+LEAST_MEMORY = 1_000_000_000  # bytes that it may take in any case; where more is free, half of that
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """The `config.yml` of a run.
+
+    Args:
+        file: with its content.
+        name: what messages call it.
+        path: of the corpus, where it has moved.
+    """
+
+    file: Path
+    name: str
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class TextsProcess:
+    """A corpus that is being read.
+
+    Args:
+        config: names it.
+        process: reads it.
+    """
+
+    config: RunConfig
+    process: ChildProcess
+
+    def texts(self) -> dict[str, str]:
+        """All documents by id; waits for them.
+
+        Raises:
+            DataError: the corpus is not at hand, or cannot be read.
+        """
+        try:
+            with self.process.within(PATIENCE):
+                texts, problem = self.process.receive()
+        except ProcessEnded:
+            if self.process.was_killed():
+                raise DataError(
+                    f"the corpus of {self.config.name} cannot be read",
+                    got="its process was killed",
+                    allowed=f"{PATIENCE:.0f} seconds and half of the memory that is free",
+                ) from None
+            return read(self.config)  # no process could start
+        if problem:
+            raise DataError(problem)
+        return dict(texts)
+
+
+@contextmanager
+def reading(config: RunConfig) -> Iterator[TextsProcess]:
+    """Begin to read; what is not asked for until the block ends is not read to its end."""
+    process = ChildProcess("mtlv.comparison.load.texts")
+    process.send(config)
+    try:
+        yield TextsProcess(config, process)
+    finally:
+        process.end()
+
+
+def read(config: RunConfig) -> dict[str, str]:
+    """All documents of the corpus that a run's `config.yml` names, by id.
+
+    Raises:
+        DataError: the corpus is not at hand, or cannot be read.
+    """
+    from mtlv.settings import text
+    from mtlv.settings.data_schema import DataSettings
+    from mtlv.settings.draft import Draft, Origin
+    from mtlv.units.corpora import read_corpus
+
+    moved = {} if config.path is None else {"path": config.path}
+    try:
+        draft = Draft()  # an earlier run has fewer keys
+        held = text.read(config.file, config.name).value
+        draft.apply_file({"data": held["data"]}, Origin(lambda _: "", Path()))
+        corpus = read_corpus(DataSettings.model_validate({**draft.values["data"], **moved}))
+    except DataError:
+        raise
+    except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(said) from error
+    return dict(zip(corpus.ids, _whole(corpus), strict=True))
+
+
+def _whole(corpus: Corpus) -> list[str]:
+    """The text of each document; both texts of a pair, on a line each."""
+    if corpus.members:
+        return [text for member in corpus.members for text in _whole(member)]
+    seconds = corpus.seconds
+    if seconds is None:
+        return list(corpus.texts)
+    return [f"{first}\n{second}" for first, second in zip(corpus.texts, seconds, strict=True)]
+
+
+def _answer(config: RunConfig) -> tuple[dict[str, str], str]:
+    try:
+        return read(config), ""
+    except DataError as error:
+        return {}, str(error)
+
+
+def main() -> None:
+    """Read one corpus."""
+    with parent(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as connection:
+        connection.send(_answer(connection.receive()))

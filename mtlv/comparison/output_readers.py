@@ -1,0 +1,145 @@
+"""What the outputs of each kind of task say of a document, and how far those of two runs are apart.
+
+A new kind is one more entry of `READINGS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.blocks import Said
+from mtlv.evaluation.kinds.entities import entity_f1
+from mtlv.plan import Task, TaskScores
+from mtlv.plan.spans import Span
+
+Floats = NDArray[np.float64]
+
+
+class OutputReader(Protocol):
+    """How a kind's outputs are read."""
+
+    how: str
+    """What the distance of two outputs is, for a person."""
+
+    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+        """One output for each of D documents, [D, ...], from M of all children, of documents `place`."""
+        ...
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+        """Distances [D] of two runs' outputs, from 0 to 1; of documents that have a target."""
+        ...
+
+    def said(self, task: Task, output: Any) -> Said:
+        """An output as it is shown."""
+        ...
+
+    def truth(self, task: Task, target: Any) -> Said:
+        """A target as it is shown."""
+        ...
+
+
+class _Means:
+    """The mean over the children that tested a document; NaN where none did."""
+
+    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+        outputs = np.asarray(scores.outputs, np.float64)
+        columns = outputs.reshape(len(outputs), -1)
+        count = np.bincount(place, weights=scores.mask, minlength=documents)
+        # `np.add.at` takes far longer.
+        sums = [np.bincount(place, np.where(scores.mask, each, 0), documents) for each in columns.T]
+        above = np.stack(sums, axis=1)
+        means = np.divide(above, count[:, None], out=np.full(above.shape, np.nan), where=count[:, None] > 0)
+        return means.reshape(documents, *outputs.shape[1:])
+
+
+class ProbabilityReader(_Means):
+    """A probability, which is drawn as a bar."""
+
+    how = "the distance between their probabilities"
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+        return np.abs(left - right)
+
+    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+        return float(output)
+
+    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+        return bool(target == 1)
+
+
+class ClassReader(_Means):
+    """Probabilities of classes [D, C], of which the most probable is shown."""
+
+    how = "half the sum of the distances between their probabilities of classes"
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+        return np.asarray(np.abs(left - right).sum(axis=1) / 2)
+
+    def said(self, task: Task, output: Any) -> Said:
+        best = int(np.argmax(output))
+        return f"{task.classes[best]} ({output[best]:.2f})"
+
+    def truth(self, task: Task, target: Any) -> Said:
+        return str(task.classes[int(target)])
+
+
+class NumberReader(_Means):
+    """A number."""
+
+    how = "the distance between their numbers, as a share of the range of the true ones"
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+        reach = float(np.ptp(truth)) if truth.size else 0.0
+        return np.clip(np.abs(left - right) / (reach or 1.0), 0, 1)
+
+    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+        return f"{output:.2f}"
+
+    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+        return f"{target:.4g}"
+
+
+class SpanReader:
+    """Spans; of several children those that more than half of them found."""
+
+    how = "1 − F1 between the spans that they found"
+
+    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+        found: list[Counter[Span]] = [Counter() for _ in range(documents)]
+        for at, spans, known in zip(place.tolist(), scores.outputs, scores.mask, strict=True):
+            if known:
+                found[at].update(set(spans))
+        count = np.bincount(place, weights=scores.mask, minlength=documents)
+        rows = np.empty(documents, object)
+        for at, held in enumerate(found):
+            rows[at] = tuple(sorted(span for span, times in held.items() if 2 * times > count[at]))
+        return rows
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+        pairs = zip(left, right, strict=True)
+        return np.array([0.0 if set(a) == set(b) else 1 - entity_f1([a], [b]) for a, b in pairs], np.float64)
+
+    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+        return tuple(output)
+
+    def truth(self, task: Task, target: Any) -> Said:
+        return self.said(task, target)
+
+
+READINGS: Mapping[str, OutputReader] = {
+    "binary": ProbabilityReader(),
+    "multiclass": ClassReader(),
+    "regression": NumberReader(),
+    "tagging": SpanReader(),
+}
+
+
+def how_far(tasks: Sequence[Task]) -> str:
+    """What the distances between two runs are, for these tasks."""
+    ways = list(dict.fromkeys(READINGS[task.kind].how for task in tasks))
+    return ways[0] if len(ways) == 1 else f"the distance between their outputs ({'; '.join(ways)})"

@@ -1,0 +1,168 @@
+"""The comparison as one HTML page: blocks as data, and a script that draws them. No network, no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import singledispatch
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from mtlv._version import __version__
+from mtlv.comparison import vega
+from mtlv.comparison.blocks import Block, Disagreement, FigureBlock, Row, Section, TableBlock, TextBlock
+from mtlv.evaluation.comparison import Comparison
+from mtlv.figures.palette import DASHES, RUNS
+from mtlv.formatting import finite
+
+SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
+"""Files of page/, in the order in which they are read."""
+
+
+def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
+    """The whole page as text.
+
+    Nothing that comes from data can become markup or code: it is JSON in which no character ends a script
+    element, the page's own script sets it as text only, and only the two scripts whose digests stand in the
+    Content-Security-Policy may run, without `eval`, and without any request.
+    """
+    library, script = vega.bundle(), _script()
+    return Template(_part("page.html")).substitute(
+        title=escape(comparison.title),
+        policy=_policy(library, script),
+        style=_part("page.css"),
+        data=embedded(page_data(comparison, sections)),
+        library=library,
+        script=script,
+    )
+
+
+def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, Any]:
+    """What the page's script reads."""
+    return {
+        "title": comparison.title,
+        "created": comparison.created,
+        "version": __version__,
+        "baseline": comparison.baseline,
+        "shown": comparison.shown,
+        "warnings": comparison.warnings,
+        "runs": [
+            {
+                "key": run.key,
+                "name": run.name,
+                "link": run.link or "",
+                "children": len(run.children),
+                "colour": RUNS[at % len(RUNS)],
+                "dash": DASHES[(at // len(RUNS)) % len(DASHES)],
+            }
+            for at, run in enumerate(comparison.runs)
+        ],
+        "tasks": [{"name": task.name, "support": finite(task.support)} for task in comparison.tasks],
+        "sections": [
+            {
+                "id": section.id,
+                "title": section.title,
+                "intro": section.intro,
+                "blocks": [_block(block) for block in section.blocks],
+            }
+            for section in sections
+        ],
+        "widths": {"narrow": vega.NARROW, "wide": vega.WIDE},
+        "themes": {
+            "page": vega.theme(vega.OF_PAGE, vega.PAGE_FONT),
+            "file": vega.theme(vega.LIGHT, vega.FILE_FONT),
+        },
+    }
+
+
+def embedded(data: Any) -> str:
+    """Strict JSON that can stand inside a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def packed(rows: Sequence[Row]) -> dict[str, Any]:
+    """Rows by columns, and texts that come again and again as places in a list: a third of the size."""
+    columns = {field: _column(values) for field, values in columns_of(rows).items()}
+    return {"count": len(rows), "columns": columns}
+
+
+def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """The values of each field, one for each row; None where a row has none."""
+    fields = list(dict.fromkeys(field for row in rows for field in row))
+    return {field: [row.get(field) for row in rows] for field in fields}
+
+
+def _column(values: list[Any]) -> Any:
+    if values and all(isinstance(value, str) for value in values):
+        places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        if 2 * len(places) <= len(values):
+            return {"texts": list(places), "places": [places[value] for value in values]}
+    return [finite(value) for value in values]
+
+
+@singledispatch
+def _block(block: Block) -> dict[str, Any]:
+    raise TypeError(f"no such block: {type(block).__name__}")
+
+
+@_block.register
+def _text(block: TextBlock) -> dict[str, Any]:
+    return {"kind": "text", "text": block.text, "tone": block.tone}
+
+
+@_block.register
+def _table(block: TableBlock) -> dict[str, Any]:
+    columns = [asdict(column) for column in block.columns]
+    return _headed("table", block) | _rows(block) | {"columns": columns}
+
+
+@_block.register
+def _figure(block: FigureBlock) -> dict[str, Any]:
+    return _headed("figure", block) | _rows(block) | {"spec": dict(block.spec), "wide": block.wide}
+
+
+@_block.register
+def _disagreement(block: Disagreement) -> dict[str, Any]:
+    pairs = [
+        {"run": run, "other": other, "documents": [asdict(document) for document in documents]}
+        for (run, other), documents in block.pairs.items()
+    ]
+    return _headed("disagreement", block) | {
+        "pairs": pairs,
+        "texts": dict(block.texts),
+        "missing": block.missing,
+    }
+
+
+def _headed(kind: str, block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
+    return {"kind": kind, "id": block.id, "title": block.title, "caption": block.caption}
+
+
+def _rows(block: TableBlock | FigureBlock) -> dict[str, Any]:
+    return {"packed": packed(block.rows), "baseline": asdict(block.baseline) if block.baseline else None}
+
+
+def _script() -> str:
+    parts = "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def _policy(*scripts: str) -> str:
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _part(name: str) -> str:
+    return files("mtlv.comparison").joinpath("page", name).read_text(encoding="utf-8")

@@ -1,0 +1,81 @@
+"""Scores of a run's folds and seeds, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.output_readers import READINGS
+from mtlv.evaluation.comparison import ComparedRun
+from mtlv.plan import Scores, Task, TaskScores
+
+
+@dataclass(frozen=True)
+class PooledTask:
+    """Outputs [D, ...] of a run for D documents, their targets [D], and which of them have one [D]."""
+
+    outputs: NDArray
+    targets: NDArray
+    known: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class PooledScores:
+    """Outputs of a run by document.
+
+    Args:
+        ids: of the D documents, sorted.
+        tasks: by name.
+    """
+
+    ids: tuple[str, ...]
+    tasks: Mapping[str, PooledTask]
+
+
+def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
+    """The children's scores of `validation` or `test` below each other; a document can come several times.
+
+    Only tasks that all of them scored; nothing where no child has scores.
+    """
+    parts = _parts(run, split)
+    if not parts:
+        return None
+    names = [name for name in parts[0].tasks if all(name in part.tasks for part in parts)]
+    tasks = {name: _below([part.tasks[name] for part in parts]) for name in names}
+    units = tuple(unit for part in parts for unit in part.units)
+    return Scores(units, split, tuple(i for part in parts for i in part.ids), tasks)
+
+
+def _parts(run: ComparedRun, split: str) -> list[Scores]:
+    found = [child.validation if split == "validation" else child.test for child in run.children]
+    return [part for part in found if part is not None and part.ids]
+
+
+def _below(parts: Sequence[TaskScores]) -> TaskScores:
+    return TaskScores(
+        np.concatenate([part.outputs for part in parts]),
+        np.concatenate([part.targets for part in parts]),
+        np.concatenate([part.mask for part in parts]).astype(bool),
+    )
+
+
+def by_document(run: ComparedRun, tasks: Sequence[Task]) -> PooledScores | None:
+    """The test outputs of `tasks`, put together over the children by document."""
+    scores = one_after_the_other(run, "test")
+    if scores is None or any(task.name not in scores.tasks for task in tasks):
+        return None
+    ids, place = np.unique(np.array(scores.ids), return_inverse=True)
+    found = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
+    return PooledScores(tuple(ids.tolist()), found)
+
+
+def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> PooledTask:
+    outputs = READINGS[task.kind].pooled(scores, place, documents)
+    known = np.zeros(documents, bool)
+    known[place[scores.mask]] = True
+    targets = np.empty(documents, scores.targets.dtype)
+    targets[place[scores.mask]] = scores.targets[scores.mask]  # the same in all children
+    return PooledTask(outputs, targets, known)

@@ -1,0 +1,99 @@
+"""How far the groupings of runs agree: the adjusted Rand index of every pair."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.heatmap import CELL, cell_width, few_enough, run_columns
+from mtlv.comparison.sections.parts import of_run, run_axis, run_names, shown_first, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import SEQUENTIAL
+
+MOST = 40  # groupings of which every pair is compared: 1,600 cells
+
+
+def agreement(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> float | None:
+    """Adjusted Rand index of two groupings on the tasks that both have: 1 the same, 0 as by chance.
+
+    Nothing where they have fewer than two tasks in common. Counted over pairs of tasks (Hubert and Arabie
+    1985), as `sklearn.metrics.adjusted_rand_score` does, whose import would take 2 s of every comparison.
+    """
+    one, two = _places(left), _places(right)
+    common = sorted(one.keys() & two.keys())
+    if len(common) < 2:
+        return None
+    pairs = Counter((one[a] == one[b], two[a] == two[b]) for a, b in combinations(common, 2))
+    both, neither, mine, theirs = (
+        pairs[kind] for kind in ((True, True), (False, False), (True, False), (False, True))
+    )
+    if mine == theirs == 0:
+        return 1.0
+    chance = (both + mine) * (mine + neither) + (both + theirs) * (theirs + neither)
+    return 2 * (both * neither - mine * theirs) / chance
+
+
+def _places(groups: Sequence[Sequence[str]]) -> Mapping[str, int]:
+    return {task: at for at, members in enumerate(groups) for task in members}
+
+
+def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
+    """Every pair of runs with groups; nothing where there is no pair."""
+    chosen = {run.key for run in [run for run in shown_first(comparison) if run.groups][:MOST]}
+    kept = [run for run in runs if run.key in chosen]
+    if len(kept) < 2:
+        return []
+    found: dict[tuple[Any, Any], float | None] = {}
+    rows = []
+    for run in kept:
+        for other in kept:
+            pair = (run.groups.groups if run.groups else (), other.groups.groups if other.groups else ())
+            if pair not in found:
+                found[pair] = agreement(*pair)
+            if found[pair] is not None:
+                rows.append(
+                    of_run(run) | {"other": other.key, "other_name": other.name, "value": found[pair]}
+                )
+    caption = (
+        "Adjusted Rand index between the groups of two runs: 1 where they are the same, about 0 where they "
+        "agree no more than chance would, below 0 where less. Runs that learn all tasks together, or each "
+        "alone, have no groups and are left out."
+    )
+    if len(runs) > MOST:
+        caption += f" {len(runs) - MOST} of {len(runs)} runs with groups are left out: too many pairs."
+    spec = _agreement_spec(comparison)
+    return [FigureBlock("groups_agreement", "Agreement between groupings", caption, spec, rows)]
+
+
+def _agreement_spec(comparison: Comparison) -> dict[str, Any]:
+    colour = {
+        "field": "value", "type": "quantitative",
+        "scale": {"scheme": SEQUENTIAL, "domain": [0, 1], "clamp": True},
+        "legend": {"title": "adjusted Rand index", "orient": "bottom", "gradientLength": 200},
+    }  # fmt: skip
+    ink = {"condition": {"test": "datum.value > 0.62", "value": "#111111"}, "value": "#ffffff"}
+    tips = [tip("name", "run"), tip("other_name", "and"), tip("value", "adjusted Rand index", ".4f")]
+    names = run_names(comparison)
+    return {
+        "width": {"step": min(64, cell_width(comparison))},
+        "height": {"step": CELL + 10},
+        "encoding": {
+            "x": run_columns(comparison) | {"field": "other_name"},
+            "y": {"field": "name", "type": "nominal", "sort": names, "axis": run_axis()},
+            "tooltip": tips,
+        },
+        "layer": [
+            {"mark": "rect", "encoding": {"color": colour}},
+            {
+                "transform": few_enough(),
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": {
+                    "text": {"field": "value", "type": "quantitative", "format": ".2f"},
+                    "color": ink,
+                },
+            },
+        ],
+    }

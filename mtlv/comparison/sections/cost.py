@@ -1,0 +1,239 @@
+"""What quality costs: macro F1 or the score over training time, and the runs that no other beats in both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
+from mtlv.comparison.sections.parts import known, listed, of_run, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import different_tasks, short_names
+from mtlv.figures.label_placement import Scene, place
+from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import APART, plan_title
+
+SECONDS = "time/train_seconds"
+ALSO = {
+    "documents_per_second": "cost/documents_per_second",
+    "parameters": "cost/parameters",
+    "peak_memory_mb": "cost/peak_memory_mb",
+}
+TITLE = "Cost against quality"
+INTRO = "What more training time buys, and which runs another one beats in time and quality both."
+WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
+EDGE = 40  # pixels between the outermost dots and the frame
+LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
+MARKER, GAP, STEP = 12, 2, 40  # pixels
+MOST_NAMED = 6  # runs that the finding names
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has both what it is judged by and a training time."""
+    rows = [row for run in comparison.runs if (row := _row(run)) is not None]
+    if not rows:
+        return None
+    if comparison.scored and different_tasks(comparison):
+        said = (
+            f"{APART}: no score can be laid over their training times. The overview says what each run cost."
+        )
+        return Section("cost", TITLE, INTRO, [TextBlock(said)])
+    figure = plan_title(comparison)
+    shown = [row for row in rows if row["run"] in comparison.shown]
+    short = short_names([run for run in comparison.runs if run.key in comparison.shown])
+    placed = _offsets(shown, short)
+    for row in rows:
+        label = short.get(row["run"], row["name"])
+        dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(_cut(label)), -LINE))
+        row |= {"label": _cut(label), "dx": dx, "dy": dy}
+    drawing = FigureBlock(
+        "cost",
+        f"{figure[0].upper()}{figure[1:]} over training time",
+        f"Each dot is a run: the mean over its folds and seeds, with one standard deviation of the {figure} "
+        "as a bar where there are several. Training time is of all models of a run together, on a "
+        "logarithmic axis. The steps are the Pareto front of the runs that are on: the best "
+        f"{figure} that can be had within a time. Filled dots are on it; a hollow one is beaten in both by "
+        "another run. Times hold for the machine they were measured on.",
+        _spec(comparison),
+        rows,
+    )
+    return Section("cost", TITLE, INTRO, [TextBlock(in_words(rows, figure), "finding"), drawing])
+
+
+def _row(run: ComparedRun) -> dict[str, Any] | None:
+    (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.values(SECONDS)))
+    if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
+        return None
+    row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.mains)}
+    row |= {"f1_sd": f1_sd, "minutes_sd": None if seconds_sd is None else seconds_sd / 60}
+    if f1_sd is not None:
+        row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
+    return row | {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
+
+
+def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows that are better than every faster one, from fast to slow."""
+    out: list[Mapping[str, Any]] = []
+    for row in sorted(rows, key=lambda row: (row["minutes"], -row["f1"])):
+        if not out or row["f1"] > out[-1]["f1"]:
+            out.append(row)
+    return out
+
+
+def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
+    """Which runs are on the front."""
+    best = front(rows)
+    if len(rows) == 1:
+        return f"One run: {_said(best[0])}. Nothing stands beside it."
+    named = [_said(row) for row in best]
+    if len(named) > MOST_NAMED:
+        named = [*named[: MOST_NAMED - 1], f"{len(named) - MOST_NAMED} more", named[-1]]
+    if len(best) == 1:
+        return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
+    return (
+        f"{len(best)} of {len(rows)} runs are on the Pareto front, where only a longer training gives a "
+        f"better {figure}. From fast to slow: {listed(named)}."
+    )
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return f"“{row['name']}” ({_minutes(row['minutes'])}, {row['f1']:.3f})"
+
+
+def _minutes(minutes: float) -> str:
+    if minutes < 1:
+        return f"{60 * minutes:.0f} s"
+    return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dict[str, tuple[float, float]]:
+    """Where each label's middle stands from its dot, in pixels right and down, so that no two overlap."""
+    if not rows:
+        return {}
+    across = _pixels([[math.log(row["minutes"])] for row in rows], WIDTH)
+    down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
+    points = np.stack([across, down], axis=1)
+    sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
+    steps = _steps(points)  # kept clear like dots: each is a dot with a label of no size
+    everything = np.concatenate([points, steps])
+    area = (0, 0, WIDTH, HEIGHT)
+    found = place(
+        Scene(everything, np.concatenate([sizes, np.ones(steps.shape)]), area, MARKER / 2, GAP)
+    ) or place(Scene(points, sizes, area, MARKER / 2, GAP))
+    if found is None:
+        return {}
+    moved = found.centres[: len(points)] - points
+    return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved.round(1), strict=True)}
+
+
+def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pixels [S, 2] along the level parts of the front of `points` [N, 2], away from the dots."""
+    order = points[np.lexsort((points[:, 1], points[:, 0]))]
+    best = np.minimum.accumulate(order[:, 1])  # up is less
+    parts = [
+        np.stack([at, np.full(at.shape, level)], axis=1)
+        for left, right, level in zip(order[:-1, 0], order[1:, 0], best[:-1], strict=True)
+        for at in (np.arange(left + STEP, right - STEP / 2, STEP),)
+    ]
+    return np.concatenate([np.zeros((0, 2)), *parts])
+
+
+def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:
+    """Places of the first of each row's values on an axis that holds all of them, EDGE from its ends, as the
+    scales below have it."""
+    every = [value for row in values for value in row if value is not None]
+    low, width = min(every), max(every) - min(every)
+    first = np.array([row[0] for row in values], np.float64)
+    share = (first - low) / width if width else np.full(first.shape, 0.5)
+    return EDGE + share * (length - 2 * EDGE)
+
+
+def _spec(comparison: Comparison) -> dict[str, Any]:
+    x = {
+        "field": "minutes",
+        "type": "quantitative",
+        "title": "training time, minutes",
+        "scale": {"type": "log", "nice": False, "padding": EDGE},
+        "axis": {"format": ".3~r", "tickCount": 6, "labelOverlap": True},
+    }
+    y = {
+        "field": "f1",
+        "type": "quantitative",
+        "title": f"{plan_title(comparison)} on the test set",
+        "scale": {"zero": False, "nice": False, "padding": EDGE},
+        "axis": {"format": ".3~f"},
+    }
+    colour = run_colour(comparison) | {"legend": None}
+    bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
+    steps = {
+        "type": "line",
+        "interpolate": "step-after",
+        "color": "#7F7F7F",
+        "strokeDash": [5, 3],
+        "opacity": 0.6,
+    }
+    fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
+    text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
+    figure = plan_title(comparison)
+    tips = _tips(figure)
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "transform": _front_transforms(),
+        "layer": [
+            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": _front_tips(figure)}},
+            {
+                "transform": [{"filter": "isValid(datum.low)"}],
+                "mark": bar,
+                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
+            },
+            {
+                "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2.5, "opacity": 1},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 110},
+                "encoding": {"x": x, "y": y, "color": colour, "opacity": fill, "tooltip": tips},
+            },
+            {
+                "mark": text,
+                "encoding": {"x": x, "y": y, "text": {"field": "label"}, "tooltip": tips},
+            },
+        ],
+    }
+
+
+def _front_transforms() -> list[dict[str, Any]]:
+    """The front of the rows that are there, so that it follows the switches; the same rule as `front`."""
+    order = [{"field": "minutes"}, {"field": "f1", "order": "descending"}]
+    return [
+        {"window": [{"op": "max", "field": "f1", "as": "best"}], "sort": order, "frame": [None, 0]},
+        {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},
+        {"calculate": "!isValid(datum.before) || datum.f1 > datum.before", "as": "on_front"},
+    ]
+
+
+def _tips(figure: str) -> list[dict[str, str]]:
+    return [
+        tip("name", "run"),
+        tip("f1", figure, ".4f"),
+        tip("f1_sd", "standard deviation", ".4f"),
+        tip("minutes", "training, minutes", ",.2f"),
+        tip("minutes_sd", "standard deviation, minutes", ",.2f"),
+        tip("documents_per_second", "documents/s", ",.1f"),
+        tip("parameters", "parameters", ",.0f"),
+        tip("peak_memory_mb", "peak memory, MB", ",.0f"),
+        tip("children", "folds and seeds", "d"),
+    ]
+
+
+def _front_tips(figure: str) -> list[dict[str, str]]:
+    return [tip("best", f"best {figure} so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]

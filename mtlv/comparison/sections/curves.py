@@ -1,0 +1,225 @@
+"""Learning curves: all runs in one chart with bands, then small multiples per head and per task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mtlv.comparison.blocks import FigureBlock, Section
+from mtlv.comparison.sections.parts import (
+    PANELS,
+    STEPS,
+    band,
+    curves_of,
+    enumerated,
+    first_panels,
+    of_run,
+    tip,
+    whole_runs,
+    whole_ticks,
+)  # fmt: skip
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import run_lines
+from mtlv.plan import group_name
+from mtlv.reporting.metric_titles import judged_words, main_title
+
+WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # of a small multiple, in pixels, and how many stand in a line
+Rows = dict[str, list[dict[str, Any]]]
+HOW_BANDS = (
+    "A line is the mean over a run's folds and seeds at the end of each epoch (0 is the first), the band "
+    "reaches from the lowest to the highest of them; a run measured once has no band."
+)
+HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS} panels show at once"
+
+
+@dataclass(frozen=True)
+class SmallMultiples:
+    """Small multiples of one figure.
+
+    Args:
+        id, title, caption: of the figure.
+        prefix: of the tracked key, before the slash, of panels that have none of their own.
+        field: of the rows by which panels are made.
+        axis: title of the values.
+        scale: of the values.
+        tips: what a tooltip says besides the values.
+    """
+
+    id: str
+    title: str
+    caption: str
+    prefix: str
+    field: str
+    axis: str
+    scale: Mapping[str, Any]
+    tips: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A head or a task: its place, what stands above it, fields of its rows, its own prefix of the key."""
+
+    order: int
+    label: str
+    fields: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+
+FRACTION = {"zero": False}
+OF_HEAD = (tip("members", "tasks of the head"),)
+HEAD_LOSS = SmallMultiples(
+    "curves_head_loss",
+    "Training loss of each head",
+    "A panel is a head: a set of tasks that are decided together. Runs with the same head share its panel, "
+    "heads of several tasks come first. Other panels come when runs are switched off. ",
+    "train.heads.loss", "head", "loss", {"zero": True}, OF_HEAD,
+)  # fmt: skip
+HEAD_F1 = SmallMultiples(
+    "curves_head_f1",
+    "Validation macro F1 of each head",
+    "The mean F1 of a head's tasks on the validation set, in panels as above. ",
+    "val.heads.f1_macro", "head", "macro F1", FRACTION, OF_HEAD,
+)  # fmt: skip
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has a curve."""
+    heads = _heads(comparison)
+    blocks = [
+        *_together(comparison, "train/loss", "Training loss", {"zero": True}),
+        *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
+        *_together(comparison, "val/score", "Validation score", {"zero": False}),
+        *_multiples(comparison, HEAD_LOSS, heads),
+        *_multiples(comparison, HEAD_F1, heads),
+        *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),
+    ]
+    intro = "How the runs learned: whether they had converged, and which tasks came late or never."
+    return Section("curves", "Learning curves", intro, blocks) if blocks else None
+
+
+def _of_tasks(comparison: Comparison) -> SmallMultiples:
+    figure = main_title(comparison.tasks)
+    not_learned = "label that was not learned" if figure == "F1" else "task that was not learned"
+    caption = (
+        f"A panel is a task, the most frequent first: a line that stays at 0 is a {not_learned}. "
+        f"The filter of tasks brings the panels of rarer ones. {judged_words(comparison.tasks)} "
+    )
+    title = f"Validation {figure} of each task"
+    return SmallMultiples(
+        "curves_task_f1", title, caption, "val.tasks.f1", "task", figure, FRACTION, (tip("task"),)
+    )
+
+
+def _tasks(comparison: Comparison) -> dict[str, Panel]:
+    return {
+        task.name: Panel(at, task.name, prefix=f"val.tasks.{task.main_metric}")
+        for at, task in enumerate(comparison.tasks)
+    }
+
+
+def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[FigureBlock]:
+    """One curve of all runs with bands."""
+    rows = [of_run(run) | point for run in comparison.runs for point in band(curves_of(run, key), 4 * STEPS)]
+    if not rows:
+        return []
+    spec = {"width": "container", "height": 300} | _lines(comparison, title, scale, banded=True)
+    return [FigureBlock(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
+
+
+def _multiples(
+    comparison: Comparison, what: SmallMultiples, panels: Mapping[str, Panel]
+) -> list[FigureBlock]:
+    """A panel per head or task, a line per run in it."""
+    found = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
+    rows, left = whole_runs(comparison, found)
+    if not rows:
+        return []
+    spec = {
+        "columns": COLUMNS,
+        "transform": first_panels("order"),
+        "facet": {
+            "field": what.field,
+            "type": "nominal",
+            "sort": {"field": "order", "op": "min"},
+            "header": {"title": None, "labelLimit": WIDTH + 20, "labelAnchor": "start"},
+        },
+        "spacing": {"row": 16, "column": 20},
+        "spec": {"width": WIDTH, "height": HEIGHT}
+        | _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips),
+    }
+    caption = f"{what.caption}{HOW_PANELS}.{left}"
+    return [FigureBlock(what.id, what.title, caption, spec, rows, wide=True)]
+
+
+def _panel_rows(
+    run: ComparedRun, what: SmallMultiples, panels: Mapping[str, Panel]
+) -> Iterable[dict[str, Any]]:
+    every = dict.fromkeys(key for child in run.children for key in child.curves)
+    for key in every:
+        prefix, _, name = key.partition("/")
+        panel = panels.get(name, Panel(len(panels), name))
+        if prefix != (panel.prefix or what.prefix):
+            continue
+        fields = of_run(run) | {what.field: panel.label, "order": panel.order} | panel.fields
+        for point in band(curves_of(run, key), STEPS):
+            yield fields | point
+
+
+def _heads(comparison: Comparison) -> dict[str, Panel]:
+    """Panels by head: the largest first, then by how frequent their most frequent task is."""
+    place, last = {task.name: at for at, task in enumerate(comparison.tasks)}, len(comparison.tasks)
+    heads = {head for run in comparison.runs for model in run.plan for head in model}
+    in_order = {head: tuple(sorted(head, key=lambda task: place.get(task, last))) for head in heads}
+    ordered = sorted(
+        set(in_order.values()), key=lambda head: (-len(head), [place.get(t, last) for t in head])
+    )
+    seen: Counter[str] = Counter()
+    panels = {}
+    for at, head in enumerate(ordered):
+        label = head[0] if len(head) == 1 else f"{head[0]} + {len(head) - 1} more"
+        seen[label] += 1
+        if seen[label] > 1:
+            label = f"{label} ({seen[label]})"
+        panels[head] = Panel(at, label, {"members": enumerated(head)})
+    return {group_name(head): panels[tasks] for head, tasks in in_order.items()}
+
+
+def _last_epoch(comparison: Comparison) -> int:
+    curves = (child.curves.get("train/loss", ()) for run in comparison.runs for child in run.children)
+    return max((step for curve in curves for step, _ in curve), default=0)
+
+
+def _lines(
+    comparison: Comparison,
+    title: str,
+    scale: Mapping[str, Any],
+    *,
+    banded: bool,
+    extra: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    """Layers: lines, the bands where wanted, and points that tell their values."""
+    y = {"field": "value", "type": "quantitative", "title": title, "scale": scale}
+    tips = [
+        tip("name", "run"), *extra, tip("epoch", "epoch", "d"), tip("value", "mean", ".4f"),
+        tip("low", "lowest", ".4f"), tip("high", "highest", ".4f"), tip("children", "folds and seeds", "d"),
+    ]  # fmt: skip
+    bands = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))},
+        "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
+    }
+    # The lines come first: the legend takes its signs from the first layer.
+    line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
+        "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
+    }
+    ticks = whole_ticks(0, _last_epoch(comparison), 10 if banded else 4)
+    axis = {"values": ticks, "format": "d", "grid": False}
+    x = {"field": "epoch", "type": "quantitative", "title": "epoch", "axis": axis}
+    return {
+        "encoding": {"x": x} | run_lines(comparison),
+        "layer": [line, *([bands] if banded else []), points],
+    }

@@ -1,0 +1,112 @@
+"""Elbows side by side: how the number of groups was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.parts import first_panels, known, of_run, run_header, tip, whole_ticks
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.palette import run_colour
+
+WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # of an elbow, in pixels, and how many stand in a line
+RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
+MEASURES = (
+    ("inertia", "Elbow: inertia by the number of groups", "inertia",
+     "Inertia is the sum of distances of the tasks to the centre of their group: it always falls, and the "
+     "elbow is where it stops falling fast. Each panel has its own scale, for distances in different vectors "
+     "cannot be compared."),
+    ("silhouette", "Silhouette by the number of groups", "silhouette",
+     "The silhouette says how much nearer the tasks are to their own group than to the next one, from -1 to "
+     "1; higher is better."),
+)  # fmt: skip
+MARKS = "A ring marks the number that the elbow recommends, a square the one used, a diamond both in one."
+
+
+def elbows(comparison: Comparison) -> list[FigureBlock]:
+    """Inertia and silhouette, a panel per run that has a curve."""
+    return [figure for measure in MEASURES for figure in _elbows(comparison, *measure)]
+
+
+def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[FigureBlock]:
+    """A panel per run that has a curve."""
+    rows = [row for at, run in enumerate(comparison.runs) for row in _elbow_rows(run, at, field)]
+    if not rows:
+        return []
+    caption = f"{meaning} {MARKS}"
+    spec = _elbow_spec(comparison, axis)
+    return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
+
+
+def _elbow_rows(run: ComparedRun, at: int, field: str) -> list[dict[str, Any]]:
+    groups = run.groups
+    if groups is None:
+        return []
+    values = {k: pair[field == "silhouette"] for k, pair in sorted(groups.elbow.items())}
+    chosen = len(groups.groups)
+    return [
+        of_run(run) | {"order": at, "k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
+        for k, value in values.items()
+        if known(value) is not None
+    ]
+
+
+def _mark(k: int, chosen: int, recommended: int | None) -> str:
+    if k == recommended:
+        return BOTH if k == chosen else RECOMMENDED
+    return CHOSEN if k == chosen else ""
+
+
+def _most(comparison: Comparison) -> int:
+    return max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
+
+
+def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
+    colour = run_colour(comparison) | {"legend": None}
+    x: dict[str, Any] = {"field": "k", "type": "quantitative", "title": "number of groups k"}
+    x |= {
+        "axis": {"values": whole_ticks(1, _most(comparison), 9), "format": "d", "grid": False},
+        "scale": {"nice": False, "padding": 8},
+    }
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "title": axis,
+        "scale": {"zero": False},
+        "axis": {"tickCount": 4},
+    }
+    tips = [
+        tip("name", "run"),
+        tip("k", "groups", "d"),
+        tip("value", axis, ".4f"),
+        tip("mark", "this number is"),
+    ]
+    shape = {
+        "field": "mark", "type": "nominal",
+        "scale": {"domain": [RECOMMENDED, CHOSEN, BOTH], "range": ["circle", "square", "diamond"]},
+        "legend": {"title": None, "orient": "top", "symbolStrokeColor": "#7F7F7F", "labelLimit": 300},
+    }  # fmt: skip
+    return {
+        "columns": COLUMNS,
+        "transform": first_panels("order"),
+        "facet": {
+            "field": "name", "type": "nominal", "sort": {"field": "order", "op": "min"},
+            "header": run_header(WIDTH + 40),
+        },
+        "spacing": {"row": 16, "column": 14},
+        "resolve": {"scale": {"y": "independent"}},
+        "spec": {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
+            "layer": [
+                {"mark": {"type": "line", "strokeWidth": 2}},
+                {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}},
+                {
+                    "transform": [{"filter": "datum.mark"}],
+                    "mark": {"type": "point", "filled": False, "size": 170, "strokeWidth": 2.2, "opacity": 1},
+                    "encoding": {"shape": shape},
+                },
+            ],
+        },
+    }  # fmt: skip

@@ -1,0 +1,175 @@
+"""Where runs err: precision and recall, F1 over the threshold, documents on which two runs disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
+from mtlv.comparison.disagree import disagreement
+from mtlv.comparison.pooled_scores import one_after_the_other
+from mtlv.comparison.sections.parts import PANELS, enumerated, first_panels, of_run, tip
+from mtlv.evaluation import grid_values
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.curves import precision_recall_steps
+from mtlv.evaluation.metrics import average_precision
+from mtlv.evaluation.thresholds import f1_on_grid
+from mtlv.figures.palette import run_lines
+from mtlv.plan import Scores
+
+ROWS = 7_000  # of one figure, about: curves get fewer points with more runs and tasks
+MOST, LEAST = 60, 11  # points of a curve
+GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
+WIDTH, HEIGHT, COLUMNS = 196, 150, 4  # of a small multiple, in pixels, and how many stand in a line
+COMPARED = 8  # runs of which all pairs are looked at
+PANELS_SAID = (
+    f"A panel is a task, the most frequent first, at most {PANELS} at once; filter tasks for others."
+)
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run that is shown at first has scores."""
+    runs = [run for run in comparison.runs if run.key in comparison.shown]
+    blocks: list[Block] = [
+        *_left_out(comparison),
+        *_precision_recall(comparison, runs),
+        *_thresholds(comparison, runs),
+        *disagreement(comparison, runs[:COMPARED]),
+    ]
+    behind = "What lies behind a figure: single documents."
+    if any(task.yes_no for task in comparison.tasks):
+        behind = (
+            "What lies behind an F1: how each run trades precision for recall, how much its threshold "
+            "matters, and single documents."
+        )
+    intro = f"{behind} For the runs that are on when the page opens."
+    told = any(not isinstance(block, TextBlock) for block in blocks)
+    return Section("errors", "Errors", intro, blocks) if told else None
+
+
+def _left_out(comparison: Comparison) -> list[TextBlock]:
+    """Which tasks have no threshold, where others have one."""
+    others = [task.name for task in comparison.tasks if not task.yes_no]
+    if not others or len(others) == len(comparison.tasks):
+        return []
+    said = "Curves of precision and recall, and over thresholds, are of yes/no tasks"
+    return [TextBlock(f"{said}; left out: {enumerated(others)}.")]
+
+
+def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:
+    return max(LEAST, min(MOST, ROWS // max(1, len(runs) * len(comparison.tasks))))
+
+
+def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
+    most = _points(runs, comparison)
+    rows = [row for run in runs for row in _curve_rows(comparison, run, most)]
+    if not rows:
+        return []
+    x, y = _axis("recall", "recall"), _axis("precision", "precision")
+    tips = [tip("name", "run"), tip("task"), tip("average_precision", "average precision", ".4f")]
+    tips += [tip("recall", "recall", ".3f"), tip("precision", "precision", ".3f"), tip("positive", "", "d")]
+    lines = {"mark": {"type": "line", "interpolate": "step-before", "strokeWidth": 1.8}}
+    points = {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0}}  # for the pointer only
+    encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
+    caption = (
+        "Precision over recall on the test documents, all thresholds, for each task; the scores of a run's "
+        "folds and seeds are put together. The area under the steps is the average precision. Further up and "
+        f"right is better. {PANELS_SAID}"
+    )
+    spec = _panels({"encoding": encoding, "layer": [lines, points]})
+    return [FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)]
+
+
+def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator[dict[str, Any]]:
+    scores = one_after_the_other(run, "test")
+    if scores is None:
+        return
+    for order, name in _scored(comparison, scores):
+        truth, outputs = _known(scores, name)
+        recall, precision = precision_recall_steps(truth, outputs, most)
+        row = of_run(run) | {"task": name, "order": order, "positive": int(truth.sum())}
+        row["average_precision"] = round(average_precision(truth, outputs), 4)
+        if recall.size:
+            yield row | {"recall": 0.0, "precision": round(float(precision[0]), 4)}
+        for x, y in zip(recall, precision, strict=True):
+            yield row | {"recall": round(float(x), 4), "precision": round(float(y), 4)}
+
+
+def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
+    """Place and name of the yes/no tasks that have scores."""
+    places = enumerate(comparison.tasks)
+    return [(at, task.name) for at, task in places if task.yes_no and task.name in scores.tasks]
+
+
+def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Targets and outputs of the documents that have a target, [N] each."""
+    task = scores.tasks[name]
+    return (task.targets == 1)[task.mask], np.asarray(task.outputs, np.float64)[task.mask]
+
+
+def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
+    most = _points(runs, comparison)
+    grid = next((grid for grid in GRIDS.values() if len(grid) <= most), GRIDS[0.1])
+    rows = [row for run in runs for row in _threshold_rows(comparison, run, grid)]
+    if not rows:
+        return []
+    x, y = _axis("threshold", "threshold"), _axis("f1", "F1 on validation")
+    tips = [tip("name", "run"), tip("task"), tip("threshold", "threshold", ".3f"), tip("f1", "F1", ".4f")]
+    tips += [tip("positive", "positive", "d")]
+    lines = {"transform": [{"filter": "!datum.fitted"}], "mark": {"type": "line", "strokeWidth": 1.8}}
+    fitted = {
+        "transform": [{"filter": "datum.fitted"}],
+        "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+        "encoding": {"strokeDash": {"value": [1, 0]}},
+    }
+    hover = {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0}}
+    encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
+    caption = (
+        "F1 on the validation documents over the threshold, for each task; the scores of a run's folds and "
+        "seeds are put together. Dots are the thresholds that were fitted, one per fold and seed. A flat top "
+        f"means that the threshold hardly matters. {PANELS_SAID}"
+    )
+    spec = _panels({"encoding": encoding, "layer": [lines, fitted, hover]})
+    return [FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
+
+
+def _threshold_rows(
+    comparison: Comparison, run: ComparedRun, grid: Sequence[float]
+) -> Iterator[dict[str, Any]]:
+    scores = one_after_the_other(run, "validation")
+    tasks = _scored(comparison, scores) if scores is not None else []
+    if scores is None or not tasks:
+        return
+    f1, positive = f1_on_grid(scores, [name for _, name in tasks], grid)
+    for t, (order, name) in enumerate(tasks):
+        row = of_run(run) | {"task": name, "order": order, "positive": int(positive[t])}
+        for value, at in zip(grid, f1[:, t], strict=True):
+            yield row | {"threshold": value, "f1": round(float(at), 4), "fitted": False}
+        chosen = sorted(set(run.of_task(name, "threshold")))
+        if chosen:
+            for value, at in zip(chosen, f1_on_grid(scores, [name], chosen)[0][:, 0], strict=True):
+                yield row | {"threshold": round(value, 6), "f1": round(float(at), 4), "fitted": True}
+
+
+def _axis(field: str, title: str) -> dict[str, Any]:
+    scale, axis = {"domain": [0, 1], "nice": False}, {"tickCount": 3, "format": ".1f"}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+
+
+def _panels(inner: dict[str, Any]) -> dict[str, Any]:
+    """A panel per task, the most frequent first."""
+    return {
+        "columns": COLUMNS,
+        "transform": first_panels("order"),
+        "facet": {
+            "field": "task",
+            "type": "nominal",
+            "sort": {"field": "order", "op": "min"},
+            "header": {"title": None, "labelLimit": WIDTH + 20, "labelAnchor": "start"},
+        },
+        "spacing": {"row": 16, "column": 20},
+        "spec": {"width": WIDTH, "height": HEIGHT} | inner,
+    }

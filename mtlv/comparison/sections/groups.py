@@ -1,0 +1,99 @@
+"""Groups: which tasks were learned together, why so many groups, and how far groupings agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.sections.agreement import agreements
+from mtlv.comparison.sections.elbows import elbows
+from mtlv.comparison.sections.parts import known, listed, of_run
+from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
+from mtlv.comparison.sections.task_maps import task_maps
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no run has a plan."""
+    given = numbering(comparison)
+    first = together(comparison, given)
+    if not first:
+        return None
+    runs = [run for run in comparison.runs if run.groups]
+    blocks: list[Block] = [
+        *_elsewhere(comparison),
+        *first,
+        *_table(runs, given),
+        *elbows(comparison),
+        *task_maps(comparison, given),
+        *agreements(comparison, runs),
+        *_stability(runs),
+    ]
+    intro = "Which tasks share a head or a model, why so many groups, and how far groupings agree."
+    return Section("groups", "Groups", intro, blocks)
+
+
+def _elsewhere(comparison: Comparison) -> list[TextBlock]:
+    """A word on runs whose folds have different groups."""
+    names = [f"“{run.name}”" for run in comparison.runs if run.elsewhere]
+    if not names:
+        return []
+    said = f"In {listed(names)} other folds came to other groups; those of the first fold are shown."
+    return [TextBlock(said, "warning")]
+
+
+def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]:
+    """Groups as text, with the reason for their number."""
+    rows = [row for run in runs for row in _group_rows(run, given)]
+    if not rows:
+        return []
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("group", "group", kind="text"),
+        TableColumn("tasks", "tasks", digits=0),
+        TableColumn("names", "names", kind="text"),
+        TableColumn("medoid", "most central", kind="text"),
+        TableColumn("reason", "why so many groups", kind="text"),
+    ]
+    if not any(row["medoid"] for row in rows):
+        del columns[4]
+    caption = "The groups of each run, numbered as in the figure above, and why there are so many of them."
+    return [TableBlock("groups", "Groups", caption, columns, rows)]
+
+
+def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
+    groups = run.groups
+    if groups is None:
+        return []
+    numbers = {frozenset(head): str(n) for head, n in given.numbers.get(run.key, {}).items()}
+    rows = []
+    for at, members in enumerate(groups.groups):
+        row = {"group": numbers.get(frozenset(members), str(at + 1)), "tasks": len(members)}
+        row |= {"names": ", ".join(members), "reason": groups.reason}
+        row["medoid"] = next((task for task in groups.medoids if task in members), "")
+        rows.append(of_run(run) | row)
+    return sorted(rows, key=lambda row: int(row["group"]))
+
+
+def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
+    """How much each grouping changes when a detail of its recipe does."""
+    rows = [
+        of_run(run) | {"change": change, "value": known(value)}
+        for run in runs
+        if run.groups
+        for change, value in run.groups.stability.items()
+    ]
+    if not rows:
+        return []
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("change", "with one thing changed", kind="text"),
+        TableColumn("value", "adjusted Rand index", digits=2),
+    ]
+    caption = (
+        "Adjusted Rand index between a run's groups and those that the same method finds when one detail of "
+        "its recipe is changed: 1 is the same grouping, 0 is chance. Groups that change with a detail say "
+        "little about the tasks."
+    )
+    return [TableBlock("groups_stability", "How stable the groups are", caption, columns, rows)]

@@ -1,0 +1,258 @@
+"""One row per run: figures, spread and cost; and in words which run is ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.pairwise_tests import judged_pairs
+from mtlv.comparison.sections.parts import known, listed, of_run, run_axis, run_names, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import different_tasks
+from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
+
+FIGURES = (
+    TableColumn("score", "score", best="high"),
+    TableColumn("f1_macro", "F1 macro", best="high"),
+    TableColumn("f1_micro", "F1 micro", best="high"),
+    TableColumn("subset_accuracy", "subset accuracy", best="high"),
+    TableColumn("hamming_score", "Hamming score", best="high"),
+    TableColumn("average_precision_macro", "average precision", best="high"),
+)
+COSTS = (
+    ("time/train_seconds", TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)),
+    ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
+    ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
+    ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
+)
+DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
+HOW_F1 = "Macro F1 (each label counts the same) and micro F1 (each decision counts the same) on the test set."
+THRESHOLDS = " Thresholds were fitted on validation documents only."
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where there is no run."""
+    if not comparison.runs:
+        return None
+    finding = TextBlock(in_words(comparison), "finding")
+    blocks: list[Block] = [finding, _table(comparison), *_dots(comparison)]
+    intro = "Every run on the test set, averaged over its folds and seeds, and what it cost."
+    return Section("overview", "Overview", intro, blocks)
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """A run with what it is judged by: mean and standard deviation over its children."""
+
+    run: ComparedRun
+    mean: float
+    sd: float | None
+    children: int
+
+    def __str__(self) -> str:
+        number = f"{self.mean:.3f}" if self.sd is None else f"{self.mean:.3f} ± {self.sd:.3f}"
+        return number if self.children == 1 else f"{number} over {self.children} folds and seeds"
+
+
+def in_words(comparison: Comparison) -> str:
+    """Which run is ahead by macro F1, or by its score, and by how much, as far as the numbers carry."""
+    if comparison.scored and different_tasks(comparison):
+        return f"{APART}, so no score ranks them: see them task by task."
+    ranked, figure = _ranked(comparison), plan_title(comparison)
+    if not ranked:
+        return f"No run has a {figure} on the test set yet, so nothing can be said about which is best."
+    best = ranked[0]
+    tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
+    if len(ranked) == 1:
+        said = f"{tied[0]} has a {figure} of {best}; there is no other run."
+    elif len(tied) > 1:
+        said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
+    else:
+        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, ranked[1])}"
+        said += _tested(comparison, best, ranked[1])
+    return said + _caveats(comparison)
+
+
+def _ranked(comparison: Comparison) -> list[RankedRun]:
+    """Runs that have what they are judged by, the highest first."""
+    out = []
+    for run in comparison.runs:
+        values = run.mains
+        mean, sd = mean_and_sd(values)
+        if mean is not None and known(mean) is not None:
+            out.append(RankedRun(run, mean, sd, len(values)))
+    return sorted(out, key=lambda one: -one.mean)
+
+
+def _distance(best: RankedRun, second: RankedRun) -> str:
+    gap = best.mean - second.mean
+    behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
+    said = f" The next, “{second.run.name}”, is {behind} behind ({second})."
+    if best.sd is None or second.sd is None:
+        once = "both were" if best.children == second.children == 1 else "one of them was"
+        return said + f" As {once} measured once only, it is not known how much a fold or seed changes them."
+    return said
+
+
+def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
+    """What the tests show of the two, by the verdict that the section on significance has."""
+    keys = {best.run.key, second.run.key}
+    pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
+    if pair is None or pair.values.n == 1:
+        return ""
+    ahead = pair.verdict.sign if pair.run is best.run else -pair.verdict.sign
+    said = "show that difference" if ahead > 0 else "do not show that difference"
+    said = "disagree on that difference" if pair.verdict.disagree else said
+    return f" The tests {said}: see the section on significance."
+
+
+def _caveats(comparison: Comparison) -> str:
+    said = ""
+    if len({run.data_digest for run in comparison.runs}) > 1:
+        said += " The runs were measured on different data, so their order says little."
+    if different_tasks(comparison):
+        said += " They learned different tasks: compare them task by task."
+    unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
+    if unfinished:
+        said += f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are so far."
+    return said
+
+
+def _table(comparison: Comparison) -> TableBlock:
+    rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
+    there = {key for row in rows for key, value in row.items() if value is not None}
+    apart = different_tasks(comparison)  # then the highest score is no better than others
+    figures = [
+        replace(
+            column, spread=f"{column.key}_sd", best="" if apart and column.key == "score" else column.best
+        )
+        for column in FIGURES
+        if column.key in there
+    ]
+    costs = [column for _, column in COSTS if column.key in there]
+    status = [TableColumn("status", "status", kind="text")]
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
+        *figures,
+        *costs,
+        TableColumn("models", "models", digits=0),
+        TableColumn("children", "n", digits=0),
+        *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
+    ]
+    thresholds = THRESHOLDS if _some_yes_no(comparison) else ""
+    score = f" {SCORE_SAID}" if comparison.scored else ""
+    caption = (
+        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of "
+        f"a column is bold.{score}{thresholds} Costs are means per fold and "
+        "seed, for all models of a run together; memory is the peak of its largest model."
+    )
+    return TableBlock("overview", "All runs", caption, columns, rows)
+
+
+def _some_yes_no(comparison: Comparison) -> bool:
+    return not comparison.tasks or any(task.yes_no for task in comparison.tasks)
+
+
+def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
+    row = of_run(run) | {
+        "architecture": run.architecture,
+        "encoder": run.encoder,
+        "grouping": run.grouping,
+        "status": run.status.lower(),
+        "models": len(run.plan) or None,
+        "children": len(run.children),
+    }
+    for column in FIGURES:
+        of_score = scored and column.key == "score"
+        mean, sd = mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
+        row |= {column.key: known(mean), f"{column.key}_sd": known(sd)}
+    for key, column in COSTS:
+        row[column.key] = known(mean_and_sd(run.values(key))[0])
+    return row
+
+
+def _dots(comparison: Comparison) -> list[FigureBlock]:
+    """Macro and micro F1 of each run, or its score, with error bars; nothing where no run has them."""
+    scored = comparison.scored
+    rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
+    if not rows:
+        return []
+    apart = f" {APART}: their scores are means of different things." if different_tasks(comparison) else ""
+    what = f"{SCORE_SAID}{apart}" if scored else HOW_F1
+    caption = (
+        f"{what} A dot is the mean over a run's folds and seeds, a bar reaches one standard deviation to "
+        "both sides; a dot without a bar was measured once. The axis does not begin at 0."
+    )
+    id, title = ("overview_score", "Score") if scored else ("overview_f1", "Macro and micro F1")
+    return [FigureBlock(id, title, caption, _dot_spec(comparison), rows, wide=True)]
+
+
+def _dot_rows(run: ComparedRun) -> list[dict[str, Any]]:
+    return [row for key, title in DOTS for row in _dot(run, title, run.values(f"test/{key}"))]
+
+
+def _score_rows(run: ComparedRun) -> list[dict[str, Any]]:
+    return _dot(run, "score", run.mains)
+
+
+def _dot(run: ComparedRun, title: str, values: Sequence[float]) -> list[dict[str, Any]]:
+    mean, sd = mean_and_sd(values)
+    if known(mean) is None or mean is None:
+        return []
+    ends = {"low": None, "high": None} if sd is None else {"low": mean - sd, "high": mean + sd}
+    return [of_run(run) | {"figure": title, "value": mean, "sd": sd, "children": len(values)} | ends]
+
+
+def _dot_spec(comparison: Comparison) -> dict[str, Any]:
+    titles: Sequence[str] = ["score"] if comparison.scored else [title for _, title in DOTS]
+    tips = [
+        tip("name", "run"),
+        tip("figure"),
+        tip("value", "mean", ".4f"),
+        tip("sd", "standard deviation", ".4f"),
+    ]
+    colour = run_colour(comparison) | {"legend": None}
+    bars = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8},
+        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "color": colour},
+    }
+    legend = {
+        "title": None, "orient": "top", "symbolFillColor": "#7F7F7F", "symbolStrokeColor": "#7F7F7F",
+    }  # fmt: skip
+    shape = {
+        "field": "figure",
+        "type": "nominal",
+        "scale": {"domain": titles, "range": ["circle", "diamond"]},
+        "legend": None if comparison.scored else legend,
+    }
+    dots = {
+        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+        "encoding": {
+            "x": {
+                "field": "value",
+                "type": "quantitative",
+                "scale": {"zero": False},
+                "axis": {
+                    "title": f"{'score' if comparison.scored else 'F1'} on the test set",
+                    "tickCount": 8,
+                },
+            },
+            "shape": shape,
+            "color": colour,
+        },
+    }
+    return {
+        "width": "container",
+        "height": {"step": 17},
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "sort": run_names(comparison), "axis": run_axis()},
+            "yOffset": {"field": "figure", "type": "nominal", "sort": titles},
+            "tooltip": [*tips, tip("children", "folds and seeds", "d")],
+        },
+        "layer": [bars, dots],
+    }  # fmt: skip

@@ -1,0 +1,129 @@
+"""What differs between runs: their settings, and whether their data let them be compared at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.sections.parts import listed, of_run
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.pairs import tasks_of
+from mtlv.formatting import many
+
+# They say where a run goes and which child it is, not what was done.
+NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.")
+OF_GROUPING, NO_GROUPING = "grouping.", "none"
+MOST_NAMED = 6  # runs of a group that a warning names
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing for a single run, which differs from nothing."""
+    runs = comparison.runs
+    if len(runs) < 2:
+        return None
+    blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
+    rows = [settings_of(run) for run in runs]
+    keys = sorted({key for row in rows for key in row})
+    differing = [key for key in keys if _differs(key, rows)]
+    blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
+    if differing:
+        blocks.append(_table(runs, rows, differing))
+    intro = "Only the settings in which the runs differ, so that a difference in figures can be explained."
+    return Section("settings", "What differs", intro, blocks)
+
+
+def settings_of(run: ComparedRun) -> dict[str, str]:
+    """The settings that the run's numbers come from; those of a grouping only where there is one."""
+    return {
+        key: value
+        for key, value in run.params.items()
+        if not key.startswith(NOT_SETTINGS)
+        and (run.grouping != NO_GROUPING or not key.startswith(OF_GROUPING))
+    }
+
+
+def _differs(key: str, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether the runs that a setting concerns differ in it; a run without groups has no `grouping`."""
+    if key.startswith(OF_GROUPING):
+        rows = [row for row in rows if key in row]
+    return len({row.get(key) for row in rows}) > 1
+
+
+def _in_words(same: int, differing: Sequence[str]) -> str:
+    left = "Where results are kept, and seeds of single children, are not counted."
+    if not differing:
+        return f"All {same} settings are the same. {left}"
+    settings = "setting differs" if len(differing) == 1 else "settings differ"
+    return f"{len(differing)} {settings}, {same} are the same in all runs. {left}"
+
+
+def _table(
+    runs: Sequence[ComparedRun], settings: Sequence[Mapping[str, str]], keys: Sequence[str]
+) -> TableBlock:
+    columns = [TableColumn("name", "run", "text"), TableColumn("children", "folds × seeds", "text")]
+    rows: list[dict[str, Any]] = []
+    for run, own in zip(runs, settings, strict=True):
+        folds, seeds = ({child.pair[i] for child in run.children} for i in (0, 1))
+        row = of_run(run) | {"children": f"{len(folds)} × {len(seeds)}"}
+        rows.append(row | {f"setting.{key}": own.get(key) for key in keys})
+    return TableBlock(
+        "settings",
+        "Settings that differ",
+        "A column per setting that is not the same in all runs. An empty cell: the run has no such setting; "
+        "those of a grouping do not concern runs without groups.",
+        [*columns, *(TableColumn(f"setting.{key}", key, "text") for key in keys)],
+        rows,
+    )
+
+
+def warnings(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """What keeps runs from being compared, and which of them may be compared with each other."""
+    kinds: tuple[tuple[str, str, Callable[[ComparedRun], str]], ...] = (
+        (
+            "The runs are of different data sets: their figures may not be compared.",
+            "data set {}",
+            lambda run: run.dataset,
+        ),
+        (
+            "The runs have different documents, targets or splits: figures may be compared within a group "
+            "only, and no test pairs runs of different groups.",
+            "data {}",
+            lambda run: run.data_digest[:8] or "unknown",
+        ),
+        (
+            "The runs learned different tasks: averages over tasks may not be compared.",
+            "{}",
+            _task_words(runs),
+        ),
+        (
+            "The runs were made by different versions of mtlv, which can change figures.",
+            "version {}",
+            lambda run: run.version or "unknown",
+        ),
+    )
+    for text, label, of in kinds:
+        groups: dict[str, list[str]] = {}
+        for run in runs:
+            groups.setdefault(of(run), []).append(run.name)
+        if len(groups) > 1:
+            members = (f"{label.format(key)}: {_named(names)}" for key, names in groups.items())
+            yield f"{text} {'; '.join(members)}."
+
+
+def _task_words(runs: Sequence[ComparedRun]) -> Callable[[ComparedRun], str]:
+    """`20 tasks`, and `the same 20 tasks` never stands for two sets: further ones get a letter."""
+    words: dict[frozenset[str], str] = {}
+    for run in runs:
+        tasks = tasks_of(run)
+        if tasks not in words:
+            again = sum(len(other) == len(tasks) for other in words)
+            count = many(len(tasks), "task")
+            words[tasks] = count + (f" (other set {again})" if again else "")
+    return lambda run: words[tasks_of(run)]
+
+
+def _named(names: Sequence[str]) -> str:
+    quoted = [f"“{name}”" for name in names[:MOST_NAMED]]
+    left = len(names) - len(quoted)
+    return listed([*quoted, f"{left} more"] if left else quoted)

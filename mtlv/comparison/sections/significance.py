@@ -1,0 +1,247 @@
+"""Which differences between runs are more than chance, and which cannot be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.sections.parts import enumerated, tip
+from mtlv.comparison.verdicts import dependence, finding, follows, signed
+from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
+from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.pairs import short_names
+from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
+from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
+
+BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
+SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
+COLOURS = {BETTER: "#0072B2", OPEN: "#7F7F7F", WORSE: "#D55E00"}  # Okabe and Ito; never red against green
+MINUS = "  −  "  # between the names of a pair, which stand on two lines
+TWO_NAMES = f"[split(datum.label, '{MINUS}')[0] + ' −', split(datum.label, '{MINUS}')[1]]"
+ROW = 30  # pixels of a pair: two lines of text
+VALUES, DOCUMENTS = "folds and seeds", "test documents"
+
+COLUMNS = (
+    TableColumn("name", "run", "text"),
+    TableColumn("other_name", "other", "text"),
+    TableColumn("n", "pairs", digits=0),
+    TableColumn("mean", "difference", signed=True),
+    TableColumn("follows", "what follows", "text"),
+    TableColumn("interval", "95% interval", "text"),
+    TableColumn("wilcoxon_p", "Wilcoxon p", digits=4),
+    TableColumn("wilcoxon_holm", "after Holm", digits=4),
+    TableColumn("wilcoxon_method", "computed", "text"),
+    TableColumn("rank_biserial", "rank-biserial r", digits=2, signed=True),
+    TableColumn("t_p", "t-test p", digits=4),
+    TableColumn("t_holm", "after Holm", digits=4),
+    TableColumn("d_z", "Cohen's d_z", digits=2, signed=True),
+    TableColumn("documents", "95% over documents", "text"),
+)
+MICRO = TableColumn("documents_micro", "the same, micro F1", "text")
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The section; nothing where no two runs have the same data and a common fold and seed."""
+    tested = tested_pairs(comparison)
+    if not tested:
+        return None
+    blocks: list[Block] = [TextBlock(finding(tested), "finding")]
+    caution = dependence(tested)
+    if caution:
+        blocks.append(TextBlock(caution))
+    blocks += _not_drawn(comparison)
+    blocks += [_forest(comparison, tested), _table(comparison, tested)]
+    return Section(
+        "significance",
+        "Significance",
+        f"Whether one run is better than another, or only luckier: differences in {plan_title(comparison)} "
+        f"on the test set, run minus other, paired by fold and seed.{f' {SCORE_SAID}' * comparison.scored}",
+        blocks,
+    )
+
+
+def _not_drawn(comparison: Comparison) -> list[TextBlock]:
+    """Which tasks keep documents from being drawn anew."""
+    tasks = not_of_sums([task.task for task in comparison.tasks])
+    if not tasks:
+        return []
+    named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
+    said = "Test documents are not drawn anew for runs with tasks whose figure is no sum over documents"
+    return [TextBlock(f"{said}: {named}.")]
+
+
+def _table(comparison: Comparison, tested: Sequence[PairwiseTest]) -> TableBlock:
+    counted = sum(pair.verdict.wilcoxon_holm is not None for pair in tested)
+    counted_t = sum(pair.verdict.t_holm is not None for pair in tested)
+    some = len(comparison.runs) > len(comparison.shown)
+    which = " Here are the pairs of runs that are on when the page opens, and all others with the baseline."
+    return TableBlock(
+        "significance",
+        "Pairs of runs" if some else "Every pair of runs",
+        f"Each row compares two runs with the same data on {_counts(tested)}. Wilcoxon's signed-rank test "
+        "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction runs "
+        f"over the {counted} Wilcoxon and the {counted_t} t-tests of this table, hidden rows included. No p "
+        f"stands where the pairs are too few to decide at {ALPHA:g} (Wilcoxon needs {fewest_pairs()}). The "
+        "interval is Student's, of the mean difference, for this pair of runs alone. The effect r goes from "
+        "-1 (other always better) to +1, d_z is the mean in standard deviations. Over documents: "
+        f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens."
+        + (which if some else ""),
+        (*COLUMNS, MICRO) if any(pair.documents and pair.documents.micro for pair in tested) else COLUMNS,
+        [_row(pair) for pair in tested],
+    )
+
+
+def _counts(tested: Sequence[PairwiseTest]) -> str:
+    low, high = (end(pair.values.n for pair in tested) for end in (min, max))
+    if high == 1:
+        return "one fold and seed"
+    kinds = {pair.over for pair in tested if pair.values.n > 1}
+    what = f"{kinds.pop()}s" if len(kinds) == 1 else "folds or seeds"
+    return f"{high} {what}" if low == high else f"{low} to {high} {what}"
+
+
+def _row(pair: PairwiseTest) -> dict[str, Any]:
+    values, documents = pair.values, pair.documents
+    return {
+        "run": pair.run.key,
+        "other": pair.other.key,
+        "name": pair.run.name,
+        "other_name": pair.other.name,
+        "n": values.n,
+        "paired_by": pair.over,
+        "mean": values.mean,
+        "verdict": SIGNS[pair.verdict.sign],
+        **_ends("interval", values.interval),
+        "wilcoxon_p": values.wilcoxon.p,
+        "wilcoxon_holm": pair.verdict.wilcoxon_holm,
+        "wilcoxon_method": None if values.wilcoxon.p is None else values.wilcoxon.method,
+        "rank_biserial": values.wilcoxon.effect,
+        "t_p": values.t.p,
+        "t_holm": pair.verdict.t_holm,
+        "d_z": values.t.effect,
+        **_ends("documents", documents.main if documents else None),
+        **_ends("documents_micro", documents.micro if documents else None),
+        "documents_groups": documents.groups if documents else None,
+        "follows": follows(pair),
+    }
+
+
+def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
+    """The interval as text for people, and its ends as numbers for programs."""
+    if interval is None:
+        return {key: None, f"{key}_low": None, f"{key}_high": None}
+    text = f"{signed(interval.low)} to {signed(interval.high)}"
+    return {key: text, f"{key}_low": interval.low, f"{key}_high": interval.high}
+
+
+def _forest(comparison: Comparison, tested: Sequence[PairwiseTest]) -> FigureBlock:
+    short, figure = short_names(comparison.runs), plan_title(comparison)
+    rows = [row for pair in tested for row in _forest_rows(pair, short)]
+    return FigureBlock(
+        "significance_forest",
+        "Differences between runs",
+        f"The mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
+        f"Student's, over {_counts(tested)}; dashed: over test documents drawn anew. A pair has a colour "
+        "where all tests that can decide show a difference after the correction for all pairs of runs; else "
+        "it is grey, wherever its lines lie. A line that holds zero is grey too.",
+        _spec(figure, len({row["over"] for row in rows})),
+        rows,
+        wide=True,
+    )
+
+
+def _forest_rows(pair: PairwiseTest, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    base = {
+        "run": pair.run.key,
+        "other": pair.other.key,
+        "name": pair.run.name,
+        "other_name": pair.other.name,
+        "pair": f"{short[pair.run.key]}{MINUS}{short[pair.other.key]}",
+        "mean": pair.values.mean,
+        "n": pair.values.n,
+    }
+    documents = pair.documents.main if pair.documents else None
+    for over, interval in ((VALUES, pair.values.interval), (DOCUMENTS, documents)):
+        if interval is not None:
+            verdict = SIGNS[pair.verdict.sign if _beyond(interval, pair.verdict.sign) else 0]
+            yield base | {"over": over, "low": interval.low, "high": interval.high, "verdict": verdict}
+    if pair.values.interval is None and documents is None:
+        yield base | {"over": VALUES, "low": None, "high": None, "verdict": OPEN}
+
+
+def _beyond(interval: Interval, sign: int) -> bool:
+    """Whether an interval lies where the tests show the difference to be."""
+    return interval.low > 0 if sign > 0 else interval.high < 0
+
+
+_TOOLTIP = [
+    tip("name", "run"),
+    tip("other_name", "other"),
+    tip("over", "interval over"),
+    tip("mean", "mean difference", "+.4f"),
+    tip("low", "from", "+.4f"),
+    tip("high", "to", "+.4f"),
+    tip("n", "pairs", "d"),
+]
+_COLOUR = {
+    "field": "verdict",
+    "type": "nominal",
+    "title": "the tests say",
+    "legend": {"orient": "top", "columns": 3},
+    "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
+}
+_DASH = {
+    "field": "over",
+    "type": "nominal",
+    "title": "interval over",
+    "legend": {"orient": "top", "columns": 2},
+    "scale": {"domain": [VALUES, DOCUMENTS], "range": [[1, 0], [4, 3]]},
+}
+
+
+def _spec(figure: str, lines: int) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "height": {"step": ROW / lines, "for": "offset"},
+        "encoding": {
+            "y": {
+                "field": "pair",
+                "type": "nominal",
+                "sort": {"field": "mean", "op": "max", "order": "descending"},
+                "axis": {
+                    "title": None,
+                    "labelExpr": TWO_NAMES,
+                    "labelBaseline": "bottom",  # of the first line, which is to stand above the middle
+                    "labelLimit": 240,
+                    "ticks": False,
+                    "domain": False,
+                },
+            },
+            "yOffset": {"field": "over", "type": "nominal", "sort": [VALUES, DOCUMENTS]},
+            "tooltip": _TOOLTIP,
+        },
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.5, "color": "#7F7F7F"},
+                "encoding": {"x": {"datum": 0}, "y": None, "yOffset": None, "tooltip": None},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 2.5},
+                "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": f"difference in {figure}"},
+                    "x2": {"field": "high"},
+                    "color": _COLOUR,
+                    "strokeDash": _DASH,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {
+                    "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.3~g"}},
+                    "color": _COLOUR,
+                },
+            },
+        ],
+    }

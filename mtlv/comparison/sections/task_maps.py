@@ -1,0 +1,171 @@
+"""Maps of the tasks side by side: their vectors in two dimensions, coloured by group, every name readable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.parts import PANELS, first_panels, of_run, run_header, shown_first, tip
+from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
+from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.figures.canvas import wrapped
+from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
+
+SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels in a line
+FITTING = (10, 26, 60)  # tasks, up to which each size but the last is tried
+LETTER, LINE, FONT, NAME = 5.6, 12.0, 10, 26  # pixels of a letter and a line, size, letters per line
+MARKER, EDGE, LEADER = 5.0, 28.0, 8.0  # pixels: half a point, room at the edges, the shortest line to a name
+Points = Mapping[str, tuple[float, float]]
+Array = NDArray[np.float64]
+
+
+def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
+    """A panel per run with a map; nothing where no run has one."""
+    maps, left = _maps(comparison)
+    if not maps:
+        return []
+    width, height, columns, laid = _fitted(list(maps.values()))
+    rows = [
+        row
+        for at, run in enumerate(comparison.runs)
+        if run.key in maps
+        for row in _rows(run, at, given, laid[_key(maps[run.key])])
+    ]
+    caption = (
+        "Each task's vector, as the grouping saw it, on the first two principal components: near tasks have "
+        "alike texts. Groups have the numbers and colours of the figure above; the most central task of a "
+        "group is bold and larger. Runs that read the same texts have the same map." + left
+    )
+    if not any(row["label"] for row in rows):
+        caption += " The names are too many to write: hover to read them."
+    spec = _spec(width, height, columns, given)
+    return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
+
+
+def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
+    """Maps by key of the run, and a note on runs that are left out: laying out names takes time."""
+    found = {
+        run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points
+    }
+    different = list(dict.fromkeys(map(_key, found.values())))[:PANELS]
+    kept = {key: points for key, points in found.items() if _key(points) in different}
+    left = len(found) - len(kept)
+    return (
+        kept,
+        f" {left} of {len(found)} runs with a map are left out: too many different maps." if left else "",
+    )
+
+
+def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
+    return tuple(points.items())
+
+
+def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
+    """The smallest panels in which all names of all maps have a place, and what is drawn in them."""
+    distinct = {_key(points): points for points in maps}
+    most = max(map(len, maps))
+    for size in SIZES[sum(most > limit for limit in FITTING) :]:
+        laid = {key: _laid(points, *size[:2]) for key, points in distinct.items()}
+        if all(row["label"] for rows in laid.values() for row in rows):
+            break
+    return *size, laid
+
+
+def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
+    """Places in pixels of points, names and the lines between them; no names where they do not all fit."""
+    names = list(points)
+    labels = [wrapped(name, NAME, 2) for name in names]
+    lines = [label.split("\n") for label in labels]
+    sizes = np.array([(LETTER * max(map(len, each)) + 2, LINE * len(each)) for each in lines])
+    places = _scaled(np.array([points[name] for name in names], float), width, height)
+    scene = Scene(points=places, sizes=sizes, area=(0, 0, width, height), marker=MARKER, gap=1.5)
+    placed = place(scene)
+    rows: list[dict[str, Any]] = [
+        {"task": name, "x": float(x), "y": float(y), "label": ""}
+        for name, (x, y) in zip(names, places, strict=True)
+    ]
+    if placed is None:
+        return rows
+    ends, unclear = leader_ends(scene, placed.centres), nearer_to_another(scene, placed.centres)
+    for at, row in enumerate(rows):
+        centre, end = placed.centres[at], ends[at]
+        first = (
+            float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
+        )  # Vega centres the first line, not the text
+        row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": first}
+        if unclear[at] or np.hypot(*(end - places[at])) > LEADER:
+            row |= {"end_x": float(end[0]), "end_y": float(end[1])}
+    return rows
+
+
+def _scaled(points: Array, width: int, height: int) -> Array:
+    """Points [T, 2] in pixels, from edge to edge; y grows downwards, as names are laid out."""
+    low, span = points.min(axis=0), np.ptp(points, axis=0)
+    shares = (points - low) / np.where(span > 0, span, 1.0)
+    shares = np.where(span > 0, shares, 0.5)
+    return EDGE + np.column_stack([shares[:, 0], 1 - shares[:, 1]]) * (np.array([width, height]) - 2 * EDGE)
+
+
+def _rows(
+    run: ComparedRun, at: int, given: GroupNumbers, laid: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    groups = run.groups.groups if run.groups else ()
+    medoids = run.groups.medoids if run.groups else ()
+    numbers = given.numbers.get(run.key, {})
+    in_plan = {frozenset(head): str(number) for head, number in numbers.items()}
+    label = {t: in_plan.get(frozenset(group), "") for group in groups for t in group}
+    return [
+        of_run(run)
+        | {"order": at, "group": label.get(place["task"], ""), "medoid": place["task"] in medoids}
+        | place
+        for place in laid
+    ]
+
+
+def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[str, Any]:
+    x = {"type": "quantitative", "scale": {"domain": [0, width], "nice": False}, "axis": None}
+    y = {"type": "quantitative", "scale": {"domain": [height, 0], "nice": False}, "axis": None}
+    tips = [tip("task"), tip("group"), tip("name", "run")]
+    line = {
+        "transform": [{"filter": "isValid(datum.end_x)"}],
+        "mark": {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8},
+        "encoding": {
+            "x": x | {"field": "x"},
+            "y": y | {"field": "y"},
+            "x2": {"field": "end_x"},
+            "y2": {"field": "end_y"},
+        },
+    }
+    point = {
+        "mark": {"type": "point", "filled": True, "opacity": 1, "size": {"expr": "datum.medoid ? 130 : 60"}},
+        "encoding": {
+            "x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": tips,
+        } | group_shapes(given),
+    }  # fmt: skip
+    bold = {"expr": "datum.medoid ? 'bold' : 'normal'"}
+    name = {
+        "transform": [{"filter": "datum.label"}],
+        "mark": {"type": "text", "fontSize": FONT, "lineBreak": "\n", "lineHeight": LINE, "fontWeight": bold},
+        "encoding": {
+            "x": x | {"field": "label_x"}, "y": y | {"field": "label_y"},
+            "text": {"field": "label", "type": "nominal"}, "tooltip": tips,
+        },
+    }  # fmt: skip
+    frame = {"stroke": "#7F7F7F", "strokeOpacity": 0.35}
+    header = run_header(width)
+    return {
+        "columns": columns,
+        "transform": first_panels("order"),
+        "facet": {
+            "field": "name",
+            "type": "nominal",
+            "sort": {"field": "order", "op": "min"},
+            "header": header,
+        },
+        "spacing": 18,
+        "spec": {"width": width, "height": height, "view": frame, "layer": [line, point, name]},
+    }

@@ -1,0 +1,105 @@
+"""Which task helps which: the matrix, the graph, and the best partner of each task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.sections.parts import listed
+from mtlv.comparison.sections.transfer_graph import graph
+from mtlv.comparison.sections.transfer_matrix import matrix
+from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
+from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, effects, points
+from mtlv.evaluation.transfer_detection import transfers_of
+from mtlv.evaluation.transfer_words import chance, dependence
+
+
+def build(comparison: Comparison) -> tuple[Section, ...]:
+    """A section for each matrix among the runs."""
+    found = transfers_of(comparison)
+    encoders = {encoder for encoder, _ in found}
+    numbers = Counter[str]()
+    out = []
+    for encoder, transfers in found:
+        numbers[transfers.wording.id] += 1
+        of = encoder if len(encoders) > 1 else ""
+        out.append(transfer_section(transfers, of=of, number=numbers[transfers.wording.id]))
+    return tuple(section for section in out if section is not None)
+
+
+def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> Section | None:
+    """The section; nothing where no cell was measured.
+
+    Args:
+        transfers: what is shown.
+        of: named in the heading where a page has several of a kind, such as the encoder.
+        number: from 1; makes ids different where a page has several of a kind.
+    """
+    found = effects(transfers)
+    if not found:
+        return None
+    wording = transfers.wording
+    id = wording.id if number == 1 else f"{wording.id}_{number}"
+    partners = best_partners(transfers)
+    caution = dependence(transfers)
+    drawn = graph(transfers, found, id)
+    blocks: list[Block] = [
+        TextBlock(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
+        *([TextBlock(caution)] if caution else []),
+        matrix(transfers, found, id),
+        *([drawn] if drawn else []),
+        _table(transfers, partners, id),
+    ]
+    title = f"{wording.title}: {of}" if of else wording.title
+    intro = (
+        f"What each target gains or loses: models {wording.after}, against models {wording.alone}, by the "
+        "target's main metric on the test set."
+    )
+    return Section(id, title, intro, blocks)
+
+
+def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
+    """The largest gain that the rule calls one, and the targets that no partner helps."""
+    helped = [partner.best for partner in partners if partner.best and partner.best.verdict == "helps"]
+    left = [partner.target for partner in partners if partner.follows == NONE_HELPS]
+    parts = []
+    if helped:
+        parts.append(_largest(max(helped, key=lambda cell: cell.mean)))
+    if left:
+        parts.append(f"No {transfers.wording.partner} helps {listed(left)}.")
+    return " ".join(parts)
+
+
+def _largest(cell: TransferEffect) -> str:
+    gain = f"{points(cell.mean)} points ({interval_text(cell)})"
+    return f"The largest help: {cell.source} for {cell.target}, {gain}."
+
+
+def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> TableBlock:
+    partner = transfers.wording.partner
+    return TableBlock(
+        f"{id}_partners",
+        f"The best {partner} of each target",
+        f"The {partner} with the largest mean difference, whether or not the rule says that it helps, with "
+        "the 95% interval of the difference and the p of the paired t-test corrected for all cells of the "
+        "matrix (Holm); in points. The largest of several differences is partly luck: trained again it would "
+        "be smaller, and it was picked on the same test set that it is measured on.",
+        [
+            TableColumn("target", "target", "text"),
+            TableColumn("baseline", "baseline", digits=1, scale=POINTS),
+            TableColumn("partner", f"best {partner}", "text"),
+            TableColumn("difference", "difference", digits=1, signed=True, scale=POINTS),
+            TableColumn("interval", "95% interval", "text"),
+            TableColumn("p_holm", "p after Holm", digits=3),
+            TableColumn("n", "pairs", digits=0),
+            TableColumn("tried", "tried", digits=0),
+            TableColumn("follows", "by the rule", "text"),
+        ],
+        [_row(partner, record) for partner, record in zip(partners, as_records(partners), strict=True)],
+    )
+
+
+def _row(partner: Partner, record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"interval": interval_text(partner.best) or None if partner.best else None}

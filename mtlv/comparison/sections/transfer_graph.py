@@ -1,0 +1,153 @@
+"""The graph of helping on the page: the same circle and arrows as the picture of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.transfer_matrix import tips
+from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
+from mtlv.evaluation.transfer_words import RULE
+from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
+
+RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the room round it for names
+PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")
+HEAD = 40, 26  # size of an arrow's head without width, and what a pixel of width adds
+DASH = 1.8  # pixels of a dash's unit
+GREY = "neutral"
+Places = Mapping[str, tuple[float, float]]
+
+
+def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock | None:
+    """The figure; nothing where no cell has enough pairs for the rule."""
+    places = circle(transfers.names)
+    drawn = edges(found, places)
+    if not drawn:
+        return None
+    left = len(found) - len(drawn)
+    caption = (
+        f"Arrows go {transfers.wording.arrow}. Green and solid: the source helps; red and dashed: it harms; "
+        f"grey and dotted: neutral. Width goes by the square root of the difference. {RULE}"
+        + (f" {left} of {len(found)} cells have too few pairs and no arrow." if left else "")
+    )
+    rows = [_row(edge) for edge in drawn]
+    spec = _spec(transfers, drawn, places)
+    return FigureBlock(f"{id}_graph", "Which task helps which", caption, spec, rows, wide=True)
+
+
+def _row(edge: Edge) -> dict[str, Any]:
+    cell = edge.effect
+    return {"edge": _name(edge), "source": cell.source, "target": cell.target} | numbers(cell)
+
+
+def _name(edge: Edge) -> str:
+    return f"{edge.effect.source} → {edge.effect.target}"
+
+
+def _place(edge: Edge) -> dict[str, Any]:
+    """Where an arrow stands, in radii; its head's angle in degrees, clockwise from upwards."""
+    middle = edge.head.mean(axis=0)
+    way = edge.head[0] - edge.head[1:].mean(axis=0)
+    angle = np.degrees(np.arctan2(way[0], way[1]))
+    values = (*edge.curve.ravel(), *middle, angle, edge.width)
+    return {"edge": _name(edge)} | {
+        field: round(float(value), 4) for field, value in zip(PLACES, values, strict=True)
+    }
+
+
+def _spec(transfers: Transfers, drawn: Sequence[Edge], places: Places) -> dict[str, Any]:
+    longest = max(map(len, places))
+    x_room, y_room = (1 + room / RADIUS for room in (SIDE + LETTER * longest, TOP))
+    x = {"type": "quantitative", "scale": {"domain": [-x_room, x_room], "nice": False}, "axis": None}
+    y = {"type": "quantitative", "scale": {"domain": [-y_room, y_room], "nice": False}, "axis": None}
+    found = {"data": {"values": [_place(edge) for edge in drawn]}, "key": "edge", "fields": list(PLACES)}
+    arrows = {
+        "transform": [{"lookup": "edge", "from": found}],
+        "layer": [_lines(x, y, transfers), _heads(x, y, transfers)],
+    }
+    return {
+        "width": round(2 * RADIUS * x_room),
+        "height": round(2 * RADIUS * y_room),
+        "layer": [arrows, *_nodes(x, y, places)],
+    }
+
+
+def _verdicts() -> dict[str, Any]:
+    """The channels that tell verdicts apart, with one legend."""
+    names = list(reversed(ORDER))
+    legend = {"orient": "top", "title": None, "symbolSize": 900, "symbolStrokeWidth": 2.5}
+    field = {"field": "verdict", "type": "nominal", "legend": legend}
+    dashes = [[DASH * length for length in DASHES[name]] for name in names]
+    return {
+        "color": field | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}},
+        "strokeDash": field | {"scale": {"domain": names, "range": dashes}},
+    }
+
+
+def _opacity() -> dict[str, Any]:
+    return {"condition": {"test": f"datum.verdict === '{GREY}'", "value": 0.6}, "value": 0.95}
+
+
+def _lines(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[str, Any]:
+    """Points of each curve, as many as make it smooth."""
+    curve = (
+        "pow(1 - datum.t, 2) * datum.{0}0 + 2 * datum.t * (1 - datum.t) * datum.{0}1 "
+        "+ pow(datum.t, 2) * datum.{0}2"
+    )
+    width = {"field": "width", "type": "quantitative", "scale": None, "legend": None}
+    return {
+        "transform": [
+            {"calculate": "sequence(0, 1.01, 0.05)", "as": "t"},
+            {"flatten": ["t"]},
+            *({"calculate": curve.format(name), "as": f"at_{name}"} for name in "xy"),
+        ],
+        "mark": {"type": "line", "interpolate": "linear"},
+        "encoding": {
+            "x": x | {"field": "at_x"},
+            "y": y | {"field": "at_y"},
+            "order": {"field": "t", "type": "quantitative"},
+            "detail": {"field": "edge", "type": "nominal"},
+            "strokeWidth": width,
+            "opacity": _opacity(),
+            "tooltip": tips(transfers),
+        }
+        | _verdicts(),
+    }
+
+
+def _heads(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[str, Any]:
+    size = {"expr": f"{HEAD[0]} + {HEAD[1]} * datum.width"}
+    return {
+        "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": size, "strokeWidth": 0},
+        "encoding": {
+            "x": x | {"field": "x"},
+            "y": y | {"field": "y"},
+            "angle": {"field": "angle", "type": "quantitative", "scale": None},
+            "color": _verdicts()["color"],
+            "opacity": _opacity(),
+            "tooltip": tips(transfers),
+        },
+    }
+
+
+def _nodes(x: dict[str, Any], y: dict[str, Any], places: Places) -> list[dict[str, Any]]:
+    values = [{"name": name, "x": at[0], "y": at[1]} for name, at in places.items()]
+    data = {"data": {"values": values}}
+    at = {"x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": {"field": "name", "title": "task"}}
+    side = "abs(datum.x) < 0.2 ? 'center' : datum.x > 0 ? 'left' : 'right'"
+    above = "abs(datum.x) >= 0.2 ? 0 : datum.y > 0 ? -16 : 16"
+    name = {
+        "type": "text",
+        "fontSize": 12,
+        "align": {"expr": side},
+        "dx": {"expr": "abs(datum.x) < 0.2 ? 0 : datum.x > 0 ? 12 : -12"},
+        "dy": {"expr": above},
+    }
+    dot = {"type": "point", "filled": True, "size": 90, "opacity": 1, "color": "#7F7F7F"}
+    return [
+        data | {"mark": dot, "encoding": at},
+        data | {"mark": name, "encoding": at | {"text": {"field": "name", "type": "nominal"}}},
+    ]

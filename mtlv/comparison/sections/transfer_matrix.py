@@ -1,0 +1,209 @@
+"""The matrix of transfers on the page: cells by target and source, the baseline set apart on the left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.parts import task_axis, tip
+from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
+from mtlv.evaluation.transfer_words import RULE, pairs_text
+from mtlv.figures.palette import DIVERGING
+from mtlv.figures.transfer_matrix import HATCH, reach
+
+CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: a cell's height, its widths, and what a row fills
+GREY = "#7F7F7F"  # of cells that were not measured, on light and on dark ground
+BASELINE, ALONE, SAME, UNMEASURED, MEASURED = "baseline", "alone", "same", "not measured", "measured"
+LIGHT = 0.85  # of the colours' way from the middle to an end: up to here a cell is so bright that ink is dark
+CORNERS = (0.16, 0.32)  # of a cell: how far hatching reaches in, so that it leaves the number free
+
+
+def matrix(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock:
+    """The figure; one row of data for each cell, measured or not, and for each baseline."""
+    wording = transfers.wording
+    caption = (
+        f"Rows are targets. The first column is the score of a model {wording.alone}, in points (100 x the "
+        f"target's main metric), the others the difference to it of one {wording.after}; "
+        f"{pairs_text(transfers, found)}. Blue is better than the baseline, orange worse; one scale for all "
+        f"rows, by the square root of the difference. {RULE} Cells with hatched corners are neutral, those "
+        "with dotted corners unknown; grey ones were not measured."
+    )
+    spec = {
+        "hconcat": [_baselines(transfers), _cells(transfers, found)],
+        "spacing": 14,
+        "resolve": {"scale": {"y": "shared"}},
+    }
+    title = f"Difference to the baseline, by target and {wording.partner}"
+    return FigureBlock(f"{id}_matrix", title, caption, spec, _rows(transfers, found), wide=True)
+
+
+def _rows(transfers: Transfers, found: Sequence[TransferEffect]) -> list[dict[str, Any]]:
+    cells = {(cell.source, cell.target): cell for cell in found}
+    rows = []
+    for target in transfers.targets:
+        mean = baseline_mean(transfers, target)
+        shown = "" if mean is None else f"{POINTS * mean:.1f}"
+        rows.append(_row(BASELINE, target, None, ALONE, shown) | {"baseline": mean})
+        for source in transfers.sources:
+            cell = cells.get((source, target))
+            if cell is not None:
+                rows.append(_row(source, target, cell, MEASURED, points(cell.mean)))
+            elif source == target:
+                rows.append(_row(source, target, None, SAME, "–"))
+            else:
+                rows.append(_row(source, target, None, UNMEASURED, ""))
+    return rows
+
+
+def _row(source: str, target: str, cell: TransferEffect | None, kind: str, shown: str) -> dict[str, Any]:
+    return {"source": source, "target": target, "kind": kind, "shown": shown} | numbers(cell)
+
+
+def tips(transfers: Transfers) -> list[dict[str, str]]:
+    """Lines of a cell's tooltip; fractions, as everywhere on the page."""
+    return [
+        tip("target"),
+        tip("source", transfers.wording.columns),
+        tip("verdict", "by the rule"),
+        tip("difference", "difference", "+.4f"),
+        tip("low", "interval from", "+.4f"),
+        tip("high", "to", "+.4f"),
+        tip("p_holm", "p after Holm", ".3~g"),
+        tip("n", "pairs", "d"),
+        tip("baseline", "score alone", ".4f"),
+        tip("after", "score of the cell", ".4f"),
+    ]
+
+
+def _axis(names: Sequence[str], title: str | None) -> dict[str, Any]:
+    axis = {
+        "title": title, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 220,
+        "ticks": False, "domain": False, "labelOverlap": False,
+    }  # fmt: skip
+    return {"field": "source", "type": "nominal", "scale": {"domain": list(names)}, "axis": axis}
+
+
+def _targets(transfers: Transfers, axis: dict[str, Any] | None) -> dict[str, Any]:
+    scale = {"domain": list(transfers.targets)}
+    return {"field": "target", "type": "nominal", "scale": scale, "axis": axis}
+
+
+def _baselines(transfers: Transfers) -> dict[str, Any]:
+    known = [tip("target"), tip("baseline", "score alone", ".4f")]
+    y = _targets(transfers, task_axis(title="target"))
+    return {
+        "width": {"step": NARROW},
+        "height": {"step": CELL},
+        "transform": [{"filter": f"datum.kind === '{ALONE}'"}],
+        "mark": {"type": "text", "fontSize": 11, "fontWeight": "bold"},
+        "encoding": {
+            "x": _axis([BASELINE], None),
+            "y": y,
+            "text": {"field": "shown", "type": "nominal"},
+            "tooltip": known,
+        },
+    }
+
+
+def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, Any]:
+    limit = reach(found)
+    colour = {
+        "field": "points",
+        "type": "quantitative",
+        "scale": {
+            "type": "sqrt",
+            "domain": [-POINTS * limit, 0, POINTS * limit],
+            "range": list(DIVERGING),
+        },
+        "legend": {
+            "title": "difference in points",
+            "orient": "right",
+            "gradientLength": max(100, min(260, CELL * len(transfers.targets) - 40)),
+            "format": "+.1f",
+            "labelExpr": "datum.value === 0 ? '0' : datum.label",
+            "values": [POINTS * limit * share for share in (-1, -0.25, 0, 0.25, 1)],
+        },
+    }
+    light = f"!isValid(datum.points) || abs(datum.points) < {LIGHT**2 * POINTS * limit:.4f}"
+    return {
+        "width": {"step": max(NARROW, min(WIDE, AREA // max(1, len(transfers.sources))))},
+        "height": {"step": CELL},
+        "transform": [
+            {"filter": f"datum.kind !== '{ALONE}'"},
+            {"calculate": f"isValid(datum.difference) ? {POINTS} * datum.difference : null", "as": "points"},
+        ],
+        "encoding": {
+            "x": _axis(transfers.sources, transfers.wording.columns),
+            "y": _targets(transfers, None),
+            "tooltip": tips(transfers),
+        },
+        "layer": [
+            _only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),
+            _only("kind", MEASURED, {"mark": {"type": "rect"}, "encoding": {"color": colour}}),
+            *_hatching(light),
+            *_dots(light),
+            *_written(light),
+        ],
+    }
+
+
+def _only(field: str, value: str, layer: dict[str, Any]) -> dict[str, Any]:
+    return {"transform": [{"filter": f"datum.{field} === '{value}'"}]} | layer
+
+
+def _ink(light: str) -> dict[str, Any]:
+    return {"condition": {"test": light, "value": HATCH}, "value": "#ffffff"}
+
+
+def _at(channel: str, field: str, share: float) -> dict[str, Any]:
+    """A place in a cell, as a share of its width or height."""
+    kind = {} if "2" in channel else {"type": "nominal"}  # the second of two ends takes the first one's
+    return {channel: {"field": field, "bandPosition": share} | kind}
+
+
+def _hatching(light: str) -> list[dict[str, Any]]:
+    """Lines across two corners of the neutral cells; Vega-Lite has no hatching of its own."""
+    lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
+    return [
+        _only(
+            "verdict",
+            "neutral",
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.75},
+                "encoding": _at("x", "source", near)
+                | _at("y", "target", 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
+                | _at("x2", "source", far)
+                | _at("y2", "target", near)
+                | {"color": _ink(light)},
+            },
+        )
+        for near, far in lines
+    ]
+
+
+def _dots(light: str) -> list[dict[str, Any]]:
+    """Dots in two corners of the cells that the rule says nothing of."""
+    places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
+    return [
+        _only(
+            "verdict",
+            "unknown",
+            {
+                "mark": {"type": "point", "filled": True, "size": 9, "opacity": 0.9},
+                "encoding": _at("x", "source", x) | _at("y", "target", y) | {"color": _ink(light)},
+            },
+        )
+        for x, y in [*places, *((1 - x, 1 - y) for x, y in places)]
+    ]
+
+
+def _written(light: str) -> list[dict[str, Any]]:
+    """Numbers, dark or white by their cell; the dash of the diagonal in the page's own colour."""
+    text = {"text": {"field": "shown", "type": "nominal"}}
+    colour = {"color": {"condition": {"test": light, "value": "#111111"}, "value": "#ffffff"}}
+    mark = {"mark": {"type": "text", "fontSize": 11}}
+    return [
+        _only("kind", MEASURED, mark | {"encoding": text | colour}),
+        _only("kind", SAME, mark | {"encoding": text}),
+    ]

@@ -1,0 +1,235 @@
+"""What follows from the tests, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mtlv.comparison.pairwise_tests import PairwiseTest
+from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES
+from mtlv.evaluation.significance import ALPHA, fewest_pairs, smallest_p
+from mtlv.formatting import many
+
+SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
+
+
+def signed(value: float) -> str:
+    """`+0.012` or `−0.012`."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def p_text(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
+
+
+def follows(pair: PairwiseTest) -> str:
+    """What follows for one pair: what the tests show first, then what other test documents would do."""
+    return " ".join(part for part in (_of_values(pair), _of_documents(pair)) if part)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _word(sign: int) -> str:
+    return "better" if sign > 0 else "worse"
+
+
+def _of_values(pair: PairwiseTest) -> str:
+    values, verdict = pair.values, pair.verdict
+    if values.n == 1:
+        return "One fold and seed: no test is possible."
+    if not values.higher and not values.lower:
+        return f"Equal on every {pair.over}."
+    if verdict.disagree:
+        return f"The tests disagree{_corrected(pair)}: {_disagreement(pair)}."
+    if verdict.sign:
+        size = f"{_word(verdict.sign)} by {abs(values.mean):.3f}, {_times(pair, verdict.sign)}"
+        return f"{_sentence(f'{size}{_which(pair)}{_corrected(pair)}')}{_why_alone(pair)}"
+    return _open(pair)
+
+
+def _times(pair: PairwiseTest, sign: int) -> str:
+    count = pair.values.higher if sign > 0 else pair.values.lower
+    return f"on {count} of {many(pair.values.n, pair.over)}"
+
+
+def _corrected(pair: PairwiseTest) -> str:
+    return f", corrected for {_pairs(pair.verdict.tests)}" if pair.verdict.tests > 1 else ""
+
+
+def _which(pair: PairwiseTest) -> str:
+    """The tests that show what the verdict says."""
+    if pair.verdict.wilcoxon is None:
+        return ", by the t-test alone"
+    return ", by Wilcoxon's test alone" if pair.verdict.t is None else ": both tests agree"
+
+
+def _why_alone(pair: PairwiseTest) -> str:
+    if pair.verdict.wilcoxon is None:
+        return f" {_sentence(_silent(pair))}"
+    return f" {_sentence(pair.values.t.reason)}" if pair.verdict.t is None else ""
+
+
+def _silent(pair: PairwiseTest) -> str:
+    """Why Wilcoxon's test cannot decide."""
+    few = f"{many(pair.values.n, 'pair')} are too few for Wilcoxon's test after the correction"
+    return pair.values.wilcoxon.reason or few
+
+
+def _disagreement(pair: PairwiseTest) -> str:
+    wilcoxon, t, mean = pair.verdict.wilcoxon or 0, pair.verdict.t or 0, pair.values.mean
+    if not wilcoxon:
+        found = f"Wilcoxon's test shows no difference ({_word(t)} {_times(pair, t)})"
+        return f"{_word(t)} by {abs(mean):.3f} by the t-test, while {found}"
+    found = f"says {_word(t)}" if t else "shows no difference"
+    direction = f"{_word(wilcoxon)} {_times(pair, wilcoxon)} by Wilcoxon's test"
+    return f"{direction}, while the mean is {signed(mean)} and the t-test {found}"
+
+
+def _open(pair: PairwiseTest) -> str:
+    """No test shows a difference after the correction."""
+    tests = ((pair.values.wilcoxon.p, "Wilcoxon"), (pair.values.t.p, "t-test"))
+    p, name = min(((p, name) for p, name in tests if p is not None), default=(1.0, ""))
+    if p <= ALPHA:
+        made = _pairs(pair.verdict.tests)
+        return f"Undecided: {p_text(p)} ({name}) does not survive the correction for {made}."
+    if not pair.verdict.said:
+        return f"{_sentence(_silent(pair))} {_sentence(pair.values.t.reason)}"
+    if pair.verdict.wilcoxon is None:
+        return f"{_sentence(_silent(pair))} The t-test shows no difference, which is not the same as equal."
+    return "No difference shown, which is not the same as equal."
+
+
+def _of_documents(pair: PairwiseTest) -> str:
+    if pair.documents is None:
+        return ""
+    if not pair.documents.main.without_zero:
+        return "Other test documents could turn the sign."
+    others = f" (not corrected for {_pairs(pair.documents.pairs)})" if pair.documents.pairs > 1 else ""
+    return f"Other test documents would not turn the sign{others}."
+
+
+def finding(tested: Sequence[PairwiseTest]) -> str:
+    """What the tests say over all pairs of runs."""
+    decidable = [pair for pair in tested if pair.verdict.said]
+    wilcoxon = [pair for pair in tested if pair.verdict.wilcoxon_holm is not None]
+    parts = [
+        _differ(decidable) if decidable else "",
+        _out_of_reach(wilcoxon) if wilcoxon else _too_few(tested),
+        _documents(tested),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _pairs(count: int) -> str:
+    return f"{count} {'pair' if count == 1 else 'pairs'} of runs"
+
+
+def _differ(decidable: Sequence[PairwiseTest]) -> str:
+    found = [pair for pair in decidable if pair.verdict.sign]
+    differ = "differs" if len(found) == 1 else "differ"
+    text = (
+        f"By all tests that can decide, {len(found)} of {_pairs(len(decidable))} {differ} at {ALPHA:g} after "
+        "Holm's correction."
+    )
+    apart = sum(pair.verdict.disagree for pair in decidable)
+    if apart:
+        text += f" On {_pairs(apart)} the tests disagree."
+    if not found:
+        return text
+    most = max(found, key=lambda pair: abs(pair.values.mean))
+    word, size = "above" if most.verdict.sign > 0 else "below", f"{abs(most.values.mean):.3f}"
+    return f"{text} The largest: “{most.run.name}” stands {size} {word} “{most.other.name}”."
+
+
+def _too_few(tested: Sequence[PairwiseTest]) -> str:
+    n = max(pair.values.n for pair in tested)
+    if n == 1:
+        return "Each run has one fold and one seed, so no test over training runs is possible."
+    if n >= fewest_pairs():
+        return (
+            "Wilcoxon's test cannot decide on any pair of runs: they are equal on so many folds and seeds "
+            f"that fewer than {fewest_pairs()} differences are left."
+        )
+    return (
+        f"Wilcoxon's test cannot decide on any pair of runs: it needs at least {fewest_pairs()} differences, "
+        f"there are {n} at most, and the smallest p that {n} can give is {smallest_p(n):.3g}. The paired "
+        "t-test can, and takes the differences as normal."
+    )
+
+
+def _out_of_reach(decidable: Sequence[PairwiseTest]) -> str:
+    """Where no pair has as many differences as Wilcoxon's test needs after the correction."""
+    needed = fewest_pairs(ALPHA / len(decidable))
+    if max(pair.values.n for pair in decidable) >= needed:
+        return ""
+    return (
+        f"After a correction over {len(decidable)} pairs of runs Wilcoxon's test would need {needed} "
+        "differences, so that the t-test decides alone."
+    )
+
+
+def _documents(tested: Sequence[PairwiseTest]) -> str:
+    known = [pair.documents.main for pair in tested if pair.documents is not None]
+    if not known:
+        return ""
+    apart = sum(interval.without_zero for interval in known)
+    return (
+        f"With the test documents drawn anew, the difference keeps its sign for {apart} of "
+        f"{_pairs(len(known))} (of so many equal ones about {ALPHA * len(known):.1f} would); that covers the "
+        "choice of test documents only."
+    )
+
+
+def dependence(tested: Sequence[PairwiseTest]) -> str:
+    """What the pairs of values are pairs of, and so what a p-value does not cover."""
+    children = [child.pair for pair in tested for child in pair.run.children]
+    folds, seeds = ({pair[i] for pair in children} for i in (0, 1))
+    texts = []
+    if len(folds) > 1:
+        if len(seeds) > 1:
+            texts.append("The seeds of a fold are averaged: they are not independent folds.")
+        fixed = all(pair.run.params.get(SCHEME) == FIXED_TEST for pair in tested)
+        texts.append(
+            f"{_shared(len(folds), fixed=fixed)}, so their differences depend on each other, while both "
+            "tests take them as independent: the p-values are too small (Nadeau and Bengio, 2003)."
+        )
+    elif len(seeds) > 1:
+        texts.append(
+            "The pairs differ by seed alone: tests and intervals cover the noise of training on one split, "
+            "not another choice of training or test documents."
+        )
+    return " ".join([*texts, *_of_draws(tested)])
+
+
+def _of_draws(tested: Sequence[PairwiseTest]) -> list[str]:
+    """What intervals over documents cover, and what was drawn for them."""
+    known = [pair.documents for pair in tested if pair.documents is not None]
+    if not known:
+        return []
+    texts = [
+        f"The intervals over documents draw the test documents anew, {DOCUMENT_RESAMPLES:,} times with "
+        "replacement and the same for all runs. They cover which documents happened to be in the test "
+        "set, not the noise of training."
+    ]
+    whole = [each for each in known if each.groups is not None and each.groups < each.documents]
+    if whole:
+        fewest = min(whole, key=lambda each: each.groups or 0)
+        texts.append(
+            f"Documents that belong together (of one abstract or file, or of the same text) are drawn as "
+            f"one: {fewest.groups} such groups hold {fewest.documents} documents."
+        )
+    if any(each.groups is None for each in known):
+        texts.append(
+            "Of some runs, made by an earlier release, it is not known which documents belong together "
+            "(sentences of one abstract): they are drawn singly, and where some do, the intervals are too "
+            "narrow."
+        )
+    return texts
+
+
+def _shared(folds: int, *, fixed: bool) -> str:
+    """What the folds have in common; the training documents of two have nothing in common."""
+    if folds > 2:
+        return f"The folds share {'one test set and ' if fixed else ''}many of their training documents"
+    return "The folds share one test set" if fixed else "Each fold trains on what the other is tested on"

@@ -1,0 +1,230 @@
+"""mtlv in Python: what notebooks and scripts see."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import mtlv
+from mtlv import events
+from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
+
+WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
+TEXTS = ["large cardiac shadow today", "nothing at all"]
+
+
+def frame(count: int = 60) -> pd.DataFrame:
+    held = np.random.default_rng(0).random((count, len(WORDS))) < 0.4
+    texts = [" and ".join(np.array([*WORDS.values()])[row]) or "nothing" for row in held]
+    columns = {name: held[:, n].astype(int) for n, name in enumerate(WORDS)}
+    return pd.DataFrame({"report": [f"{text} {n}" for n, text in enumerate(texts)], **columns})
+
+
+def from_frame(name: str = "reports") -> mtlv.Corpus:
+    return mtlv.from_dataframe(
+        frame(), text="report", labels=list(WORDS), descriptions=WORDS, name=name, group=None
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[mtlv.Result, mtlv.Result, Path, list]:
+    """Two results of a corpus in memory, in one folder, and all events of the first."""
+    folder, heard = tmp_path_factory.mktemp("api"), list[events.Event]()
+    corpus = from_frame()
+    groups = mtlv.cluster(corpus, encoder="tiny", k=2)
+    grouped = mtlv.train(
+        corpus,
+        architecture="gmtl",
+        groups=groups,
+        encoder="tiny",
+        epochs=2,
+        folder=folder,
+        callback=heard.append,
+    )
+    alone = mtlv.train(
+        from_frame(), architecture="stl", encoder="tiny", epochs=2, folder=folder, callback=events.ignore
+    )
+    return grouped, alone, folder, heard
+
+
+@pytest.mark.parametrize("name", ["corpus", "groups", "result"])
+def test_examples_do_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(import_module(f"mtlv.api.{name}"))
+    assert found.attempted
+    assert not found.failed
+
+
+def test_every_public_name_has_a_docstring_and_the_import_is_light() -> None:
+    assert sorted(mtlv.__all__) == mtlv.__all__
+    assert all(getattr(mtlv, name).__doc__ for name in mtlv.__all__ if name != "__version__")
+    assert set(dir(mtlv)) == set(mtlv.__all__)
+    script = (
+        "import mtlv, sys; print([m for m in ('numpy', 'torch', 'pandas', 'pydantic') if m in sys.modules])"
+    )
+    root = Path(mtlv.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True
+    )
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError, match="no `trian`"):
+        _ = mtlv.trian
+
+
+def test_a_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus = from_frame()
+    assert (corpus.name, len(corpus), corpus.tasks) == ("reports", 60, tuple(WORDS))
+    shown = corpus.to_frame()
+    assert shown["heart"].tolist() == frame()["heart"].tolist()
+    assert shown["text"].iloc[0] == frame()["report"].iloc[0]
+    assert "large cardiac shadow" in corpus._repr_html_()
+    mtlv.cluster(corpus, encoder="tiny")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_gives_what_the_same_table_gives() -> None:
+    datasets = pytest.importorskip("datasets")
+    made = mtlv.from_dataset(datasets.Dataset.from_pandas(frame()), text="report", labels=list(WORDS))
+    pd.testing.assert_frame_equal(made.to_frame(), from_frame().to_frame())
+
+
+def test_a_table_by_its_path(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "t.csv", index=False)
+    corpus = mtlv.load(tmp_path / "t.csv", columns={"text": "report", "labels": list(WORDS)})
+    assert corpus.to_frame()["lung"].tolist() == frame()["lung"].tolist()
+    assert len(mtlv.load("synthetic", documents=40, labels=["Catheter"]).tasks) == 1
+
+
+def test_groups_as_numbers_and_figures() -> None:
+    corpus = from_frame()
+    groups = mtlv.cluster(corpus, encoder="tiny", k=2)
+    assert groups.k == len(groups.groups) == 2
+    table = groups.to_frame()
+    assert [sorted(table.index[table["group"] == n + 1]) for n in range(2)] == [
+        sorted(group) for group in groups.groups
+    ]
+    assert table["medoid"].sum() == 2
+    assert all(isinstance(figure, Figure) for figure in (groups.plot_elbow(), groups.plot_map()))
+    assert groups.groups[0][0] in groups._repr_html_()
+    given = mtlv.cluster(corpus, encoder="tiny", method="given", groups=[["heart"], ["lung", "bone"]])
+    assert given.groups == (("heart",), ("lung", "bone"))
+    with pytest.raises(GroupingError, match="no elbow"):
+        given.plot_elbow()
+
+
+def test_a_result_has_metrics_and_groups(trained) -> None:
+    grouped, alone, folder, heard = trained
+    assert grouped.tasks == tuple(WORDS)
+    assert grouped.groups is not None
+    assert grouped.groups.k == 2
+    assert alone.groups is None
+    assert grouped.to_frame().loc["heart", "f1"] == pytest.approx(grouped._found.of_task("heart", "f1")[0])
+    assert set(grouped.metrics) >= {"f1_macro", "average_precision_macro"}
+    assert "heart" in grouped._repr_html_()
+    assert repr(grouped).startswith("Result('gmtl")
+    kinds = [type(event) for event in heard]
+    assert kinds.count(events.UnitStarted) == kinds.count(events.UnitEnded) == 2
+    assert kinds.count(events.EpochEnded) == 4
+    assert sorted(path.name for path in folder.iterdir()) == ["mlflow.db", "mlruns", "mtlv-store"]
+    assert len(list((folder / "mtlv-store" / "corpora").iterdir())) == 1
+
+
+def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
+    grouped = trained[0]
+    probabilities, decided = grouped.predict_proba(TEXTS), grouped.predict(TEXTS)
+    assert probabilities.shape == decided.shape == (2, 3)
+    assert list(grouped.classes_) == list(WORDS)
+    both = grouped.predict_frame(TEXTS)
+    np.testing.assert_allclose(both["lung probability"], probabilities[:, 1])
+    np.testing.assert_array_equal(both["lung decided"], decided[:, 1])
+    from sklearn.base import is_classifier
+    from sklearn.metrics import f1_score, get_scorer
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(grouped.fit())
+    assert is_classifier(grouped)
+    texts, truth = frame()["report"].tolist(), frame()[list(WORDS)].to_numpy()
+    score = get_scorer("f1_macro")(grouped, texts, truth)
+    assert score == pytest.approx(f1_score(truth, grouped.predict(texts), average="macro"))
+    saved = grouped.save(tmp_path / "model")
+    from mtlv.serving.model import ServedPlan
+
+    loaded = ServedPlan.load(saved / "served").predict(TEXTS)
+    np.testing.assert_allclose(loaded["bone"].outputs, probabilities[:, 2], rtol=1e-5)
+    with pytest.raises(TrackingError, match="there already"):
+        grouped.save(saved)
+
+
+def test_a_comparison_of_results(trained, tmp_path: Path) -> None:
+    grouped, alone, _, _ = trained
+    page = mtlv.compare(grouped, alone, folder=tmp_path / "page", title="Two")
+    assert page.to_frame().loc[alone.name, "test/f1_macro"] == pytest.approx(alone.metrics["f1_macro"])
+    assert "<iframe" in page._repr_html_()
+    assert page.save(tmp_path / "copy.html").read_bytes() == page.path.read_bytes()
+    assert page.folder == tmp_path / "page"
+
+
+def test_classes_and_numbers_have_the_shapes_of_their_kind(tmp_path: Path) -> None:
+    rows = frame()
+    rows["grade"] = np.where(rows["heart"] > 0, "high", "low")
+    rows["size"] = rows["heart"] + 0.5 * rows["lung"]
+    for kind, target in (("multiclass", "grade"), ("regression", "size")):
+        corpus = mtlv.from_dataframe(rows, text="report", kind=kind, target=target, name=kind)
+        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path / kind, callback=events.ignore)
+        found = result.predict(TEXTS)
+        assert found.shape == (2,)
+        if kind == "multiclass":
+            assert sorted(result.classes_) == ["high", "low"]
+            assert result.predict_proba(TEXTS).shape == (2, 2)
+            np.testing.assert_array_equal(found, result.classes_[result.predict_proba(TEXTS).argmax(1)])
+        else:
+            with pytest.raises(DataError, match="predict_frame"):
+                result.predict_proba(TEXTS)
+
+
+WRONG = {
+    "no setting": (lambda c: mtlv.train(c, epoch=3), ConfigError, "argument `epoch`: no setting .* `epochs`"),
+    "several": (
+        lambda c: mtlv.train(c, features="cls"),
+        ConfigError,
+        "encoder__features` or `grouping__feat",
+    ),
+    "value": (lambda c: mtlv.train(c, epochs="x"), ConfigError, "argument `training.epochs`.* got 'x'"),
+    "suite": (
+        lambda c: mtlv.train(c, matrix={"architecture": ["stl", "mtl"]}),
+        ConfigError,
+        "argument `matrix`: no setting",
+    ),
+    "no groups": (lambda c: mtlv.cluster(c, k=9, encoder="tiny"), ConfigError, "above the number of tasks"),
+    "no column": (
+        lambda _: mtlv.from_dataframe(frame(), text="reprot", labels=["heart"]),
+        DataError,
+        "no column `reprot`.*did you mean `report`",
+    ),
+    "mixed types": (
+        lambda _: mtlv.from_dataframe(frame().assign(heart=[1, "x"] * 30), text="report", labels=["heart"]),
+        DataError,
+        "cannot be written as Parquet",
+    ),
+    "no corpus": (lambda _: mtlv.load("opni"), DataError, "no known corpus.*`openi`"),
+    "config": (lambda _: mtlv.run({"trainng": {}}), ConfigError, "`trainng`: unknown key"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_are_those_of_the_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, kind, text = WRONG[name]
+    corpus = from_frame()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=text):
+        call(corpus)
+    assert not (tmp_path / "mlflow.db").exists()

@@ -1,0 +1,126 @@
+"""Which runs a user means: by config, id, name, experiment."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from mtlv.comparison.load.select_runs import KIND, SETTINGS, RunQuery, choose
+from mtlv.errors import TrackingError
+from mtlv.settings import default_settings
+from mtlv.settings.identity import settings_key
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
+
+
+def stored(run_id, name, *, kind=MEMBER, experiment="1", started=0, **tags):
+    tags = {KIND: kind, **tags}
+    return StoredRun(run_id.ljust(32, "0"), experiment, name, "FINISHED", started, "", tags=tags)
+
+
+class Shelf:
+    """A reader of runs that lie in memory."""
+
+    def __init__(self, *runs, experiments=None):
+        self.held = sorted(runs, key=lambda run: -run.started_ms)
+        self.names = experiments or {"first": "1"}
+        self.asked = 0
+
+    def experiments(self):
+        return self.names
+
+    def runs(self, experiments, tags, *, most=None):
+        self.asked += 1
+        fits = [r for r in self.held if r.experiment in experiments and tags.items() <= r.tags.items()]
+        return fits[:most]
+
+    def run(self, run_id):
+        return next((run for run in self.held if run.id == run_id), None)
+
+
+A = stored("aaaaaa1", "stl", started=1)
+B = stored("bbbbbb1", "mtl", started=2)
+C = stored("bbbbbb2", "mtl", started=3)
+CHILD = stored("cccccc1", "mtl · fold 0", kind=FOLD, started=2, **{"mlflow.parentRunId": B.id})
+SIDE = stored("dddddd1", "compare", kind=COMPARISON, started=4)
+SHELF = Shelf(A, B, C, CHILD, SIDE)
+
+
+def ids(wanted, shelf=SHELF):
+    return [run.id for run in choose(shelf, wanted).runs]
+
+
+def test_everything_of_the_only_experiment_the_oldest_first():
+    assert ids(RunQuery()) == [A.id, B.id, C.id]
+    assert ids(RunQuery(experiment="first")) == [A.id, B.id, C.id]
+    assert ids(RunQuery(last=2)) == [B.id, C.id]
+
+
+def test_runs_by_id_by_its_beginning_and_by_name_in_the_order_asked_for():
+    assert ids(RunQuery(names=(C.id, "aaaaaa", "stl"))) == [C.id, A.id]
+    assert ids(RunQuery(names=("mtl",))) == [C.id], "of two with one name the newest"
+
+
+def test_a_fold_stands_for_its_member():
+    assert ids(RunQuery(names=(CHILD.id,))) == [B.id]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (RunQuery(names=("bbbbbb",)), "`bbbbbb` begins the ids of 2 runs"),
+        (RunQuery(names=("mtk",)), "there is no run `mtk` here"),
+        (RunQuery(names=("mtk",)), "did you mean `mtl`?"),
+        (RunQuery(names=(SIDE.id,)), "is a comparison itself"),
+        (RunQuery(experiment="frist"), "there is no experiment `frist`"),
+        (RunQuery(experiment="frist"), "did you mean `first`?"),
+    ],
+)
+def test_what_cannot_be_found_is_named_with_the_next_step(wanted, said):
+    with pytest.raises(TrackingError) as error:
+        choose(SHELF, wanted)
+    assert said in str(error.value)
+
+
+def test_several_experiments_want_a_name():
+    other = stored("eeeeee1", "gmtl", experiment="2", started=9)
+    shelf = Shelf(A, other, experiments={"second": "2", "first": "1", "empty": "3"})
+    with pytest.raises(TrackingError, match="several experiments") as error:
+        choose(shelf, RunQuery())
+    assert "--experiment second" in str(error.value)
+    assert "empty" not in str(error.value)
+    assert ids(RunQuery(last=1), shelf) == [other.id]
+    assert ids(RunQuery(names=("gmtl",)), shelf) == [other.id]
+    twin = Shelf(A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "first": "1"})
+    with pytest.raises(TrackingError, match="several experiments are called `stl`"):
+        choose(twin, RunQuery(names=("stl",)))
+    assert ids(RunQuery(names=("stl",), experiment="first"), twin) == [A.id]
+    with pytest.raises(TrackingError, match="no run `gmtl`"):
+        choose(shelf, RunQuery(names=("gmtl",), experiment="first"))
+
+
+def test_an_empty_store_says_so():
+    with pytest.raises(TrackingError, match="no runs to compare"):
+        choose(Shelf(), RunQuery())
+
+
+def suite_of(*members):
+    return SimpleNamespace(experiment="first", path="c.yml", members=members)
+
+
+def test_a_suite_stands_for_its_members_by_their_settings():
+    settings = default_settings()
+    other = settings.model_copy(update={"seed": 7})
+    elsewhere = settings.model_copy(update={"store": settings.store.model_copy(update={"uri": "other"})})
+    assert settings_key(settings) == settings_key(elsewhere)
+    run = stored("ffffff1", "mtl · minilm", started=5, **{SETTINGS: settings_key(settings)})
+    suite = suite_of(
+        SimpleNamespace(name="mtl", settings=elsewhere), SimpleNamespace(name="late", settings=other)
+    )
+    chosen = choose(Shelf(run, A), RunQuery(suites=(suite,)))
+    assert [each.id for each in chosen.runs] == [run.id]
+    assert chosen.warnings == ["`late` of c.yml has not been run and is not shown"]
+    with pytest.raises(TrackingError, match="none of its 2 members"):
+        choose(Shelf(A), RunQuery(suites=(suite,)))
+    with pytest.raises(TrackingError, match="experiment `first` is not in the store"):
+        choose(Shelf(A, experiments={"x": "9"}), RunQuery(suites=(suite,)))

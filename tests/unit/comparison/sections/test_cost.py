@@ -1,0 +1,113 @@
+"""Cost: the front in words and in the figure is the same, and follows the runs that are on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawing import block, of_runs, svg
+
+from mtlv.comparison.sections import cost
+
+
+def rows_of(*pairs):
+    return [
+        {"name": f"run {i}", "minutes": minutes, "f1": f1, "run": f"r{i}"}
+        for i, (minutes, f1) in enumerate(pairs)
+    ]
+
+
+def test_the_front_is_what_no_other_run_beats():
+    rows = rows_of((10, 0.5), (5, 0.6), (20, 0.7), (15, 0.65), (20, 0.69), (30, 0.7))
+    assert [row["run"] for row in cost.front(rows)] == ["r1", "r3", "r2"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_front_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    rows = rows_of(*zip(rng.integers(1, 9, 20).tolist(), rng.random(20).round(1).tolist(), strict=True))
+    best = {(row["minutes"], row["f1"]) for row in cost.front(rows)}
+
+    def beaten(row):
+        return any(
+            (other["minutes"] <= row["minutes"] and other["f1"] >= row["f1"])
+            and (other["minutes"], other["f1"]) != (row["minutes"], row["f1"])
+            for other in rows
+        )
+
+    assert best == {(row["minutes"], row["f1"]) for row in rows if not beaten(row)}
+
+
+def filled(text):
+    """Colours of the filled dots, in the drawing."""
+    return sorted(re.findall(r'fill="(#\w+)" stroke-width="[\d.]+" opacity="1"', text))
+
+
+@pytest.mark.parametrize("on", [("r0", "r1", "r2", "r3", "r4", "r5"), ("r0", "r2", "r5"), ("r2",)])
+def test_the_drawn_front_follows_the_runs_that_are_on(comparison_of, on):
+    comparison = comparison_of(runs=6)
+    figure = block(cost.build(comparison), "cost")
+    rows = of_runs(figure.rows, *on)
+    colours = figure.spec["layer"][-1 - 1]["encoding"]["color"]["scale"]
+    colour = dict(zip(colours["domain"], colours["range"], strict=True))
+    assert filled(svg(figure, rows)) == sorted(colour[row["name"]] for row in cost.front(rows))
+
+
+def test_rows_are_the_means_of_the_children(comparison_of):
+    comparison = comparison_of(runs=2, children=3)
+    row = block(cost.build(comparison), "cost").rows[1]
+    run = comparison.runs[1]
+    assert row["f1"] == pytest.approx(np.mean(run.values("test/f1_macro")))
+    assert row["f1_sd"] == pytest.approx(np.std(run.values("test/f1_macro"), ddof=1))
+    assert row["minutes"] == pytest.approx(np.mean(run.values("time/train_seconds")) / 60)
+    assert row["documents_per_second"] == pytest.approx(np.mean(run.values("cost/documents_per_second")))
+    assert row["children"] == 3
+
+
+def test_one_child_has_no_bar(comparison_of):
+    row = block(cost.build(comparison_of(runs=2, children=1)), "cost").rows[0]
+    assert "low" not in row
+    assert row["f1_sd"] is None
+
+
+@pytest.mark.parametrize("runs", [1, 2, 12])
+def test_labels_do_not_overlap(comparison_of, runs):
+    comparison = comparison_of(runs=runs, children=2)
+    rows = block(cost.build(comparison), "cost").rows
+    text = svg(block(cost.build(comparison), "cost"))
+    places = re.findall(
+        r'<text text-anchor="middle" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>([^<]+)</text>', text
+    )
+    known = {row["label"].replace("&", "&amp;") for row in rows}
+    boxes = [(float(x), float(y), 6.0 * len(label)) for x, y, label in places if label in known]
+    assert len(boxes) == runs
+    for i, (x, y, width) in enumerate(boxes):
+        for x2, y2, width2 in boxes[i + 1 :]:
+            assert abs(y - y2) >= 12 or abs(x - x2) >= (width + width2) / 2
+
+
+def test_runs_without_time_or_figures_are_left_out(comparison_of):
+    comparison = comparison_of(runs=2)
+    bare = replace(
+        comparison.runs[0], children=tuple(replace(c, metrics={}) for c in comparison.runs[0].children)
+    )
+    only = replace(comparison, runs=(bare, comparison.runs[1]))
+    assert [row["run"] for row in block(cost.build(only), "cost").rows] == ["r1"]
+    assert cost.build(replace(comparison, runs=(bare,))) is None
+
+
+def test_words_name_the_front_from_fast_to_slow():
+    said = cost.in_words(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
+    assert said == (
+        "3 of 4 runs are on the Pareto front, where only a longer training gives a better macro F1. From "
+        "fast to slow: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
+    )
+    assert cost.in_words(rows_of((5, 0.6))) == "One run: “run 0” (5.0 min, 0.600). Nothing stands beside it."
+    assert cost.in_words(rows_of((5, 0.6), (6, 0.5))) == (
+        "“run 0” (5.0 min, 0.600) is both the fastest and the best of 2 runs."
+    )
+    many = cost.in_words(rows_of(*((n, n / 10) for n in range(1, 10))))
+    assert "“run 5”" not in many
+    assert many.endswith("“run 4” (5.0 min, 0.500), 3 more and “run 8” (9.0 min, 0.900).")

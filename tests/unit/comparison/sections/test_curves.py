@@ -1,0 +1,128 @@
+"""Learning curves: means and bands of the children, a panel per head and task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from statistics import fmean
+
+import pytest
+from drawing import block
+from looking import drawn
+
+from mtlv.comparison.sections import parts
+from mtlv.comparison.sections.curves import build
+from mtlv.comparison.sections.parts import whole_ticks
+from mtlv.evaluation.comparison import Comparison
+
+Make = Callable[..., Comparison]
+
+
+def test_a_line_is_the_mean_and_the_band_the_range_of_the_children(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    rows = [row for row in block(build(comparison), "curves_train_loss").rows if row["run"] == "r1"]
+    curves = [child.curves["train/loss"] for child in comparison.run("r1").children]
+    assert [row["epoch"] for row in rows] == [0, 1, 2, 3, 4]
+    for row in rows:
+        values = [value for curve in curves for step, value in curve if step == row["epoch"]]
+        assert (row["value"], row["low"], row["high"]) == (fmean(values), min(values), max(values))
+        assert row["children"] == 3
+
+
+def test_a_run_measured_once_has_no_band(comparison_of: Make) -> None:
+    rows = block(build(comparison_of(children=1)), "curves_val_f1_macro").rows
+    assert rows
+    assert all(row["low"] is None and row["high"] is None for row in rows)
+
+
+def test_children_of_different_lengths_count_where_they_are() -> None:
+    rows = parts.band([[(0, 1.0), (1, 3.0)], [(0, 2.0)]])
+    assert [(row["epoch"], row["value"], row["children"]) for row in rows] == [(0, 1.5, 2), (1, 3.0, 1)]
+    assert (rows[1]["low"], rows[1]["high"]) == (None, None)
+
+
+def test_long_curves_are_thinned_evenly_and_keep_their_ends() -> None:
+    rows = parts.band([[(step, float(step)) for step in range(1000)]], most=50)
+    epochs = [row["epoch"] for row in rows]
+    assert len(epochs) == 50
+    assert (epochs[0], epochs[-1]) == (0, 999)
+    assert max(b - a for a, b in pairwise(epochs)) <= 21
+
+
+def test_runs_with_the_same_head_share_its_panel(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    rows = block(build(comparison), "curves_head_loss").rows
+    panels = {run.key: {row["head"] for row in rows if row["run"] == run.key} for run in comparison.runs}
+    assert panels["r2"] == panels["r3"]  # gmtl and gmhl of one suite have the same groups
+    assert panels["r1"] == {"Opacity + 5 more"}
+    assert panels["r0"] == {task.name for task in comparison.tasks}
+
+
+def test_different_heads_never_share_a_panel(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=12, tasks=23)
+    rows = block(build(comparison), "curves_head_f1").rows
+    members = {(row["head"], row["members"]) for row in rows}
+    heads = {frozenset(head) for run in comparison.runs for model in run.plan for head in model}
+    assert len(members) == len({head for head, _ in members}) == len(heads)
+
+
+def test_a_head_of_another_fold_keeps_its_own_name(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    run = comparison.runs[2]
+    child = run.children[1]
+    other = replace(child, curves={"val.heads.f1_macro/Unknown and 2 more 123456": [(0, 0.5)]})
+    run = replace(run, children=(run.children[0], other), elsewhere=True)
+    rows = block(build(replace(comparison, runs=(run,))), "curves_head_f1").rows
+    assert "Unknown and 2 more 123456" in {row["head"] for row in rows}
+
+
+def test_a_plan_without_the_list_of_its_tasks_is_drawn(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=2)
+    lost = replace(comparison.runs[1], plan=((("unlisted b", "unlisted a"),),))
+    assert build(replace(comparison, runs=(comparison.runs[0], lost))) is not None
+
+
+def test_task_panels_follow_the_filter_and_the_most_frequent_come_first(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=2, children=1, tasks=30)
+    figure = block(build(comparison), "curves_task_f1")
+    names = [task.name for task in comparison.tasks]
+    assert len({row["task"] for row in figure.rows}) == 30
+    words = drawn(figure, comparison)
+    assert set(names[: parts.PANELS]) - set(words) <= {name for name in names if len(name) > 28}
+    assert not set(names[parts.PANELS :]) & set(words)
+    rare = drawn(figure, comparison, tasks=names[-3:])
+    assert set(names[-3:]) <= set(rare)
+
+
+def test_runs_are_left_out_where_rows_are_too_many_and_that_is_said(
+    comparison_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = comparison_of(baseline="r3")
+    monkeypatch.setattr(parts, "ROWS", 65)  # two runs have 30 rows each
+    figure = block(build(comparison), "curves_task_f1")
+    assert {row["run"] for row in figure.rows} == {"r0", "r1"}
+    assert figure.caption.endswith("2 of 4 runs are left out here: too many lines.")
+
+
+def test_the_legend_names_the_runs_that_are_on_and_no_other(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=14, children=1, tasks=3)
+    figure = block(build(comparison), "curves_train_loss")
+    words = drawn(figure, comparison, runs=["r1", "r13"])
+    names = {run.name for run in comparison.runs}
+    assert names & set(words) == {comparison.runs[1].name, comparison.runs[13].name}
+
+
+def test_without_curves_there_is_no_section(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    runs = tuple(
+        replace(run, children=tuple(replace(child, curves={}) for child in run.children))
+        for run in comparison.runs
+    )
+    assert build(replace(comparison, runs=runs)) is None
+
+
+def test_axes_of_epochs_have_whole_numbers_only():
+    assert whole_ticks(0, 2, 10) == [0, 1, 2]
+    assert whole_ticks(0, 99, 10) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
+    assert whole_ticks(1, 1, 9) == [1]

@@ -1,0 +1,135 @@
+"""The section on transfers: its matrix, its graph, and the best partner of each target."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+from drawing import block, svg
+from looking import findings, marks
+from made_transfers import MISSING, a_matrix
+from stilt_tables import PUBMEDBERT, published
+
+from mtlv.comparison.blocks import FigureBlock, TableBlock
+from mtlv.comparison.page import page_html
+from mtlv.comparison.sections.transfer import transfer_section
+from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
+from mtlv.figures.transfer_matrix import HATCH
+
+
+def words(figure):
+    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg(figure))]
+
+
+def test_the_matrix_has_all_numbers_and_names():
+    transfers = a_matrix()
+    section = transfer_section(transfers)
+    figure = block(section, "transfer_matrix")
+    rows = {(row["source"], row["target"]): row for row in figure.rows}
+    assert len(rows) == 6 * 7
+    for cell in effects(transfers):
+        row = rows[cell.source, cell.target]
+        assert (row["difference"], row["low"], row["high"]) == (cell.mean, cell.low, cell.high)
+        assert (row["verdict"], row["p_holm"], row["n"]) == (cell.verdict, cell.p_holm, 3)
+    assert rows[MISSING]["kind"] == "not measured"
+    assert rows["ddi", "ddi"]["kind"] == "same"
+    shown = words(figure)
+    assert {points(cell.mean) for cell in effects(transfers)} <= set(shown)
+    assert shown.count("–") == 6
+    assert {"baseline", "intermediate task", "target", *transfers.names} <= set(shown)
+
+
+def test_the_scale_is_symmetric_and_one_for_all_rows():
+    section = transfer_section(a_matrix())
+    layers = block(section, "transfer_matrix").spec["hconcat"][1]["layer"]
+    scale = layers[1]["encoding"]["color"]["scale"]
+    low, middle, high = scale["domain"]
+    assert (low, middle, scale["type"]) == (-high, 0, "sqrt")
+    assert high == pytest.approx(100 * max(abs(cell.mean) for cell in effects(a_matrix())))
+
+
+def test_neutral_cells_are_hatched():
+    transfers = a_matrix()
+    figure = block(transfer_section(transfers), "transfer_matrix")
+    neutral = sum(cell.verdict == "neutral" for cell in effects(transfers))
+    assert neutral
+    assert svg(figure).count(f'stroke="{HATCH}"') == 4 * neutral  # two lines in each of two corners
+
+
+def test_the_graph_has_an_arrow_for_each_verdict_and_clean_numbers():
+    transfers = a_matrix()
+    figure = block(transfer_section(transfers), "transfer_graph")
+    assert len(figure.rows) == 29
+    assert not {"x0", "angle", "width"} & set(figure.rows[0])
+    assert {"helps", "harms", "neutral", *transfers.names} <= set(words(figure))
+    picture = svg(figure)
+    for colour in ("#009E73", "#D55E00", "#9AA0A6"):
+        assert colour in picture
+
+
+def test_means_alone_make_a_dotted_matrix_and_no_graph():
+    section = transfer_section(published(PUBMEDBERT))
+    assert [block.id for block in section.blocks if isinstance(block, (FigureBlock, TableBlock))] == [
+        "transfer_matrix",
+        "transfer_partners",
+    ]
+    shown = words(block(section, "transfer_matrix"))
+    assert {"−3.5", "+10.4", "84.6"} <= set(shown)
+    assert "nothing is decided" in findings(section)
+    rows = {row["target"]: row for row in block(section, "transfer_partners").rows}
+    assert (rows["PubMedQA"]["partner"], rows["PubMedQA"]["follows"]) == ("BioASQ", "too few pairs to say")
+
+
+def test_the_table_has_the_best_partner_of_each_target():
+    transfers = a_matrix()
+    table = block(transfer_section(transfers), "transfer_partners")
+    assert [row["target"] for row in table.rows] == list(transfers.targets)
+    for row in table.rows:
+        best = max(
+            (cell for cell in effects(transfers) if cell.target == row["target"]), key=lambda cell: cell.mean
+        )
+        assert (row["partner"], row["difference"]) == (best.source, best.mean)
+        assert row["interval"] == f"{points(best.low)} to {points(best.high)}"
+    assert all(column.key in table.rows[0] for column in table.columns)
+
+
+def test_pairs_speak_of_partners_and_have_ids_of_their_own():
+    section = transfer_section(a_matrix(wording=LEARNED_WITH), of="minilm", number=2)
+    assert (section.id, section.title) == ("pairs_2", "Pairs of tasks: minilm")
+    assert "intermediate" not in json.dumps([section.intro, findings(section)])
+    assert "learned with" in words(block(section, "pairs_2_matrix"))
+    assert block(section, "pairs_2_partners").title == "The best partner of each target"
+
+
+def test_what_no_partner_helps_is_said():
+    alone = {(0, seed): 0.5 for seed in range(3)}
+    after = {("s", "t"): {(0, 0): 0.4, (0, 1): 0.6, (0, 2): 0.5}}
+    section = transfer_section(Transfers(("t",), ("s",), {"t": alone}, after))
+    assert "No intermediate task helps t." in findings(section)
+    assert block(section, "transfer_partners").rows[0]["follows"] == "no partner helps"
+
+
+def test_nothing_measured_is_no_section():
+    assert transfer_section(Transfers(("t",), ("s",), {}, {})) is None
+
+
+def test_blocks_keep_what_every_block_keeps():
+    for transfers in (a_matrix(), a_matrix(11, wording=LEARNED_WITH), published(PUBMEDBERT)):
+        for one in transfer_section(transfers).blocks:
+            if isinstance(one, (FigureBlock, TableBlock)):
+                json.dumps([dict(row) for row in one.rows], allow_nan=False)
+                assert one.caption.endswith(".")
+            if isinstance(one, FigureBlock):
+                assert "data" not in one.spec
+                assert all("tooltip" in view["encoding"] for view in marks(dict(one.spec)))
+
+
+def test_names_with_markup_stay_names(comparison_of):
+    name = "<script>alert(1)</script>"
+    alone = {(0, seed): 0.5 + 0.1 * seed for seed in range(3)}
+    after = {("s", name): {(0, 0): 0.6, (0, 1): 0.71, (0, 2): 0.8}}
+    section = transfer_section(Transfers((name,), ("s",), {name: alone}, after))
+    assert name in words(block(section, "transfer_graph"))
+    assert name not in page_html(comparison_of(runs=1, children=1), [section])
