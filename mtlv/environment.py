@@ -7,6 +7,8 @@ import os
 import platform
 from functools import cache
 
+from mtlv import __version__
+
 SHOWN = ("mtlv", "torch", "transformers", "mlflow", "scikit-learn", "numpy")
 
 
@@ -40,8 +42,6 @@ def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        from mtlv import __version__
-
         return __version__ if name == "mtlv" else "not installed"
 
 

@@ -1,17 +1,15 @@
 """Does the training loop learn as fast as a plain PyTorch loop that shuffles anew every epoch?
 
-    python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv [--small]
-    python experiments/batch-composition/measure.py show [--small]
+    python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv
+    python experiments/batch-composition/measure.py show
 
 Arms: `mtlv` (this package's batches, model and loop), `windows` and `pairs` (the same loop, batches made by
-length: 50, or two, are drawn together and shared out by length), `dropout` (the same loop with PyTorch's
-dropout) and `plain` (Transformers' model, PyTorch's dropout, a fresh permutation each epoch, the last batch
-smaller). All train MTL of 19 labels on all of Open-I:
+length: 50, or two, are drawn together and shared out by length) and `plain` (Transformers' model, PyTorch's
+dropout, a fresh permutation each epoch, the last batch smaller). All train MTL of 19 labels on all of Open-I:
 `minilm`, 128 tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, linear decay, AdamW with
 weight decay 0.01, clipping at 1, one split, validation scored after each epoch by scikit-learn. `train`
 writes results/ARM-SEED.json; `show` prints differences, paired by seed, with 95% t intervals and draws
-results/curves.png. No test document is scored. With `--small`, 640 reports of 64 tokens and 8 epochs, so that
-many seeds can be run; results go to results/small.
+results/curves.png. No test document is scored.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.splits import make_folds
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.formatting import many
-from mtlv.models import multitask
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
@@ -54,7 +51,6 @@ from mtlv.training.state import TrainingState
 
 RESULTS = Path(__file__).parent / "results"
 EPOCHS, BATCH, RATE, LENGTH, WARMUP, DECAY, CLIP = 10, 16, 2e-4, 128, 0.1, 0.01, 1.0
-SMALL_EPOCHS, SMALL_LENGTH, SMALL_DOCUMENTS = 8, 64, 640
 THRESHOLDS = np.arange(0.05, 0.96, 0.05)
 Batches = list[NDArray[np.int64]]
 
@@ -70,7 +66,6 @@ class Work:
     train: NDArray[np.int64]
     validation: NDArray[np.int64]
     precision: str
-    epochs: int
 
     def scores(self, found: NDArray[np.float32]) -> dict[str, float]:
         """Of probabilities [N, T] on the validation part; the threshold is the best single one there."""
@@ -80,16 +75,14 @@ class Work:
         return {"average_precision_macro": float(precision), "f1_macro": float(max(f1))}
 
 
-def prepare(path: Path, *, small: bool) -> Work:
-    corpus = catalog.load("openi", DataOptions(path=path, limit=SMALL_DOCUMENTS if small else None))
-    length = SMALL_LENGTH if small else LENGTH
+def prepare(path: Path) -> Work:
+    corpus = catalog.load("openi", DataOptions(path=path))
     encoder = load_encoder("minilm", texts=corpus.texts)
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=length, pad=encoder.tokenizer.pad_token_id)
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id)
     (fold,) = make_folds(corpus, repeats="keep")  # drawn by exact texts
     precision = optim.resolve_precision("auto", torch.device("cpu"))
     targets = corpus.matrix().astype(np.float32)
-    epochs = SMALL_EPOCHS if small else EPOCHS
-    return Work(corpus, encoder, tokens, targets, fold.train, fold.validation, precision, epochs)
+    return Work(corpus, encoder, tokens, targets, fold.train, fold.validation, precision)
 
 
 def sorted_windows(
@@ -130,7 +123,7 @@ def ours(work: Work, seed: int, order: Callable[..., Batches] | None) -> list[di
     model = MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=seed)
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.train)
     lengths = work.tokens.lengths[work.train]
-    steps = -(-len(documents) // BATCH) * work.epochs
+    steps = -(-len(documents) // BATCH) * EPOCHS
     optimizer = optim.adamw(model, learning_rate=RATE, weight_decay=DECAY)
     scored = Scored(work, model)
     loop.train(
@@ -141,7 +134,7 @@ def ours(work: Work, seed: int, order: Callable[..., Batches] | None) -> list[di
             else documents._batches(order(lengths, BATCH, seed=seed, epoch=epoch))
         ),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-        epochs=work.epochs,
+        epochs=EPOCHS,
         precision=work.precision,
         clip_norm=CLIP,
         hooks=[scored],
@@ -168,7 +161,7 @@ class Plain(nn.Module):
 def plain(work: Work, seed: int) -> list[dict[str, float]]:
     """A loop as one writes it in an afternoon, with nothing of this package's training."""
     model = Plain(copy.deepcopy(work.encoder.module), len(work.corpus.tasks))
-    steps = -(-len(work.train) // BATCH) * work.epochs
+    steps = -(-len(work.train) // BATCH) * EPOCHS
     warm = round(steps * WARMUP)
     matrices = [each for each in model.parameters() if each.ndim > 1]
     vectors = [each for each in model.parameters() if each.ndim <= 1]
@@ -181,7 +174,7 @@ def plain(work: Work, seed: int) -> list[dict[str, float]]:
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
     rng = np.random.default_rng(seed)
     epochs = []
-    for _ in range(work.epochs):
+    for _ in range(EPOCHS):
         model.train()
         begun, losses = time.perf_counter(), []
         order = rng.permutation(work.train)
@@ -221,58 +214,47 @@ def _answers(work: Work, model: Plain) -> NDArray[np.float32]:
     return np.concatenate(found)
 
 
-def with_torch_dropout(work: Work, seed: int) -> list[dict[str, float]]:
-    """Our loop with PyTorch's masks."""
-    multitask.use_fast_dropout = lambda _: None  # type: ignore[assignment]
-    return ours(work, seed, None)
-
-
 ARMS: dict[str, Callable[[Work, int], list[dict[str, float]]]] = {
     "mtlv": lambda work, seed: ours(work, seed, None),
     "windows": lambda work, seed: ours(work, seed, sorted_windows),
     "pairs": lambda work, seed: ours(work, seed, partial(sorted_windows, window=2)),
-    "dropout": with_torch_dropout,
     "plain": plain,
 }
 
 
-def train(arm: str, seed: int, path: Path, *, small: bool) -> None:
+def train(arm: str, seed: int, path: Path) -> None:
     """One arm with one seed, unless that was done before."""
-    file = folder(small) / f"{arm}-{seed}.json"
+    file = RESULTS / f"{arm}-{seed}.json"
     if file.exists():
         return
-    work = prepare(path, small=small)
+    work = prepare(path)
     torch.manual_seed(seed)
     epochs = ARMS[arm](work, seed)
     sizes = {"train": len(work.train), "validation": len(work.validation), "precision": work.precision}
     setting = sizes | {"torch": torch.__version__.split("+")[0], "threads": torch.get_num_threads()}
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(exist_ok=True)
     file.write_text(
         json.dumps({"arm": arm, "seed": seed, "setting": setting, "epochs": epochs}, indent=1) + "\n"
     )
 
 
-def folder(small: bool) -> Path:
-    return RESULTS / "small" if small else RESULTS
-
-
-def kept(small: bool) -> dict[str, dict[int, list[dict[str, float]]]]:
+def kept() -> dict[str, dict[int, list[dict[str, float]]]]:
     """Results by arm and seed."""
     found: dict[str, dict[int, list[dict[str, float]]]] = {}
-    for file in sorted(folder(small).glob("*-*.json")):
+    for file in sorted(RESULTS.glob("*-*.json")):
         content = json.loads(file.read_text())
         found.setdefault(content["arm"], {})[content["seed"]] = content["epochs"]
     return found
 
 
-def show(*, small: bool) -> None:
+def show() -> None:
     """Differences to `plain`, paired by seed, and the curves."""
-    found, last = kept(small), SMALL_EPOCHS if small else EPOCHS
+    found = kept()
     for metric in ("loss", "average_precision_macro", "f1_macro"):
         for arm in (name for name in ARMS if name != "plain" and name in found):
             seeds = sorted(set(found[arm]) & set(found["plain"]))
             print(f"\n{metric}: {arm} - plain, {len(seeds)} seeds")
-            for epoch in range(last):
+            for epoch in range(EPOCHS):
                 pairs = [[found[name][seed][epoch][metric] for name in (arm, "plain")] for seed in seeds]
                 values = np.array(pairs)
                 difference = values[:, 0] - values[:, 1]
@@ -284,31 +266,25 @@ def show(*, small: bool) -> None:
                     f"epoch {epoch + 1:2}: {values[:, 0].mean():.3f} - {values[:, 1].mean():.3f} = "
                     f"{middle:+.4f} ({middle - half:+.4f} to {middle + half:+.4f})"
                 )
-    draw(found, folder(small) / "curves.png")
+    draw(found)
 
 
-def draw(found: dict[str, dict[int, list[dict[str, float]]]], path: Path) -> None:
+def draw(found: dict[str, dict[int, list[dict[str, float]]]]) -> None:
     import matplotlib.pyplot as plt
 
     titles = {"loss": "Training loss", "average_precision_macro": "Validation average precision (macro)"}
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    colours = {
-        "plain": "#555555",
-        "mtlv": "#0072b2",
-        "windows": "#d55e00",
-        "pairs": "#cc79a7",
-        "dropout": "#009e73",
-    }
+    colours = {"plain": "#555555", "mtlv": "#0072b2", "windows": "#d55e00", "pairs": "#cc79a7"}
     for axis, (metric, title) in zip(axes, titles.items(), strict=True):
         for arm, by_seed in found.items():
             for number, epochs in enumerate(by_seed.values()):
                 values = [epoch[metric] for epoch in epochs]
                 label = f"{arm} ({many(len(by_seed), 'seed')})" if not number else None
-                axis.plot(range(1, len(values) + 1), values, color=colours[arm], alpha=0.6, label=label)
+                axis.plot(range(1, EPOCHS + 1), values, color=colours[arm], alpha=0.6, label=label)
         axis.set(title=title, xlabel="Epoch")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=130)
+    figure.savefig(RESULTS / "curves.png", dpi=130)
 
 
 def main() -> None:
@@ -320,14 +296,12 @@ def main() -> None:
     one.add_argument("arm", choices=list(ARMS))
     one.add_argument("seed", type=int)
     one.add_argument("--data", type=Path, required=True, help="Open-I's CSV")
-    shown = commands.add_parser("show", help="what is in results/")
-    for each in (one, shown):
-        each.add_argument("--small", action="store_true", help="fewer and shorter documents, fewer epochs")
+    commands.add_parser("show", help="what is in results/")
     args = parser.parse_args()
     if args.command == "train":
-        train(args.arm, args.seed, args.data, small=args.small)
+        train(args.arm, args.seed, args.data)
     else:
-        show(small=args.small)
+        show()
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
 
     Nothing can be resampled of a plan that has one: see `resampled`.
     """
-    return [t for t in tasks if t.kind in SCORING and t.main_metric in SCORING[t.kind].no_sums]
+    return [t for t in tasks if t.kind in SCORING and t.main_metric in SCORING[t.kind].others]
 
 
 def resampled(

@@ -6,7 +6,7 @@ may be shared: `mtlv.evaluation.metrics.evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,43 +14,41 @@ from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
 from mtlv.evaluation.kinds import classes, entities, numbers, words
-from mtlv.evaluation.sums import Sums
+from mtlv.evaluation.sums import Sums, values
 from mtlv.plan.scores import TaskScores
 from mtlv.plan.task import Task
 
 Figures = dict[str, float]
+Metric = Callable[[Any, Any], float]
 
 
 class Scoring(Protocol):
     """How the scores of a kind of task become figures.
 
     Args:
-        no_sums: figures that are no functions of sums over documents.
+        others: metrics that are no functions of sums over documents: (targets, predictions) -> metric.
     """
 
-    no_sums: tuple[str, ...]
+    others: Mapping[str, Metric]
 
-    def figures(self, task: Task, scores: TaskScores) -> Figures:
-        """All figures by name, of the documents that have a target."""
+    def pairs(self, scores: TaskScores) -> tuple[Any, Any]:
+        """Targets and predictions of the documents that have a target."""
         ...
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        """All but `no_sums`, as functions of sums over the documents that have a target."""
+        """All other metrics by name, of the same documents."""
         ...
 
 
 class ClassScoring:
     """The class with the highest score is predicted, of equal ones the first."""
 
-    no_sums: tuple[str, ...] = ()
-
-    def figures(self, task: Task, scores: TaskScores) -> Figures:
-        return classes.figures(*self._pairs(scores), **self._counted(task))
+    others: Mapping[str, Metric] = {}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        return classes.sums(*self._pairs(scores), **self._counted(task))
+        return classes.sums(*self.pairs(scores), **self._counted(task))
 
-    def _pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
+    def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         known = np.asarray(scores.mask, bool)
         return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known].argmax(1)
 
@@ -62,15 +60,12 @@ class ClassScoring:
 class NumberScoring:
     """The score is what is predicted."""
 
-    no_sums: tuple[str, ...] = ("spearman",)
-
-    def figures(self, task: Task, scores: TaskScores) -> Figures:  # noqa: ARG002
-        return numbers.figures(*self._pairs(scores))
+    others: Mapping[str, Metric] = {"spearman": numbers.spearman}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
-        return numbers.sums(*self._pairs(scores))
+        return numbers.sums(*self.pairs(scores))
 
-    def _pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
+    def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         known = np.asarray(scores.mask, bool)
         return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
@@ -78,17 +73,13 @@ class NumberScoring:
 class SpanScoring:
     """The scores are spans; counted as whole entities, and word by word."""
 
-    no_sums: tuple[str, ...] = ()
-
-    def figures(self, task: Task, scores: TaskScores) -> Figures:
-        gold, predicted = self._pairs(scores)
-        return entities.figures(gold, predicted) | words.figures(gold, predicted, task.classes)
+    others: Mapping[str, Metric] = {}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        gold, predicted = self._pairs(scores)
+        gold, predicted = self.pairs(scores)
         return entities.sums(gold, predicted) | words.sums(gold, predicted, task.classes)
 
-    def _pairs(self, scores: TaskScores) -> tuple[list, list]:
+    def pairs(self, scores: TaskScores) -> tuple[list, list]:
         known = np.flatnonzero(scores.mask)
         return [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
 
@@ -112,7 +103,9 @@ def task_figures(task: Task, scores: TaskScores) -> Figures:
         )
     if not np.any(scores.mask):
         raise PlanError(f"no document has a target of task `{task.name}`", then="enlarge that part")
-    return SCORING[task.kind].figures(task, scores)
+    kind = SCORING[task.kind]
+    others = {name: metric(*kind.pairs(scores)) for name, metric in kind.others.items()}
+    return values(kind.sums(task, scores)) | others
 
 
 def main_figure(task: Task, figures: Mapping[str, float]) -> float:

@@ -1,8 +1,8 @@
-"""Figures that need nothing but sums over documents: all draws of a bootstrap are then one matrix product."""
+"""Metrics as functions of sums over documents: all draws of a bootstrap are then one matrix product."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sums:
-    """A figure as a function of sums over documents.
+    """A metric as a function of sums over documents; this defines it.
 
     Args:
         cells: what each document adds, [N, K].
@@ -23,8 +23,18 @@ class Sums:
     cells: NDArray
     figure: Callable[[Floats], Floats]
 
+    @property
+    def value(self) -> float:
+        """The metric of all documents."""
+        return float(self.figure(self.cells.sum(axis=0, dtype=np.float64)[None])[0])
+
     def of_draws(self, weights: NDArray[np.float32]) -> Floats:
         """The figure of each draw [R], given how often each document was drawn, [R, N]."""
         # Whole numbers below 2**24 are exact in float32, and several times as fast.
         kind = np.float32 if np.issubdtype(self.cells.dtype, np.integer) else np.float64
         return self.figure((weights.astype(kind) @ self.cells.astype(kind)).astype(np.float64))
+
+
+def values(found: Mapping[str, Sums]) -> dict[str, float]:
+    """The metrics of all documents, by name."""
+    return {name: each.value for name, each in found.items()}

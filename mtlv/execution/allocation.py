@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mtlv.execution.ray.cluster import need_ray, wanted_of
 from mtlv.formatting import many
 from mtlv.hardware import cores
 
@@ -58,7 +59,6 @@ def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
 
 
 def _on_cluster(execution: ExecutionSettings, units: int) -> list[str]:  # noqa: ARG001
-    from mtlv.execution.ray.cluster import need_ray, wanted_of
 
     need_ray()
     wanted, threads = wanted_of(execution, ())

@@ -13,6 +13,7 @@ from mtlv.execution.executor import Executor
 from mtlv.execution.local import LocalExecutor
 from mtlv.execution.process_pool import PoolExecutor
 from mtlv.execution.ray.cluster import RayHead, check_lasting, wanted_of
+from mtlv.execution.ray.executor import RayExecutor
 from mtlv.hardware import cores, free_memory
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
@@ -98,8 +99,6 @@ def _on_ray(
     execution: ExecutionSettings,
     devices: set[torch.device],
 ) -> Executor:
-    from mtlv.execution.ray.executor import RayExecutor
-
     wanted, threads = wanted_of(execution, {device.type for device in devices})
     callback(NoteGiven(f"units are trained by Ray, each with {wanted.words}"))
     cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))

@@ -17,6 +17,7 @@ from mtlv.models.base import base_class
 from mtlv.models.causal import is_causal
 from mtlv.models.endings import complete
 from mtlv.models.sizes import need_parameters, need_possible
+from mtlv.models.tiny import build_tiny
 
 HUB_PATIENCE = 10  # seconds
 PLAIN = {"trust_remote_code": False}  # without it Transformers asks on the terminal whether to run code
@@ -60,8 +61,6 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
         EncoderError: it is not there, cannot be read, reads no text, or its tokenizer cannot pad.
     """
     if name == TINY:
-        from mtlv.models.tiny import build_tiny
-
         module, tokenizer = build_tiny(texts)
         return Encoder(name, module, tokenizer, weights_digest(module, tokenizer))
     place = locate(name)

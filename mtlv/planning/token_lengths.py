@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.data.source import Corpus
+from mtlv.models.aliases import TINY
+from mtlv.models.encoder import load_encoder
 
 if TYPE_CHECKING:
     from mtlv.data.report import Lengths
@@ -18,9 +20,6 @@ def token_lengths(settings: Settings, corpus: Corpus) -> Lengths:
     Raises:
         EncoderError: the encoder is not here.
     """
-    from mtlv.models.aliases import TINY
-    from mtlv.models.encoder import load_encoder
-
     texts = corpus.texts if settings.encoder.name == TINY else ()
     tokenizer = load_encoder(settings.encoder.name, texts=texts, revision=settings.encoder.revision).tokenizer
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mtlv.data.tables.cells import is_text
 from mtlv.data.targets import targets_with
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
+from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
 from mtlv.serving.inputs import InputSchema
@@ -22,6 +23,8 @@ from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
 from mtlv.serving.texts import InputTexts
 from mtlv.settings.schema import HeadSettings
 from mtlv.store.remote.client import digest_of
+from mtlv.units.input_cache import tokens_of
+from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import build_model
 
 if TYPE_CHECKING:
@@ -87,7 +90,6 @@ class ServedPlan:
             DeviceError: the device is not there.
         """
         from mtlv.models.encoder import Encoder
-        from mtlv.models.encoder_config import read_bare, tokenizer_digest
         from mtlv.training.optim import resolve_device
 
         description = ModelManifest.read(folder)
@@ -170,9 +172,6 @@ class ServedPlan:
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
     ) -> dict[str, NDArray]:
         """By task, for the readable documents; a network of which no task is wanted is not run."""
-        from mtlv.units.input_cache import tokens_of
-        from mtlv.units.inputs import UnitInputs
-
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
         wanted = {task.name for task in tasks}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mtlv import __version__
 from mtlv.disk import flush
+from mtlv.models.encoder_config import tokenizer_digest, write_bare
 from mtlv.plan import as_json
 from mtlv.serving.frame import column_types
 from mtlv.serving.inputs import ServedTask
@@ -64,8 +65,6 @@ def encoder_files(store: Store, cache: InputCache, encoder: Encoder) -> EncoderF
 
 
 def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
-    from mtlv.models.encoder_config import tokenizer_digest, write_bare
-
     digest = tokenizer_digest(encoder.tokenizer)
     folder = store.root / "encoders" / f"{encoder.digest}-{digest}"
     if not folder.is_dir():

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
+from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
 from mtlv.tracking import DEFAULT_URI
+from mtlv.tracking.mlflow_model import fetch_model
+from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id
 
 if TYPE_CHECKING:
@@ -60,8 +63,6 @@ def predict_texts(
     folder = _own_folder(place.run)
     if folder is not None:
         return _ask(_load(folder, device), texts, tasks)
-    from mtlv.tracking.mlflow_model import fetch_model
-    from mtlv.tracking.mlflow_reader import MlflowReader
 
     reader = MlflowReader(place.uri)
     run = find_run(reader, place)
@@ -129,7 +130,6 @@ def _own_folder(text: str) -> Path | None:
 
 def _content(folder: Path) -> Path | None:
     """What a model's folder, or its content itself, holds for `ServedPlan.load`."""
-    from mtlv.serving.manifest import DESCRIPTION
     from mtlv.serving.package import CONTENT
 
     return next((path for path in (folder / CONTENT, folder) if os.path.isfile(path / DESCRIPTION)), None)

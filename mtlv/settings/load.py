@@ -115,8 +115,8 @@ def default_settings() -> Settings:
 def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
     """Overrides as changes, and what is wrong with their form."""
     if isinstance(overrides, Mapping):
-        places = {key: Origin(lambda _, key=key: f"argument `{key}`", Path()) for key in overrides}  # type: ignore[misc]
-        return [Change(key, as_yaml(value), places[key]) for key, value in overrides.items()], []
+        origin = Origin(lambda _: "arguments", Path())
+        return [Change(key, as_yaml(value), origin) for key, value in overrides.items()], []
     changes, problems = [], []
     for text in overrides:
         place = COMMAND_LINE.format(shorten(text, 80))

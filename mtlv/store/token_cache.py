@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.data.token_file import DamagedTokens, read_tokens, write_tokens
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ class TokenCache:
             how: what besides the two says which tokens come out.
             make: tokenises.
         """
-        from mtlv.data.token_file import DamagedTokens, read_tokens, write_tokens
-
         path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
         try:

@@ -27,6 +27,7 @@ from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
 from mtlv.tracking import DEFAULT_URI, Tracker
+from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
@@ -185,8 +186,6 @@ def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
 
 
 def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
-    from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
-
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVERS:
         page = delivery.page(masked(uri))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import ConfigError
 from mtlv.reporting.metric_titles import titled
+from mtlv.settings import value_at
 from mtlv.suite.keep_models import validation_score
 
 if TYPE_CHECKING:
@@ -73,8 +74,6 @@ def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
 
 def _combination(values: Mapping[str, Mapping[str, Any]], member: Member) -> tuple[str, ...]:
     """A member's value of each key, as the sampler knows it."""
-    from mtlv.settings import value_at
-
     return tuple(
         next((text for text, value in given.items() if value_at(member.settings, key) == value), "")
         for key, given in values.items()

@@ -27,6 +27,7 @@ from mtlv.tracking.address import (
     scheme,
     sqlite_file,
 )
+from mtlv.tracking.mlflow_tracker import MlflowTracker
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to answer; 10 on two cores
@@ -89,7 +90,6 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
     base = uri if has_server(uri) else door.url
     if experiment is None:
         return page_url(base, "").split("/#/")[0] + "/#/experiments?workflowType=machine_learning"
-    from mtlv.tracking.mlflow_tracker import MlflowTracker
 
     tracker = MlflowTracker(uri, experiment)
     return page_url(base, tracker.experiment_id, tracker.view_of_runs)

@@ -13,6 +13,7 @@ from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_client
+from mtlv.tracking.mlflow_model import keep_model
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
@@ -100,8 +101,6 @@ class MlflowTracker:
             self._client.log_text(run, text, check_name(name))
 
     def model(self, run: str, model: TrackedModel) -> None:
-        from mtlv.tracking.mlflow_model import keep_model
-
         with self._guarded():
             keep_model(self._client, self.experiment_id, run, model)
 

@@ -20,6 +20,7 @@ from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
+from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19
@@ -73,8 +74,6 @@ class UploadState:
 
 def open_tracker(uri: str, experiment: str) -> Tracker:
     """The store that journals are delivered to; the only place where MLflow is chosen."""
-    from mtlv.tracking.mlflow_tracker import MlflowTracker
-
     return MlflowTracker(uri, experiment)
 
 

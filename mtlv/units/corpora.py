@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.data import catalog
+from mtlv.data import catalog, report
+from mtlv.data.fetch import fetch
 from mtlv.data.joined import join, join_folds
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
 from mtlv.data.splits import Fold, make_folds
@@ -111,7 +112,6 @@ def fetch_lines(
     card = catalog.card(name)
     if card.generated:
         raise DataError(f"corpus `{name}` is generated", then="nothing needs to be fetched: just run it")
-    from mtlv.data.fetch import fetch  # brings TLS
 
     return tuple(fetch(card, folder or catalog.location(name), progress=progress))
 
@@ -129,8 +129,6 @@ def check_corpus(
         DataError: the corpus cannot be read. That it cannot be divided is in the answer, because the counts
             say why.
     """
-    from mtlv.data import report
-
     corpus = read_corpus(data)
     problem: DataError | None = None
     folds: tuple[Fold, ...] = ()

@@ -7,11 +7,18 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
+from mtlv.data.splits import DIVIDING, folds_digest, load_folds, save_folds
 from mtlv.data.targets import TARGETS, targets_with
+from mtlv.data.tokens import join_tokens, tokenise
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError, MtlvError
+from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
+from mtlv.models.encoder import check_length, load_encoder
+from mtlv.models.encoder_config import tokenizer_key
+from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
@@ -75,14 +82,10 @@ class InputCache:
 
     def folds_digest(self, data: DataSettings) -> str:
         """Of the ids in each part of each fold."""
-        from mtlv.data.splits import folds_digest
-
         key = ("folds digest", data.model_dump_json())
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
     def _folds(self, data: DataSettings) -> tuple[Fold, ...]:
-        from mtlv.data.splits import DIVIDING, load_folds, save_folds
-
         corpus = self.corpus(data)
         wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
         if self.store is None:
@@ -98,22 +101,16 @@ class InputCache:
         found = self._published(name, revision, data)
         if not shown:
             return found
-        from mtlv.models.vocabulary import with_tokens
 
         return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
-        from mtlv.data.relations import INPUTS
-
         corpus = self.corpus(data)
         marked = [each.mentions for each in corpus.members or (corpus,) if each.mentions is not None]
         return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
 
     def _published(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
         """A pretrained encoder; the corpus matters for `tiny` only."""
-        from mtlv.models.aliases import TINY
-        from mtlv.models.encoder import load_encoder
-
         corpus = self.corpus(data) if name == TINY else None
         texts = () if corpus is None else corpus.all_texts
         key = ("encoder", name, revision, corpus and corpus.digest)
@@ -190,10 +187,6 @@ def tokens_of(
         of_source: the maximum length of each source that has its own, by name.
         kept: where tokens are on disk; None tokenises here and now.
     """
-    from mtlv.data.tokens import join_tokens
-    from mtlv.models.encoder import check_length
-    from mtlv.models.encoder_config import tokenizer_key
-
     if corpus.members:
         how = (mentions, window, window_overlap)
         lengths = [of_source.get(member.name, max_length) for member in corpus.members]
@@ -221,9 +214,6 @@ def tokens_of(
 def _tokenised(
     encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: WindowLayout | None
 ) -> Tokens:
-    from mtlv.data.relations import INPUTS, show_all
-    from mtlv.data.tokens import tokenise
-
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import of_objects
 from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
@@ -19,7 +20,6 @@ from mtlv.plan import Scores, Task, TaskScores
 from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
-    from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import TargetColumn
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
@@ -58,8 +58,6 @@ class UnitInputs:
 
         Where long documents are cut into windows, their positions are those of windows among the tokens.
         """
-        from mtlv.data.batches import PartDocuments
-
         found = []
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]

@@ -17,6 +17,8 @@ from mtlv.processes import Connection, ProcessEnded
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
+from mtlv.units.train import train_unit
+from mtlv.units.validation import UnitCallbacks
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,6 @@ def train_as(call: RankConfig, parent: Connection) -> None:
 
     from mtlv.training.group import join
     from mtlv.training.optim import device_of
-    from mtlv.units.train import train_unit
-    from mtlv.units.validation import UnitCallbacks
 
     torch.set_num_threads(call.threads)
     device = device_of(call.job.settings.training.device, call.rank, call.world)

@@ -16,9 +16,12 @@ from mtlv.comparison import vega
 from mtlv.comparison.blocks import Section
 from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
+from mtlv.comparison.files import begin_pictures, write_files
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
+from mtlv.comparison.published_numbers import read_expected
+from mtlv.comparison.sections import each_section
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
 from mtlv.formatting import plain
@@ -29,6 +32,8 @@ from mtlv.settings import dump
 from mtlv.settings.identity import settings_key
 from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
+from mtlv.tracking.mlflow_reader import MlflowReader
+from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
 if TYPE_CHECKING:
@@ -108,9 +113,6 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     """
     vega.begin_bundle()
     with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
-        from mtlv.tracking.mlflow_reader import MlflowReader
-        from mtlv.tracking.mlflow_tracker import MlflowTracker
-
         made = partial(MlflowTracker, uri)
         return compare(MlflowReader(uri), ask, made, pool, remote=uri is not None and is_remote(uri))
 
@@ -158,9 +160,6 @@ def _begin_parts(
     comparison: Comparison, pool: DrawingPool
 ) -> tuple[list[Section], dict[str, Future[FigureFiles]]]:
     """All parts of the page, and their figures, which are begun to be drawn part by part."""
-    from mtlv.comparison.files import begin_pictures
-    from mtlv.comparison.sections import each_section
-
     parts: list[Section] = []
     pictures: dict[str, Future[FigureFiles]] = {}
     for part in each_section(comparison):
@@ -173,8 +172,6 @@ def _comparison(
     reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
 ) -> Comparison:
     """All but the documents' texts."""
-    from mtlv.comparison.published_numbers import read_expected
-
     baseline = _baseline(found.runs, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
@@ -270,8 +267,6 @@ def _write(
     pictures: Mapping[str, Future[FigureFiles]],
     folder: Path,
 ) -> list[Path]:
-    from mtlv.comparison.files import write_files
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return write_files(comparison, parts, pictures, folder)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mtlv.errors import DataError, MtlvError
 from mtlv.hardware import free_memory
 from mtlv.processes import ChildProcess, ProcessEnded, parent
+from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -91,7 +92,6 @@ def read(config: RunConfig) -> dict[str, str]:
     from mtlv.settings import text
     from mtlv.settings.data_schema import DataSettings
     from mtlv.settings.draft import Draft, Origin
-    from mtlv.units.corpora import read_corpus
 
     moved = {} if config.path is None else {"path": config.path}
     try:

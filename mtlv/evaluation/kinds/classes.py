@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import DataError, nearest
-from mtlv.evaluation.kinds.counts import Counts, f1, f1_of, mean_f1
+from mtlv.evaluation.kinds.counts import Counts, f1_of, mean_f1
 from mtlv.evaluation.metrics import ratio
 from mtlv.evaluation.sums import Sums
 
@@ -46,41 +46,18 @@ def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -
     return np.stack([there & (truth == predicted), found, there], axis=-1).astype(np.int64)
 
 
-def accuracy(truth: Classes, predicted: Classes) -> float:
-    """Share of documents whose class is right. BLURB: question answering."""
-    right = np.asarray(truth) == np.asarray(predicted)
-    return float(ratio(right.sum(), right.size))
-
-
-def f1_micro(truth: Classes, predicted: Classes) -> float:
-    """F1 of all classes taken together. With one class per document it is the accuracy (BLUE: MedNLI)."""
-    return accuracy(truth, predicted)
-
-
-def f1_micro_positive(truth: Classes, predicted: Classes, positive: Collection[int]) -> float:
-    """F1 of the positive classes taken together.
-
-    2 Σ TP / (Σ predicted + Σ true), sums over `positive`: a document that is truly negative and predicted so
-    counts nowhere; one wrongly predicted positive lowers precision, one missed lowers recall. BLURB and BLUE:
-    relation extraction.
-    """
-    return f1(class_counts(truth, predicted, positive))
-
-
-def f1_per_class(truth: Classes, predicted: Classes, classes: Sequence[int]) -> NDArray[np.float64]:
-    """F1 of each of `classes` against all others, in their order."""
-    return np.array([f1(class_counts(truth, predicted, [place])) for place in classes])
-
-
-def f1_macro(truth: Classes, predicted: Classes, classes: Sequence[int]) -> float:
-    """Mean of the F1 of `classes`, also of those that no document has."""
-    return float(f1_per_class(truth, predicted, classes).mean())
-
-
-def figures(
+def sums(
     truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
-) -> dict[str, float]:
-    """All figures by name; `f1_micro_positive` where `positive` classes are given.
+) -> dict[str, Sums]:
+    """All metrics by name.
+
+    - `accuracy`: share of documents whose class is right. BLURB: question answering.
+    - `f1_micro`: F1 of all classes taken together. With one class per document it is the accuracy (BLUE:
+      MedNLI).
+    - `f1_macro`: mean of the F1 of each class against all others, also of those that no document has.
+    - `f1_micro_positive`, if `positive` is given: F1 of the positive classes taken together,
+      2 Σ TP / (Σ predicted + Σ true). A document that is truly negative and predicted so counts nowhere; one
+      wrongly predicted positive lowers precision, one missed lowers recall. BLURB and BLUE: relations.
 
     Args:
         truth: [N] positions.
@@ -88,20 +65,6 @@ def figures(
         classes: how many the task has.
         positive: positions of those that are not negative.
     """
-    found = {
-        "accuracy": accuracy(truth, predicted),
-        "f1_micro": f1_micro(truth, predicted),
-        "f1_macro": f1_macro(truth, predicted, range(classes)),
-    }
-    if positive is not None:
-        found["f1_micro_positive"] = f1_micro_positive(truth, predicted, positive)
-    return found
-
-
-def sums(
-    truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
-) -> dict[str, Sums]:
-    """The same figures as functions of sums over documents."""
     right = np.asarray(truth) == np.asarray(predicted)
     share = Sums(np.stack([right, np.ones_like(right)], axis=1).astype(np.int64), _share)
     found = {

@@ -22,16 +22,6 @@ def counted(rows: list[tuple[int, int, int]]) -> Counts:
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def precision(counts: Counts) -> float:
-    """Σ right / Σ found."""
-    return float(precision_of(counts.sum(axis=0)))
-
-
-def recall(counts: Counts) -> float:
-    """Σ right / Σ to be found."""
-    return float(recall_of(counts.sum(axis=0)))
-
-
 def f1(counts: Counts) -> float:
     """2 Σ right / (Σ found + Σ to be found), the harmonic mean of precision and recall."""
     return float(f1_of(counts.sum(axis=0)))

@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mtlv.evaluation.kinds.counts import (
-    Counts,
-    counted,
-    f1,
-    f1_of,
-    precision,
-    precision_of,
-    recall,
-    recall_of,
-)
+from mtlv.evaluation.kinds.counts import Counts, counted, f1, f1_of, precision_of, recall_of
 from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
 
@@ -32,38 +23,13 @@ def entity_counts(gold: Rows, predicted: Rows) -> Counts:
     return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 
 
-def entity_precision(gold: Rows, predicted: Rows) -> float:
-    """Entities predicted right / entities predicted."""
-    return precision(entity_counts(gold, predicted))
-
-
-def entity_recall(gold: Rows, predicted: Rows) -> float:
-    """Entities predicted right / entities in the gold standard."""
-    return recall(entity_counts(gold, predicted))
-
-
 def entity_f1(gold: Rows, predicted: Rows) -> float:
     """2 · right / (predicted + gold), over all documents and types."""
     return f1(entity_counts(gold, predicted))
 
 
-def entity_f1_per_type(gold: Rows, predicted: Rows, types: Sequence[str]) -> dict[str, float]:
-    """`entity_f1` of the entities of each type alone."""
-    return {name: entity_f1(_only(gold, name), _only(predicted, name)) for name in types}
-
-
-def _only(rows: Rows, name: str) -> Rows:
-    return [[span for span in spans if span.type == name] for spans in rows]
-
-
-def figures(gold: Rows, predicted: Rows) -> dict[str, float]:
-    """Entity F1, precision and recall, by name."""
-    counts = entity_counts(gold, predicted)
-    return {"entity_f1": f1(counts), "entity_precision": precision(counts), "entity_recall": recall(counts)}
-
-
 def sums(gold: Rows, predicted: Rows) -> dict[str, Sums]:
-    """The same figures as functions of sums over documents."""
+    """Entity F1, precision and recall, by name."""
     counts = entity_counts(gold, predicted)
     return {
         "entity_f1": Sums(counts, f1_of),

@@ -20,7 +20,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     Raises:
         TrainingError: a prediction is not a finite number.
     """
-    return _correlation(_finite(truth), _finite(predicted))
+    return sums(truth, predicted)["pearson"].value
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -31,7 +31,7 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     Raises:
         TrainingError: a prediction is not a finite number.
     """
-    return _correlation(ranks(_finite(truth)), ranks(_finite(predicted)))
+    return pearson(ranks(_finite(truth)), ranks(_finite(predicted)))
 
 
 def ranks(values: Floats) -> Floats:
@@ -40,23 +40,11 @@ def ranks(values: Floats) -> Floats:
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
-def figures(truth: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
-    """Both correlations, by name."""
-    return {"pearson": pearson(truth, predicted), "spearman": spearman(truth, predicted)}
-
-
 def _finite(values: ArrayLike) -> Floats:
     values = np.asarray(values, np.float64)
     if not np.isfinite(values).all():
         raise TrainingError("predicted numbers are not all finite", then="lower the learning rate")
     return values
-
-
-def _correlation(x: Floats, y: Floats) -> float:
-    if x.shape != y.shape:
-        raise ValueError(f"{len(x)} true and {len(y)} predicted numbers")
-    x, y = _direction(x), _direction(y)
-    return float(np.clip(x @ y, -1.0, 1.0))  # rounding may lead beyond
 
 
 def _direction(values: Floats) -> Floats:
@@ -71,6 +59,8 @@ def _direction(values: Floats) -> Floats:
 def sums(truth: ArrayLike, predicted: ArrayLike) -> dict[str, Sums]:
     """Pearson's correlation as a function of sums over documents; Spearman's is none, as ranks change."""
     x, y = _direction(_finite(truth)), _direction(_finite(predicted))  # or small spreads are lost in rounding
+    if x.shape != y.shape:
+        raise ValueError(f"{len(x)} true and {len(y)} predicted numbers")
     return {"pearson": Sums(np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1), _pearson_of)}
 
 

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.data.splits import Fold
+from mtlv.environment import versions
 from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.execution.messages import Ending, Message
 from mtlv.execution.worker import TrainRequest, UnitTrainer, answer
@@ -143,8 +144,6 @@ def admitted(terms: NodeRequirements) -> Store:
         ClusterError: it has other releases than the driver.
         TrackingError: it cannot use the store.
     """
-    from mtlv.environment import versions
-
     _, node = where()
     other = [(name, wanted) for name, wanted in terms.releases if versions()[name] != wanted]
     if other:

@@ -198,7 +198,7 @@ WRONG = {
         ConfigError,
         "encoder__features` or `grouping__feat",
     ),
-    "value": (lambda c: mtlv.train(c, epochs="x"), ConfigError, "argument `training.epochs`.* got 'x'"),
+    "value": (lambda c: mtlv.train(c, epochs="x"), ConfigError, "arguments: `training.epochs`: got 'x'"),
     "suite": (
         lambda c: mtlv.train(c, matrix={"architecture": ["stl", "mtl"]}),
         ConfigError,

@@ -13,6 +13,7 @@ import pytest
 from mtlv.comparison import drawing
 from mtlv.comparison.drawing import DrawingPool
 from mtlv.errors import TrackingError
+from mtlv.processes import Connection
 
 
 def a_spec(name: str, values: int = 3, width: int = 100) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_processes_have_a_limit_of_memory():
     with DrawingPool(1) as pool:
         (begun,) = pool.draw([a_spec("f")])
         assert begun.result().svg
-        limits = Path(f"/proc/{pool._free[0].pid}/limits").read_text()
+        limits = Path(f"/proc/{pool._free[0].process.pid}/limits").read_text()
     assert re.search(rf"Max data size +{drawing.MEMORY} ", limits)
 
 
@@ -90,7 +91,7 @@ def test_no_process_outlives_its_pool():
     with DrawingPool(2) as pool:
         processes = list(pool._free)
         pool.draw([a_spec(f"f{at}") for at in range(4)])
-    assert all(process.poll() is not None for process in processes)
+    assert all(process.process.poll() is not None for process in processes)
 
 
 @pytest.mark.parametrize("text", ["Herz-Kreislauf", "naïve ≥ 3 → −1", "αβγ", "привет", "“mtl” · k=3 …"])
@@ -102,8 +103,8 @@ def test_common_letters_are_in_the_bundled_font(text: str):
 def test_other_letters_bring_the_fonts_of_the_system(text: str, monkeypatch: pytest.MonkeyPatch):
     added: list[bool] = []
     monkeypatch.setattr(drawing, "_add_system_fonts", lambda: added.append(True))
-    answers = BytesIO()
-    drawing._serve(BytesIO(pickle.dumps(a_spec("Herz")) + pickle.dumps(a_spec(text))), answers)
+    specs, answers = BytesIO(pickle.dumps(a_spec("Herz")) + pickle.dumps(a_spec(text))), BytesIO()
+    drawing._serve(Connection(specs, answers))
     assert added == [True]
     answers.seek(0)
     assert [pickle.load(answers)[0].count(text) > 0 for _ in range(2)] == [False, True]

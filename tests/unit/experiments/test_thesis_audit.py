@@ -134,7 +134,7 @@ def test_hidden_heads_have_the_first_weights_of_a_plain_linear_layer(job_of: Cal
 def test_orders(job_of: Callable) -> None:
     job, inputs = job_of("mtl")
     targets = dense({name: inputs.corpus.targets[name] for name in job.unit.model.tasks})
-    documents = audit_training.Documents(inputs.tokens, targets, job.fold.train)
+    documents = audit_training.PartDocuments(inputs.tokens, targets, job.fold.train)
 
     def epochs(order: str) -> list[list[list[int]]]:
         make = lambda epoch: audit_training.batches(documents, inputs, job, order=order, epoch=epoch)  # noqa: E731

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from mtlv.errors import DataError
-from mtlv.evaluation.kinds import classes
-from mtlv.evaluation.kinds.classes import f1_micro_positive, f1_per_class, positive_classes
+from mtlv.evaluation.kinds.classes import positive_classes, sums
+from mtlv.evaluation.sums import values
 
 C = 5
 sides = st.lists(st.tuples(st.integers(0, C - 1), st.integers(0, C - 1)), min_size=1, max_size=30).map(
@@ -19,10 +19,18 @@ sides = st.lists(st.tuples(st.integers(0, C - 1), st.integers(0, C - 1)), min_si
 some_classes = st.sets(st.integers(0, C - 1), min_size=1)
 
 
+def metrics(truth, guessed, *, classes=C, positive=None):
+    return values(sums(truth, guessed, classes=classes, positive=positive))
+
+
+def f1_micro_positive(truth, guessed, positive):
+    return metrics(truth, guessed, positive=positive)["f1_micro_positive"]
+
+
 @given(sides, some_classes)
 def test_figures_are_scikit_learns(made, positive):
     truth, guessed = made
-    found = classes.figures(truth, guessed, classes=C, positive=positive)
+    found = metrics(truth, guessed, classes=C, positive=positive)
     each = f1_score(truth, guessed, average=None, labels=range(C), zero_division=0)
     assert found == pytest.approx(
         {
@@ -34,15 +42,14 @@ def test_figures_are_scikit_learns(made, positive):
             ),
         }
     )
-    assert f1_per_class(truth, guessed, range(C)) == pytest.approx(each)
 
 
 @given(sides, some_classes, st.permutations(range(C)), st.randoms(use_true_random=False))
 def test_neither_the_order_of_documents_nor_that_of_classes_matters(made, positive, renamed, random):
     order = random.sample(range(made.shape[1]), made.shape[1])
     names = np.array(renamed)
-    before = classes.figures(*made, classes=C, positive=positive)
-    after = classes.figures(*names[made[:, order]], classes=C, positive=[renamed[p] for p in positive])
+    before = metrics(*made, classes=C, positive=positive)
+    after = metrics(*names[made[:, order]], classes=C, positive=[renamed[p] for p in positive])
     assert after == pytest.approx(before)
     assert all(0 <= value <= 1 for value in before.values())
 
@@ -74,4 +81,4 @@ def test_positive_classes_by_name():
 
 def test_figures_without_documents_or_negative_classes():
     nothing = np.array([], int)
-    assert classes.figures(nothing, nothing, classes=2) == {"accuracy": 0.0, "f1_micro": 0.0, "f1_macro": 0.0}
+    assert metrics(nothing, nothing, classes=2) == {"accuracy": 0.0, "f1_micro": 0.0, "f1_macro": 0.0}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
 from mtlv.evaluation.kinds import words
-from mtlv.evaluation.kinds.words import word_f1, word_f1_macro, word_precision, word_recall
+from mtlv.evaluation.sums import values
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import IO, Tags
 
@@ -22,16 +22,17 @@ rows = st.lists(
 )
 
 
+def metrics(gold, guessed, elements):
+    return values(words.sums(gold, guessed, elements))
+
+
 @given(rows)
 def test_figures_are_scikit_learns_on_words(tagged):
     gold, guessed = ([TAGS.decode(ids) for ids in side] for side in zip(*tagged, strict=True))
     flat = [np.concatenate(side) for side in zip(*tagged, strict=True)]
     theirs = precision_recall_fscore_support(*flat, labels=[1, 2, 3], zero_division=0)
-    for place, name in enumerate(PICO):
-        assert word_precision(gold, guessed, name) == pytest.approx(theirs[0][place])
-        assert word_recall(gold, guessed, name) == pytest.approx(theirs[1][place])
-        assert word_f1(gold, guessed, name) == pytest.approx(theirs[2][place])
-    assert word_f1_macro(gold, guessed, PICO) == pytest.approx(theirs[2].mean())
+    each = {f"word_f1_{name}": theirs[2][place] for place, name in enumerate(PICO)}
+    assert metrics(gold, guessed, PICO) == pytest.approx({"word_f1_macro": theirs[2].mean(), **each})
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -39,15 +40,13 @@ def test_where_spans_are_cut_does_not_matter(tagged, random):
     gold, guessed = ([TAGS.decode(ids) for ids in side] for side in zip(*tagged, strict=True))
     single = [[Span(w, w + 1, s.type) for s in spans for w in range(s.start, s.end)] for spans in guessed]
     order = random.sample(range(len(gold)), len(gold))
-    assert words.figures(gold, guessed, PICO) == words.figures(
-        [gold[i] for i in order], [single[i] for i in order], PICO
-    )
+    assert metrics(gold, guessed, PICO) == metrics([gold[i] for i in order], [single[i] for i in order], PICO)
 
 
 def test_figures_by_hand_with_elements_that_overlap():
     gold = [(Span(0, 4, "PAR"), Span(2, 3, "INT"))]
     guessed = [(Span(0, 2, "PAR"), Span(2, 4, "INT"))]
-    figures = words.figures(gold, guessed, PICO)
+    figures = metrics(gold, guessed, PICO)
     assert figures == pytest.approx(
         {"word_f1_macro": 4 / 9, "word_f1_PAR": 2 / 3, "word_f1_INT": 2 / 3, "word_f1_OUT": 0.0}
     )

@@ -1,0 +1,79 @@
+"""Registries: our own choices, those of other packages, and nothing imported before it is chosen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import mtlv
+from mtlv import registries
+from mtlv.data.catalog import CORPORA
+from mtlv.errors import ConfigError
+from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS, OBJECTIVES, Registry
+
+EACH = {
+    "architectures": ARCHITECTURES,
+    "groupings": GROUPINGS,
+    "features": FEATURES,
+    "objectives": OBJECTIVES,
+    "corpora": CORPORA,
+}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_every_own_choice_is_there_and_in_the_comment_of_its_setting(name: str) -> None:
+    registry = EACH[name]
+    assert registry.group == f"mtlv.{name}"
+    assert all(registry[choice] is registry[choice] for choice in registry)
+    assert len(registry) == len(list(registry))
+    comments = Path(mtlv.__file__).with_name("settings") / "defaults.yml"
+    if registry is not CORPORA:  # `mtlv data list` has those
+        text = comments.read_text(encoding="utf-8")
+        assert [choice for choice in registry if choice not in text] == []
+
+
+def found(monkeypatch: pytest.MonkeyPatch, **values: str) -> Registry[object]:
+    """A registry with one choice of its own, beside another package that registers `values`."""
+    points = [EntryPoint(name, value, "mtlv.things") for name, value in values.items()]
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: points if group == "mtlv.things" else []
+    )
+    return Registry("mtlv.things", {"own": "mtlv.seeding:content_key", "module": "mtlv.seeding"})
+
+
+def test_a_name_of_ours_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mtlv import seeding
+
+    registry = found(monkeypatch, own="mtlv.disk:flush", other="mtlv.disk:flush", another="mtlv.disk")
+    assert list(registry) == ["own", "module", "another", "other"]
+    assert registry["own"] is seeding.content_key
+    assert registry["module"] is seeding
+    assert registry["other"] is registry["another"].flush  # type: ignore[attr-defined]
+    assert "other" in registry
+    assert "nothing" not in registry
+    with pytest.raises(KeyError):
+        registry["nothing"]
+
+
+def test_what_cannot_be_loaded_is_told_only_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = found(monkeypatch, broken="mtlv.nowhere:thing")
+    assert "broken" in registry
+    with pytest.raises(
+        ConfigError, match=r"entry point `broken` of another package in `mtlv.things`.*update"
+    ):
+        registry["broken"]
+
+
+def test_names_are_listed_without_an_import() -> None:
+    script = (
+        "import sys; from mtlv import registries as r;"
+        "print('stl' in r.ARCHITECTURES, list(r.OBJECTIVES)[0]);"
+        "print(sorted(m for m in sys.modules if m.startswith(('mtlv.plan', 'mtlv.grouping', 'torch'))))"
+    )
+    root = Path(registries.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root)
+    assert done.stdout.splitlines() == ["True sum", "[]"], done.stderr
