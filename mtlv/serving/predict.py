@@ -101,7 +101,7 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
         if len(begins) == 1:
             return begins[0]
         if begins:
-            raise TrackingError(f"`{text}` begins the ids of {len(begins)} runs", then="give more digits")
+            raise TrackingError(f"`{text}` is the prefix of {len(begins)} run ids", then="give more digits")
     known = dict.fromkeys(run.name for run in members)
     examples = "".join(f", such as `{name}`" for name in list(known)[:1])
     raise TrackingError(

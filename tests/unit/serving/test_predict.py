@@ -66,7 +66,7 @@ def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (ModelQuery("aaaaaa"), r"`aaaaaa` begins the ids of 2 runs; give more digits"),
+        (ModelQuery("aaaaaa"), r"`aaaaaa` is the prefix of 2 run ids; give more digits"),
         (ModelQuery("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
         (
             ModelQuery("nothing like it"),

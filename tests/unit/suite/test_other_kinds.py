@@ -152,7 +152,7 @@ class TestSeveralCorpora:
         _, tracker = mixed
         run = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
         assert run.tags["mtlv.dataset"] == "conll + biosses + chemprot"
-        assert "main figure" in str(run.files["report.html"])
+        assert "main metric" in str(run.files["report.html"])
 
     def test_data_check_tells_of_each_corpus(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
