@@ -1,4 +1,4 @@
-"""Figures that need nothing but sums over documents: all draws of a bootstrap are then one matrix product."""
+"""Metrics that are functions of sums over documents, so that a bootstrap is one matrix product."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sums:
-    """A figure as a function of sums over documents.
+    """A metric as a function of sums over documents.
 
     Args:
-        cells: what each document adds, [N, K].
-        figure: sums [R, K] of R draws of documents -> the figure of each draw, [R].
+        cells: contribution of each document, [N, K].
+        figure: sums [R, K] of R resamples of documents -> the metric of each resample, [R].
     """
 
     cells: NDArray
     figure: Callable[[Floats], Floats]
 
     def of_draws(self, weights: NDArray[np.float32]) -> Floats:
-        """The figure of each draw [R], given how often each document was drawn, [R, N]."""
-        # Whole numbers below 2**24 are exact in float32, and several times as fast.
+        """Return the metric of each resample [R], given how often each document was drawn, [R, N]."""
+        # Integers below 2**24 are exact in float32, which is several times faster.
         kind = np.float32 if np.issubdtype(self.cells.dtype, np.integer) else np.float64
         return self.figure((weights.astype(kind) @ self.cells.astype(kind)).astype(np.float64))

@@ -255,15 +255,15 @@ def test_a_server_that_is_away_is_named_at_once_and_told_by_sync(small, mtlv, ru
     first, *_, last = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert "the tracking server `http://***@127.0.0.1" in first
     assert "cannot be reached" in first
-    assert "`mtlv sync --store mtlv-store` delivers what is left" in last
+    assert "`mtlv sync --store mtlv-store` uploads them" in last
     assert "secret" not in done.stderr + done.stdout
     assert not any(b"user:secret" in path.read_bytes() for path in small.rglob("*") if path.is_file())
     assert time.monotonic() - begun < 120, "without MLflow's minutes of retries"
     assert not (small / "mlflow.db").exists()
-    refused(mtlv.run(small, "sync"), "a user or password", "give the whole address by `--uri`")
-    assert "delivered to" in mtlv.run(small, "sync", "--uri", "sqlite:///mlflow.db").stdout
+    refused(mtlv.run(small, "sync"), "a user or password", "give the whole address with `--uri`")
+    assert "uploaded to" in mtlv.run(small, "sync", "--uri", "sqlite:///mlflow.db").stdout
     assert set(run_statuses(small)) == {"FINISHED"}
-    assert "nothing to deliver" in mtlv.run(small, "sync").stdout
+    assert "nothing to upload" in mtlv.run(small, "sync").stdout
 
 
 def test_a_catalogued_corpus_that_is_not_here_is_a_warning_of_check(small, mtlv, monkeypatch):

@@ -187,7 +187,7 @@ def test_published_numbers_stand_beside_the_measured(inside):
         (["compare", "c.yml", "--expected", "none.csv"], "none.csv"),
         (["compare", "c.yml", "training.epochs=9"], "none of its 4 members"),
         (["compare", "c.yml", "--last", "2"], "`--last` selects the newest runs"),
-        (["compare", "--uri", "sqlite:///nowhere.db"], "no runs are here yet"),
+        (["compare", "--uri", "sqlite:///nowhere.db"], "there are no runs yet"),
         (["compare", "c.yml", "--out", "c.yml"], "`--out`"),
     ],
 )

@@ -276,8 +276,8 @@ def test_data_check_goes_on_without_the_encoder(config: str, capsys: Captured) -
 def test_ui_without_a_store_and_with_a_server(config: str, capsys: Captured) -> None:
     assert main(["ui"]) == 2
     assert capsys.readouterr().err == (
-        "mtlv: no runs are here yet: the tracking store `sqlite:///mlflow.db` is not there; "
-        "start `mtlv run CONFIG` first, or call this in the folder it ran in.\n"
+        "mtlv: there are no runs yet: the tracking store `sqlite:///mlflow.db` does not exist; "
+        "run `mtlv run CONFIG` first, or use its working folder.\n"
     )
     assert main(["ui", "tracking.uri=http://127.0.0.1:9"]) == 0
     assert capsys.readouterr().out == (

@@ -1,7 +1,7 @@
-"""One class of several for each document: accuracy, and F1 with or without the negative class.
+"""Metrics of multiclass tasks: accuracy, and F1 with or without the negative class.
 
-Classes are positions in the task's classes [N], and those that count are named one by one, never taken from a
-confusion matrix: there a class that nobody has shifts the others (MT-BERT's scripts can fall for it).
+Classes are indices into the task's classes [N]. Those that count are listed explicitly, not taken from a
+confusion matrix, where a class without documents shifts the others (a possible error in MT-BERT's scripts).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Classes = NDArray[np.integer]
 
 
 def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple[int, ...]:
-    """Positions of the classes that are not negative.
+    """Return the indices of the classes that are not negative.
 
     Raises:
-        DataError: a negative class is no class of the task, or no other is left.
+        DataError: a negative class is not a class of the task, or there is no other class.
     """
     unknown = [name for name in negative if name not in classes]
     if unknown:
         raise DataError(
-            f"the negative class `{unknown[0]}` is no class of the task",
+            f"the negative class `{unknown[0]}` is not a class of the task",
             allowed=", ".join(classes),
             then=nearest(unknown[0], classes),
         )
@@ -39,7 +39,7 @@ def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple
 
 
 def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -> Counts:
-    """Per document [N, 3], each 0 or 1: one of `classes` is right, is predicted, and is true."""
+    """Return per document [N, 3], each 0 or 1, whether one of `classes` is correct, predicted, and true."""
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     wanted = np.array(sorted(classes), np.int64)
     there, found = np.isin(truth, wanted), np.isin(predicted, wanted)
@@ -47,46 +47,46 @@ def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -
 
 
 def accuracy(truth: Classes, predicted: Classes) -> float:
-    """Share of documents whose class is right. BLURB: question answering."""
+    """Share of documents with the correct class. BLURB: question answering."""
     right = np.asarray(truth) == np.asarray(predicted)
     return float(ratio(right.sum(), right.size))
 
 
 def f1_micro(truth: Classes, predicted: Classes) -> float:
-    """F1 of all classes taken together. With one class per document it is the accuracy (BLUE: MedNLI)."""
+    """F1 of all classes pooled. With one class per document, it equals the accuracy (BLUE: MedNLI)."""
     return accuracy(truth, predicted)
 
 
 def f1_micro_positive(truth: Classes, predicted: Classes, positive: Collection[int]) -> float:
-    """F1 of the positive classes taken together.
+    """F1 of the positive classes pooled.
 
-    2 Σ TP / (Σ predicted + Σ true), sums over `positive`: a document that is truly negative and predicted so
-    counts nowhere; one wrongly predicted positive lowers precision, one missed lowers recall. BLURB and BLUE:
+    2 Σ TP / (Σ predicted + Σ true), with sums over `positive`: a negative document predicted as negative
+    does not count, a false positive lowers precision, and a missed one lowers recall. BLURB and BLUE:
     relation extraction.
     """
     return f1(class_counts(truth, predicted, positive))
 
 
 def f1_per_class(truth: Classes, predicted: Classes, classes: Sequence[int]) -> NDArray[np.float64]:
-    """F1 of each of `classes` against all others, in their order."""
+    """Return the F1 of each of `classes` against all others, in order."""
     return np.array([f1(class_counts(truth, predicted, [place])) for place in classes])
 
 
 def f1_macro(truth: Classes, predicted: Classes, classes: Sequence[int]) -> float:
-    """Mean of the F1 of `classes`, also of those that no document has."""
+    """Mean of the F1 of `classes`, including classes without documents."""
     return float(f1_per_class(truth, predicted, classes).mean())
 
 
 def figures(
     truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
 ) -> dict[str, float]:
-    """All figures by name; `f1_micro_positive` where `positive` classes are given.
+    """Return all metrics by name; `f1_micro_positive` only if `positive` is given.
 
     Args:
-        truth: [N] positions.
-        predicted: [N] positions.
-        classes: how many the task has.
-        positive: positions of those that are not negative.
+        truth: [N] class indices.
+        predicted: [N] class indices.
+        classes: number of classes of the task.
+        positive: indices of the classes that are not negative.
     """
     found = {
         "accuracy": accuracy(truth, predicted),
@@ -101,7 +101,7 @@ def figures(
 def sums(
     truth: Classes, predicted: Classes, *, classes: int, positive: Collection[int] | None = None
 ) -> dict[str, Sums]:
-    """The same figures as functions of sums over documents."""
+    """Return the same metrics as functions of sums over documents."""
     right = np.asarray(truth) == np.asarray(predicted)
     share = Sums(np.stack([right, np.ones_like(right)], axis=1).astype(np.int64), _share)
     found = {

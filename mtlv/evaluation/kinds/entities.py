@@ -1,8 +1,8 @@
-"""Named entities: a predicted one is right if its start, its end and its type are right.
+"""Metrics of named entities: a prediction is correct if its start, end and type are correct.
 
 Source: conlleval (Tjong Kim Sang and Buchholz 2000, version of 2004-01-26); BLURB's "F1 entity-level". All
-types are counted together (micro average). How an invalid sequence of tags is read is decided before, by
-`mtlv.plan.tagging.Tags.decode`: as conlleval and seqeval's default mode read it, not as its strict mode.
+types are pooled (micro average). Invalid sequences of tags are decoded before, by
+`mtlv.plan.tagging.Tags.decode`, like in conlleval and in seqeval's default mode, not its strict mode.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ Rows = Sequence[Collection[Span]]
 
 
 def entity_counts(gold: Rows, predicted: Rows) -> Counts:
-    """Per document [N, 3]: entities right, predicted, and in the gold standard. Equal ones count once."""
+    """Return per document [N, 3] the correct, predicted and true entities; duplicates count once."""
     pairs = ((set(there), set(found)) for there, found in zip(gold, predicted, strict=True))
     return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 
 
 def entity_precision(gold: Rows, predicted: Rows) -> float:
-    """Entities predicted right / entities predicted."""
+    """Return correct predicted entities / predicted entities."""
     return precision(entity_counts(gold, predicted))
 
 
 def entity_recall(gold: Rows, predicted: Rows) -> float:
-    """Entities predicted right / entities in the gold standard."""
+    """Return correct predicted entities / true entities."""
     return recall(entity_counts(gold, predicted))
 
 
 def entity_f1(gold: Rows, predicted: Rows) -> float:
-    """2 · right / (predicted + gold), over all documents and types."""
+    """Return 2 · correct / (predicted + true), over all documents and types."""
     return f1(entity_counts(gold, predicted))
 
 
 def entity_f1_per_type(gold: Rows, predicted: Rows, types: Sequence[str]) -> dict[str, float]:
-    """`entity_f1` of the entities of each type alone."""
+    """Return `entity_f1` separately for each type."""
     return {name: entity_f1(_only(gold, name), _only(predicted, name)) for name in types}
 
 
@@ -57,13 +57,13 @@ def _only(rows: Rows, name: str) -> Rows:
 
 
 def figures(gold: Rows, predicted: Rows) -> dict[str, float]:
-    """Entity F1, precision and recall, by name."""
+    """Return entity F1, precision and recall by name."""
     counts = entity_counts(gold, predicted)
     return {"entity_f1": f1(counts), "entity_precision": precision(counts), "entity_recall": recall(counts)}
 
 
 def sums(gold: Rows, predicted: Rows) -> dict[str, Sums]:
-    """The same figures as functions of sums over documents."""
+    """Return the same metrics as functions of sums over documents."""
     counts = entity_counts(gold, predicted)
     return {
         "entity_f1": Sums(counts, f1_of),

@@ -1,4 +1,4 @@
-"""A number for each document: correlations of what is predicted with what is true."""
+"""Metrics of regression tasks: correlations between predicted and true numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mtlv.errors import TrainingError
 from mtlv.evaluation.sums import Sums
 
 Floats = NDArray[np.float64]
-LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; below, it is rounding
+LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; smaller values are rounding errors
 
 
 def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Pearson's correlation: Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² · Σ (y - ȳ)²). BLURB and BLUE: similarity.
 
-    0 where a side does not vary (SciPy gives NaN): such predictions tell nothing.
+    0 if one side is constant (SciPy returns NaN), because such predictions have no information.
 
     Raises:
         TrainingError: a prediction is not a finite number.
@@ -26,7 +26,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Spearman's correlation: Pearson's of the ranks; equal values share the mean of their ranks.
 
-    0 where a side does not vary.
+    0 if one side is constant.
 
     Raises:
         TrainingError: a prediction is not a finite number.
@@ -35,13 +35,13 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks from 1 [N]; equal values share the mean of theirs."""
+    """Return ranks from 1 [N]; equal values share their mean rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def figures(truth: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
-    """Both correlations, by name."""
+    """Return both correlations by name."""
     return {"pearson": pearson(truth, predicted), "spearman": spearman(truth, predicted)}
 
 
@@ -56,26 +56,26 @@ def _correlation(x: Floats, y: Floats) -> float:
     if x.shape != y.shape:
         raise ValueError(f"{len(x)} true and {len(y)} predicted numbers")
     x, y = _direction(x), _direction(y)
-    return float(np.clip(x @ y, -1.0, 1.0))  # rounding may lead beyond
+    return float(np.clip(x @ y, -1.0, 1.0))  # rounding may exceed the range
 
 
 def _direction(values: Floats) -> Floats:
-    """Distances from the mean, as a vector of length 1, or of 0 where there is none."""
+    """Return the differences from the mean, scaled to length 1, or zeros if all values are equal."""
     if values.size == 0 or values.min() == values.max():
         return np.zeros_like(values)
-    scaled = values / np.abs(values).max()  # or squares of very large or small numbers are lost
+    scaled = values / np.abs(values).max()  # avoids overflow and underflow of squares
     away = scaled - scaled.mean()
     return away / np.linalg.norm(away)
 
 
 def sums(truth: ArrayLike, predicted: ArrayLike) -> dict[str, Sums]:
-    """Pearson's correlation as a function of sums over documents; Spearman's is none, as ranks change."""
-    x, y = _direction(_finite(truth)), _direction(_finite(predicted))  # or small spreads are lost in rounding
+    """Return Pearson's correlation as a function of sums over documents; Spearman's is not one."""
+    x, y = _direction(_finite(truth)), _direction(_finite(predicted))  # keeps the precision of small spreads
     return {"pearson": Sums(np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1), _pearson_of)}
 
 
 def _pearson_of(sums: Floats) -> Floats:
-    """Of sums [R, 6] of 1, x, y, x², y² and xy; 0 where a side does not vary."""
+    """Return the correlation from sums [R, 6] of 1, x, y, x², y² and xy; 0 if one side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     n = np.maximum(n, 1)
     spread = np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0)

@@ -1,8 +1,8 @@
-"""Elements of evidence (PICO), word by word: a word is right for an element if both sides have it there.
+"""Metrics of elements of evidence (PICO) by word: a word is correct for an element if both sides have it.
 
 Source: BLURB (Gu et al. 2021, section 4.2, "Macro F1 word-level") for EBM-NLP (Nye et al. 2018): F1 over
-words for each element, then the mean of the elements. Words of all documents are counted together. Where
-spans begin or end does not matter, and a word may belong to several elements.
+words for each element, then the mean over elements. Words of all documents are pooled. Boundaries
+of spans do not matter, and a word may belong to several elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mtlv.plan.spans import Span
 
 
 def word_counts(gold: Rows, predicted: Rows, element: str) -> Counts:
-    """Per document [N, 3]: words of one element right, predicted, and in the gold standard."""
+    """Return per document [N, 3] the correct, predicted and true words of one element."""
     pairs = ((_words(g, element), _words(p, element)) for g, p in zip(gold, predicted, strict=True))
     return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 
@@ -28,33 +28,33 @@ def _words(spans: Iterable[Span], element: str) -> set[int]:
 
 
 def word_precision(gold: Rows, predicted: Rows, element: str) -> float:
-    """Words rightly given to an element / words given to it."""
+    """Return correct words of an element / words predicted for it."""
     return precision(word_counts(gold, predicted, element))
 
 
 def word_recall(gold: Rows, predicted: Rows, element: str) -> float:
-    """Words rightly given to an element / words of it."""
+    """Return correct words of an element / true words of it."""
     return recall(word_counts(gold, predicted, element))
 
 
 def word_f1(gold: Rows, predicted: Rows, element: str) -> float:
-    """2 · right / (predicted + gold) of one element's words."""
+    """Return 2 · correct / (predicted + true) for the words of one element."""
     return f1(word_counts(gold, predicted, element))
 
 
 def word_f1_macro(gold: Rows, predicted: Rows, elements: Sequence[str]) -> float:
-    """Mean of `word_f1` over all `elements`, also those that no document has."""
+    """Return the mean of `word_f1` over all `elements`, including those without documents."""
     return float(np.mean([word_f1(gold, predicted, element) for element in elements]))
 
 
 def figures(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, float]:
-    """`word_f1_macro` and, for each element X, `word_f1_X`."""
+    """Return `word_f1_macro` and, for each element X, `word_f1_X`."""
     each = {f"word_f1_{element}": word_f1(gold, predicted, element) for element in elements}
     return {"word_f1_macro": float(np.mean(list(each.values()))), **each}
 
 
 def sums(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, Sums]:
-    """The same figures as functions of sums over documents."""
+    """Return the same metrics as functions of sums over documents."""
     counts = {element: word_counts(gold, predicted, element) for element in elements}
     each = {f"word_f1_{element}": Sums(held, f1_of) for element, held in counts.items()}
     return {"word_f1_macro": mean_f1(list(counts.values())), **each}

@@ -203,7 +203,7 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
         (
             "similarity",
             {},
-            r"task `similarity` reads `text_pair`, and there is none at line 2; give each text",
+            r"task `similarity` needs `text_pair`, which is missing at line 2; give each text",
         ),
         (
             "similarity",
@@ -321,6 +321,6 @@ def test_the_command_answers_each_kind(
     assert cli.main([*ask, "one text", "--task", "relation", "--task", "has lung"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert cli.main([*ask, "one text"]) == 2
-    assert "task `similarity` reads `text_pair`, and there is none at text 1" in capsys.readouterr().err
+    assert "task `similarity` needs `text_pair`, which is missing at text 1" in capsys.readouterr().err
     assert cli.main([*ask, "one text", "--pair", "a", "--pair", "b"]) == 2
     assert "`text_pair` (got 2); allowed: one for each text (1)" in capsys.readouterr().err

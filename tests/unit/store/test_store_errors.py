@@ -316,6 +316,6 @@ def test_commands_take_an_address(
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith(f"no suite has run with the store `{address}` yet")
     assert said[1] == f"{address}: nothing to clean"
-    assert said[2].startswith("nothing to deliver")
+    assert said[2].startswith("nothing to upload")
     assert main(["status", "--store", "s4://x"]) == 2
     assert "unknown scheme" in capsys.readouterr().err
