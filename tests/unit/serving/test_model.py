@@ -427,7 +427,7 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
         (_cut_network, r"networks/.*safetensors cannot be read"),
         (
             _flipped_network,
-            r"networks/.*safetensors cannot be read .got its checksum is another.*; get the model again from",
+            r"networks/.*safetensors cannot be read .got its checksum does not match.*; get the model again",
         ),
         (_other_tokenizer, r"splits texts differently here than in training; install the version"),
         (_other_plan, r"plan.json cannot be read .*the plan leaves tasks out"),

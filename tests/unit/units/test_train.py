@@ -272,7 +272,7 @@ def test_a_unit_that_is_interrupted_thrice(
     last.write_bytes(last.read_bytes()[:-100])
     heard = Heard()
     assert_same(unit.train(tmp_path / "unit", heard), undisturbed)
-    assert "cut short" in heard.warnings[0]
+    assert "truncated" in heard.warnings[0]
     assert "goes on after step 8," in heard.notes[0]
 
 
