@@ -1,4 +1,4 @@
-"""Token ids of a corpus: computed once, kept flat, cut into batches later."""
+"""Token ids of a corpus: computed once, stored in flat arrays, batched later."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from mtlv.plan.spans import Span
 T = TypeVar("T")
 
 CUT_OFF, NO_WORD = -1, -2
-"""In place of a word's first token: it stands behind the maximum length; there is no such word.
+"""Index of a word's first token if it is beyond the maximum length; and if there is no word.
 
-The same for a mention's tokens.
+Also used for a mention's tokens.
 """
 CHUNK = 4096
-"""Documents that are given to the tokenizer at a time: its lists take some 50 times the room of the ids."""
+"""Documents per call of the tokenizer, whose lists take about 50 times the memory of the ids."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of N documents, one after another.
+    """Token ids of N documents, concatenated.
 
-    Where long documents are cut into windows (`cuts`), each window is a document of its own here.
+    If long documents are cut into windows (`cuts`), each window is a document here.
 
     Args:
         ids: [sum of lengths] token ids.
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
-        pad: the id that fills short documents.
-        truncated: how many documents were longer than the maximum length; a tokenizer written in Python does
-            not say, and counts none.
-        segments: [sum of lengths] 1 where a token belongs to the second text of a pair; None without pairs.
-        words: place of each word's first token in its document, or `CUT_OFF`; None where documents are not
+        pad: padding id.
+        truncated: number of documents that were longer than the maximum length; 0 for tokenizers written in
+            Python, which do not report it.
+        segments: [sum of lengths] 1 for tokens of the second text of a pair; None without pairs.
+        words: index of each word's first token in its document, or `CUT_OFF`; None if documents are not
             given as words.
-        mentions: for each mention of a document its first token and the one behind its last, or `CUT_OFF`
-            twice; None where no entities are marked.
-        cuts: where long documents are cut into windows; None where all are whole.
+        mentions: for each mention its first token and the one after its last, or `CUT_OFF`
+            twice; None without marked entities.
+        cuts: windows of long documents; None if none are cut.
     """
 
     ids: NDArray[np.int32]
@@ -60,22 +60,22 @@ class Tokens:
         return len(self.offsets) - 1
 
     def rows(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows of some documents: all their windows, or themselves."""
+        """Return the rows of documents: all their windows, or themselves."""
         return documents if self.cuts is None else self.cuts.rows(documents)
 
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The document of each of some rows."""
+        """Return the document of each row."""
         return rows if self.cuts is None else self.cuts.documents[rows]
 
     @property
     def mentions_cut(self) -> int:
-        """How many mentions stand behind the maximum length; those that do in part are not counted."""
+        """Number of mentions beyond the maximum length; those partly inside are not counted."""
         return 0 if self.mentions is None else int((self.mentions.flat == CUT_OFF).sum()) // 2
 
     def padded_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """First token of each mention of some documents and the one behind its last [B, M, 2].
+        """Return the first token of each mention of documents and the one after its last [B, M, 2].
 
-        `NO_WORD` twice where a document has fewer than M; None where no entities are marked.
+        `NO_WORD` twice if a document has fewer than M; None without marked entities.
         """
         if self.mentions is None:
             return None

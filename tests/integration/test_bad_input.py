@@ -108,7 +108,7 @@ CASES = {
     ),
     "no file": Case(("c.yml:4: nothing is at `data.path` (got t.csv)",), TABLE),
     "empty corpus": table("text,a,b\n", "`t.csv` has no row"),
-    "no text": table("text,a,b\n,1,0\n,0,1\n", "column `text` is empty throughout"),
+    "no text": table("text,a,b\n,1,0\n,0,1\n", "column `text` is empty in all rows"),
     "missing columns": table(
         "Text,a\nx,1\n", "`t.csv` has no column `text`", "did you mean `Text`?", "`t.csv` has no column `b`"
     ),
@@ -117,16 +117,16 @@ CASES = {
         "`t.csv` line 3, column `a` is not 0 or 1 (got 'yes'); allowed: 0, 1; also at line 5",
         "`t.csv` line 4, column `b` is not 0 or 1 (got '3')",
     ),
-    "broken row": table(
-        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has a broken row at line 3 (got 4 fields)"
+    "invalid row": table(
+        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has a invalid row at line 3 (got 4 fields)"
     ),
-    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has a broken row at line 3"),
+    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has a invalid row at line 3"),
     "unreadable bytes": table(b"text,a,b\nx,1,0\ncaf\xe9,0,1\n", "unreadable bytes at line 3", "UTF-8"),
     "label without a document": table(
         "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)), "no positive document (got b)"
     ),
     "label without a positive in training": Case(
-        ("a label has no positive in the training part of fold", "(got b)"),
+        ("a label has no positives in the training part of fold", "(got b)"),
         TABLE.replace("name: table", "name: table\n  folds: 2"),
         files={"t.csv": RARE},
         checked=False,
@@ -294,4 +294,4 @@ def test_a_member_that_cannot_be_trained_is_marked_failed_and_the_others_go_on(s
 def test_help_for_a_json_table(small, mtlv):
     (small / "c.yml").write_text(TABLE.replace("t.csv", "t.jsonl"), encoding="utf-8")
     (small / "t.jsonl").write_text(json.dumps({"text": "x", "a": 1, "b": 0}) + "\n{oops\n", encoding="utf-8")
-    refused(mtlv.run(small, "check", "c.yml"), "`t.jsonl` has broken JSON at line 2")
+    refused(mtlv.run(small, "check", "c.yml"), "`t.jsonl` has invalid JSON at line 2")

@@ -181,7 +181,7 @@ def test_corpora_read_no_links(tmp_path, name, member):
 )
 def test_reports_without_entities(tmp_path, xml):
     (tmp_path / "1.xml").write_bytes(xml)
-    with pytest.raises(DataError, match=r"is no plain report|is broken XML"):
+    with pytest.raises(DataError, match=r"is not a plain report|is invalid XML"):
         catalog.load("openi", DataOptions(path=tmp_path))
 
 

@@ -134,7 +134,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     result = run_suite(made(), listener, None)
     assert result.rows
     assert result.where == ("The runs are at http://***@127.0.0.1:9",)
-    assert "cannot be reached: refused. Training begins without it" in listener.warnings[0]
+    assert "cannot be reached: refused. Training starts anyway" in listener.warnings[0]
     assert listener.warnings[-1].startswith("not in the tracking store yet: ")
     assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warnings[-1]
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]

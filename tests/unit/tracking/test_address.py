@@ -24,7 +24,7 @@ from mtlv.tracking.address import check_address, compare_url, masked, page_url, 
         ("sqlite:///:memory:", r"is an in-memory database, which would be lost at the end"),
         (
             "sqlite:////no/such/folder/x.db",
-            r"folder of the tracking store .* does not exist .*; make the folder",
+            r"folder of the tracking store .* does not exist .*; create the folder",
         ),
         (
             "postgresql://me:secret@127.0.0.1:1/x",

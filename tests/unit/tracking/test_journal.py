@@ -174,7 +174,7 @@ def test_a_disk_that_fills_leaves_the_journal_whole(journal, monkeypatch, told):
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(
-        TrackingError, match=r"journal .* cannot be written: No space left on device; make room"
+        TrackingError, match=r"journal .* cannot be written: No space left on device; free disk space"
     ):
         tracker.text("u", "text", "a.txt")
     monkeypatch.undo()

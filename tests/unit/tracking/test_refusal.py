@@ -150,7 +150,7 @@ def test_of_contradicting_users_the_one_is_named_that_was_sent(
     for name, value in environment.items():
         monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", value)
     ASKED.clear()
-    with pytest.raises(TrackingError, match=f"does not allow {named} do this") as caught:
+    with pytest.raises(TrackingError, match=f"does not allow {named} to do this") as caught:
         MlflowTracker(server.replace("://", f"://{address}") + "/forbidden", "any")
     sent = {base64.b64decode(each[6:]).decode() if each.startswith("Basic ") else None for each in ASKED}
     assert sent == {user}
