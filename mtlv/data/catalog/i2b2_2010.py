@@ -79,7 +79,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         in_test = "test" in str(relations.parent.relative_to(path)).lower()
         examples += _pairs(note, here, _relations(relations), part="test" if in_test else "train")
     divided = len({example.part for example in examples}) > 1
-    note_ = f"{crossing} concepts left out, because they span several lines" if crossing else ""
+    note_ = f"{crossing} concepts left out: they span several lines" if crossing else ""
     whole = (
         "" if divided else "one of the parts has no documents: check that training and test data are there"
     )

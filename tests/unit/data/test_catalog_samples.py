@@ -192,7 +192,7 @@ def test_i2b2_relations_and_pairs_without_one(tmp_path):
     }
     assert [m.type for m in corpus.mentions[rows[0]]] == ["TREATMENT", "PROBLEM"]
     assert "ibuprofen" in corpus.texts[0], "the note that stands nearest"
-    assert corpus.notes == ("2 concepts left out: because they span several lines",)
+    assert corpus.notes == ("2 concepts left out: they span several lines",)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_broken_gad(tmp_path, line, message):
 def test_biosses_scores_must_fit(tmp_path):
     pairs = "biosses_sentence_pairs_test_derived_from_github.txt"
     write(tmp_path, {pairs: "a\nb\nc\nd", "annotation_scores_from_github.txt": "1"})
-    with pytest.raises(DataError, match=r"do not fit \(got 4 sentences, 1 scores\)"):
+    with pytest.raises(DataError, match=r"do not match \(got 4 sentences, 1 scores\)"):
         load("biosses", tmp_path)
 
 

@@ -31,7 +31,7 @@ def test_list_has_a_line_per_corpus(monkeypatch, tmp_path):
     assert tuple(lines) == catalog.names()
     assert "generated" in lines["synthetic"]
     assert " here " in lines["hoc"]
-    assert "not fetched" in lines["openi"]
+    assert "not downloaded" in lines["openi"]
     assert "your file" in lines["table"]
 
 
@@ -78,7 +78,7 @@ def test_two_tables_have_columns_and_a_name_of_their_own(tmp_path):
 
 
 def test_fetch_refuses_what_is_generated():
-    with pytest.raises(DataError, match="nothing needs to be downloaded"):
+    with pytest.raises(DataError, match="no download is needed"):
         fetch_lines("synthetic")
 
 

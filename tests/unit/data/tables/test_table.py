@@ -145,7 +145,7 @@ FAULTS = [
     ("id,text,a,b\n1,x,1,1\n1,y,0,0\n", WIDE, "a duplicate id .got 1"),
     ("text,a\nx,1\n", Columns(), "`data.columns` must have a column for the labels.*has the columns text, a"),
     ("text,a\nx,1\n", Columns(labels=("a",), label_list="a"), "either `labels`"),
-    ("text,l\nx,[1\n", Columns(label_list="l"), "line 2, column `l` is no JSON list"),
+    ("text,l\nx,[1\n", Columns(label_list="l"), "line 2, column `l` is not a JSON list"),
     ("text,l\nx,[1]\n", Columns(label_list="l"), "line 2, column `l` is not a list of labels"),
     (
         "text,p,a\nx,holdout,1\n",
@@ -198,7 +198,7 @@ HUGE = [
         "too many labels in column `l` .got 2001",
     ),
     (".csv", "x" * 100_000 + ",text\n1,2\n", "no column `l` .*…"),
-    (".csv", "text,l\nx," + "[" * 100_000 + "\n", "no JSON list: nested too deeply"),
+    (".csv", "text,l\nx," + "[" * 100_000 + "\n", "not a JSON list: nested too deeply"),
     (".csv", 'text,l\nx,"[""\\ud800""]"\n', "not a JSON list: a lone surrogate"),
     (".jsonl", '{"text": "x", "l": ' + "[" * 100_000 + "\n", "invalid JSON at line 1 .got nested too deeply"),
     (".jsonl", '{"text": "x"}\n{"text": "\\ud83d", "l": []}\n', "line 2 .got a lone surrogate"),

@@ -166,7 +166,7 @@ def test_another_node_goes_on_from_the_last_checkpoint(
     assert not store.busy(key)
     second = Trained()
     run_suite(node("two", *changes), second, told[1])
-    assert any("goes on after step" in text for text in second.said)
+    assert any("resumes after step" in text for text in second.said)
     assert files(tmp_path / "folder") == files(store.root)
     assert store.client.names("checkpoints") == {}
     early, whole = ({(p.key, p.step): p.timestamp_ms for p in _points(tracker)} for tracker in told)
