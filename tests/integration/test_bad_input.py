@@ -138,7 +138,7 @@ CASES = {
         "architecture: mtl\ntraining: {epochs: 1}\nencoder: ./none\n",
     ),
     "encoder folder without an encoder": Case(
-        ("`encoder.name`", "holds no config.json"),
+        ("`encoder.name`", "contains no config.json"),
         argv=("encoder=./empty",),
         checked=False,
         files={"empty/readme.txt": "nothing"},
@@ -229,7 +229,7 @@ def test_a_tokenizer_without_a_pad_token(small, mtlv, run_statuses):
     PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>").save_pretrained(small / "gpt")
     GPT2Model(GPT2Config(vocab_size=2, n_embd=8, n_layer=1, n_head=1)).save_pretrained(small / "gpt")
     done = mtlv.run(small, "run", "c.yml", "encoder=./gpt")
-    refused(done, "the tokenizer of `encoder.name` `./gpt` has no pad token")
+    refused(done, "the tokenizer of `encoder.name` `./gpt` has neither a pad token")
     nothing_half_made(small, run_statuses(small))
 
 
