@@ -203,7 +203,9 @@ def _advice(name: str) -> str:
         return f"connect to the model hub once, or download {HUB[name]} and give its folder"
     hint = nearest(name, known_names())
     known = ", ".join(known_names())
-    return f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs network access) or a folder"
+    return (
+        f"{hint + ' ' if hint else ''}aliases are {known}; else a hub id (needs network access) or a folder"
+    )
 
 
 def _lower_cases_a_cased_vocabulary(tokenizer: Any) -> bool:

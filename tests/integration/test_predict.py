@@ -239,8 +239,8 @@ def test_a_folder_and_texts_behind_an_option(ran, mtlv, tmp_path):
     [
         (("nothing", TEXT), "there is no run `nothing` in the store; allowed: a run's id, a run's name"),
         (("comparison of 2 runs", TEXT), "does not train a model; give the run of a suite's member"),
-        (("x",), "no text was given; write the text behind the run, or name a file"),
-        (("x", TEXT, "--file", "a.txt"), "texts were given and `--file` too"),
+        (("x",), "no text was given; give the text after the run, or a file"),
+        (("x", TEXT, "--file", "a.txt"), "both texts and `--file` were given"),
         (("x", " "), "text 1 is empty; a model needs something to read"),
         (("x", "--file", "gone.csv"), "`gone.csv` is not a file"),
         (

@@ -213,8 +213,8 @@ def test_check_prints_trees_once_units_and_warnings(
         "two: 4 units",
         "  as one",
         "trained by one process of 1 core",
-        "results go to `mtlv-store`",
-        "c.yml: fine; 2 members, 5 units to train, experiment `mtlv`",
+        "results are stored in `mtlv-store`",
+        "c.yml: valid; 2 members, 5 units to train, experiment `mtlv`",
     ]
 
 
@@ -270,7 +270,7 @@ def test_data_check_goes_on_without_the_encoder(config: str, capsys: Captured) -
     assert main(["data", "check", "synthetic", "encoder=./none"]) == 0
     captured = capsys.readouterr()
     assert "documents   600" in captured.out
-    assert "lengths in tokens are left out" in captured.err
+    assert "lengths in tokens are not counted" in captured.err
 
 
 def test_ui_without_a_store_and_with_a_server(config: str, capsys: Captured) -> None:
