@@ -56,7 +56,7 @@ def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *,
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise _bad(archive, member.filename, "has an unusual compression")  # which may expand without limit
     with packed.open(member) as file:
-        return file.read(largest + 1)  # limits the size, whatever the header says
+        return file.read(largest + 1)  # limits the size, also for a wrong header
 
 
 def _within_limits(archive: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:

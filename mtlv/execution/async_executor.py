@@ -134,7 +134,7 @@ class AsyncExecutor(ABC):
         key = job.unit.key
         return TrainRequest(job, self._numbers[key], key in self._starts)
 
-    # ---- Messages, in the thread that asks for units -------------------------------------------------------
+    # ---- Messages, in the thread that requests units ------------------------------------------------------
 
     def _receive(self, key: str, message: Message) -> None:
         seen = self._seen[key]

@@ -33,7 +33,7 @@ class TaskPrediction:
 
     Args:
         task: task with name, kind and classes.
-        outputs: [N], [N, C] or N tuples of spans in words, as `mtlv.plan.TaskScores` has them.
+        outputs: [N], [N, C] or N tuples of spans in words, as in `mtlv.plan.TaskScores`.
         threshold: decision threshold of a yes/no task.
         words: words of each row, if the task reads words.
     """

@@ -90,7 +90,7 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
 
 
 def _run_earlier(session: SuiteContext, job: Job) -> UnitRecord:
-    """Run a unit of an earlier stage, which has no run of its own, unlike the member that ends with it."""
+    """Run a unit of an earlier stage, which has no own run, unlike the last stage of a member."""
     return session.executor.run(job, lambda *_: None)
 
 

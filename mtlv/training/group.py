@@ -153,6 +153,6 @@ def _destroy() -> None:
 
 
 UNBLOCK: dict[str, Callable[[], None]] = {"cpu": lambda: None, "cuda": _abort}
-"""By device type: after the end of a rank, release whatever waits for it. Gloo detects it itself."""
+"""By device type: after the end of a rank, release operations that wait for it. Gloo detects it itself."""
 LEAVE: dict[str, Callable[[], None]] = {"cpu": _destroy, "cuda": _abort}
-"""By device type: leave the group, whatever the others do. NCCL would wait for them."""
+"""By device type: leave the group, independent of the others. NCCL would wait for them."""

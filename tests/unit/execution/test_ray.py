@@ -184,7 +184,7 @@ def test_an_address_of_another_form(address: str) -> None:
         (None, "HOST", "HOST", "the variable RAY_ADDRESS"),  # in a job of `ray job submit`
         ("auto", "HOST", "HOST", "the variable RAY_ADDRESS"),
         ("auto", None, "auto", "`execution.address`: there is no Ray cluster on this machine"),
-        ("HOST", None, "HOST", "`execution.address`: HOST answers"),
+        ("HOST", None, "HOST", "`execution.address`: HOST responds"),
     ],
 )
 def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(

@@ -368,7 +368,7 @@ def test_auto_batch_adds_up_the_gradients_of_pieces(
     with monkeypatch.context() as patch:
         full_above(3, patch)
         found, in_pieces = pieces.train(tmp_path / "pieces", heard)
-    assert [note.rpartition(" in ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
+    assert [note.rpartition(" into ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
     for one, other in zip(found.epochs, record.epochs, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
     for name, weight in weights.items():
