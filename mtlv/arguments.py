@@ -1,4 +1,4 @@
-"""What the command line takes: one parser, told apart from what its commands do."""
+"""Command-line arguments of every command; `mtlv.cli` runs the commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtlv.formatting import safe
 
 
 class _Once(argparse.Action):
-    """Keeps a value, as argparse does by itself, and refuses another one for the same option."""
+    """Store a value as argparse does, but refuse a different second value for the same option."""
 
     given: Any = None
 
@@ -26,14 +26,14 @@ class _Once(argparse.Action):
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """What is asked for; `command` is a key of `cli.COMMANDS`.
+    """Parse the command line. `command` in the result is a key of `cli.COMMANDS`.
 
     Raises:
-        SystemExit: with exit code 2 where it is wrong, and 0 after `--help` and `--version`.
+        SystemExit: with exit code 2 if the arguments are wrong, and 0 after `--help` and `--version`.
     """
     parser = _parser()
     args, rest = parser.parse_known_args(argv)
-    # argparse takes no further key=value, target or text, once an option stood between.
+    # After an option, argparse accepts no more positional arguments; add those that follow it here.
     more = next((name for name in ("overrides", "targets", "texts") if hasattr(args, name)), "")
     late = [text for text in rest if not text.startswith("-") and ("=" in text or more != "overrides")]
     if len(late) < len(rest) or (late and not more):
@@ -52,50 +52,60 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    run = _add(commands, "run", "train, score and track what a config asks for")
+    run = _add(commands, "run", "train, evaluate and track the models of a config")
     _with_config(run)
     run.add_argument(
         "--if-exists",
         choices=("resume", "rerun", "only-missing", "fail"),
         default="resume",
-        help="units trained before: go on with them (resume, the default), train them anew in new runs, "
-        "run only members that miss some, or refuse",
+        help="what to do with units trained before: continue them (resume, the default), train them again in "
+        "new runs (rerun), run only members with missing units (only-missing), or stop with an error (fail)",
     )
-    _with_config(_add(commands, "check", "prove a config and show its plan; trains nothing"))
-    status = _add(commands, "status", "how far the running or last suite is, unit by unit")
+    _with_config(_add(commands, "check", "validate a config and show its plan, without training"))
+    status = _add(commands, "status", "show the progress of the running or last suite, unit by unit")
     _with_config(status, required=False)
     status.add_argument(
         "--store", metavar="STORE", help="folder or address (default: the config's, or mtlv-store)"
     )
-    status.add_argument("--next", action="store_true", help="also what `mtlv run` would do now, and why")
+    status.add_argument("--next", action="store_true", help="also show what `mtlv run` would do now, and why")
     _add_sync(commands)
-    cluster = _add(commands, "cluster", "only group the tasks: elbow plot, map, groups")
+    cluster = _add(commands, "cluster", "group the tasks without training: elbow plot, map, groups")
     _with_config(cluster)
     cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
-    clean = _add(commands, "clean", "list what of a store nothing needs, and delete it with --yes")
-    clean.add_argument("configs", metavar="CONFIG", nargs="*", default=[], help="only their units are kept")
+    clean = _add(commands, "clean", "list files of a store that nothing needs; delete them with --yes")
+    clean.add_argument(
+        "configs", metavar="CONFIG", nargs="*", default=[], help="keep only the units of these configs"
+    )
     clean.add_argument(
         "--store", metavar="STORE", help="folder or address (default: the configs', or mtlv-store)"
     )
-    clean.add_argument("--yes", action="store_true", help="delete what is listed")
+    clean.add_argument("--yes", action="store_true", help="delete the listed files")
     _add_compare(commands)
     _add_predict(commands)
     _add_data(commands)
-    page = _add(commands, "ui", "open MLflow's page on the runs")
+    page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)
-    page.add_argument("--port", type=int, default=5000, help="port on this machine (default: 5000)")
-    page.add_argument("--host", default="127.0.0.1", help="address it listens on (default: 127.0.0.1)")
-    page.add_argument("--no-auth", action="store_true", help="let others in by `--host` without a password")
+    page.add_argument("--port", type=int, default=5000, help="port to listen on (default: 5000)")
+    page.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    page.add_argument(
+        "--no-auth",
+        action="store_true",
+        help="allow access from other machines (`--host`) without a password",
+    )
     return parser
 
 
 def _add_sync(commands: Any) -> None:
-    sync = _add(commands, "sync", "deliver what runs could not, while MLflow's server was away")
-    sync.add_argument("--store", metavar="STORE", help="of the runs: folder or address (default: mtlv-store)")
-    sync.add_argument("--uri", help="where to deliver to, instead of where the runs were to go")
-    sync.add_argument("--wait", type=_seconds, metavar="SECONDS", help="without a delivery, then give up")
+    sync = _add(commands, "sync", "upload what runs could not send while the MLflow server was unreachable")
     sync.add_argument(
-        "--set-aside", action="store_true", help="put a refused record aside, and deliver those behind it"
+        "--store", metavar="STORE", help="store of the runs: folder or address (default: mtlv-store)"
+    )
+    sync.add_argument("--uri", help="tracking address to upload to, instead of the runs' own")
+    sync.add_argument(
+        "--wait", type=_seconds, metavar="SECONDS", help="give up after this time without a successful upload"
+    )
+    sync.add_argument(
+        "--set-aside", action="store_true", help="put rejected records aside and upload those after them"
     )
 
 
@@ -105,70 +115,82 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 86400")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 86400")
     return seconds
 
 
 def _add_compare(commands: Any) -> None:
-    compare = _add(commands, "compare", "lay runs side by side: one page, figures, tables")
+    compare = _add(commands, "compare", "compare runs: one page, figures, tables")
     compare.add_argument(
         "targets",
         metavar="CONFIG_OR_RUN",
         nargs="*",
         default=[],
-        help="configs, run ids or run names; key=value changes the configs; nothing means all of the store",
+        help="configs, run ids or run names; key=value changes the configs; default: all runs of the store",
     )
-    compare.add_argument("--experiment", metavar="NAME", help="all runs of an experiment, or names within it")
+    compare.add_argument(
+        "--experiment", metavar="NAME", help="all runs of this experiment, or the named ones in it"
+    )
     compare.add_argument("--last", type=_count, metavar="N", help="only the newest N runs")
-    compare.add_argument("--baseline", metavar="RUN", help="differences are taken to it (default: STL's)")
-    compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to lay beside")
+    compare.add_argument(
+        "--baseline", metavar="RUN", help="run that differences refer to (default: the STL run)"
+    )
+    compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to compare with")
     compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
-    compare.add_argument("--title", help="of the page")
+    compare.add_argument("--title", help="title of the page")
     compare.add_argument("--uri", help="tracking address (default: the config's, or mlflow.db here)")
-    compare.add_argument("--data", metavar="PATH", help="the corpus, where it has moved since the runs")
+    compare.add_argument("--data", metavar="PATH", help="path of the corpus, if it has moved since the runs")
     compare.add_argument("--no-texts", action="store_true", help="leave the documents' texts out of the page")
-    compare.add_argument("--no-log", action="store_true", help="write files only, nothing to the store")
+    compare.add_argument(
+        "--no-log", action="store_true", help="write files only, log nothing to the tracking store"
+    )
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
 
 
 def _add_predict(commands: Any) -> None:
-    predict = _add(commands, "predict", "ask a run's trained model about texts")
-    predict.add_argument("run", metavar="RUN", help="a run's id or its first digits, its name, or a folder")
-    predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="a text, in quotes")
-    predict.add_argument("--file", type=Path, help="texts: .txt (one a line), .csv, .tsv, .jsonl or .parquet")
-    behind = "; once for each TEXT"
-    predict.add_argument("--pair", metavar="TEXT", action="append", help=f"the second text of a pair{behind}")
-    predict.add_argument("--words", metavar="JSON", action="append", help=f"a text's words{behind}")
+    predict = _add(commands, "predict", "predict texts with the trained model of a run")
+    predict.add_argument("run", metavar="RUN", help="run id (or its first digits), run name, or folder")
+    predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="text to predict, in quotes")
+    predict.add_argument(
+        "--file", type=Path, help="file of texts: .txt (one per line), .csv, .tsv, .jsonl or .parquet"
+    )
+    behind = "; once per TEXT"
+    predict.add_argument("--pair", metavar="TEXT", action="append", help=f"second text of a pair{behind}")
+    predict.add_argument("--words", metavar="JSON", action="append", help=f"words of a text{behind}")
     predict.add_argument(
         "--mentions",
         metavar="JSON",
         action="append",
-        help=f"a text's marked entities as [[start, end, role], ...] in characters{behind}",
+        help=f"marked entities of a text as [[start, end, role], ...], in characters{behind}",
     )
-    predict.add_argument("--task", metavar="NAME", action="append", help="answer this task only; repeatable")
+    predict.add_argument("--task", metavar="NAME", action="append", help="predict only this task; repeatable")
     predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="write a .csv or .jsonl file instead")
+    predict.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the predictions to this .csv or .jsonl file"
+    )
     predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")
-    predict.add_argument("--experiment", metavar="NAME", help="look for the run in this experiment only")
+    predict.add_argument("--experiment", metavar="NAME", help="look for the run only in this experiment")
     predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
 
 
 def _add_data(commands: Any) -> None:
     data = commands.add_parser("data", help="list, show, fetch and check corpora", allow_abbrev=False)
     parts = data.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(parts, "data list", "every corpus of the catalog")
-    _add(parts, "data show", "a corpus: source, licence, citation, labels").add_argument("name")
+    _add(parts, "data list", "list the corpora of the catalog")
+    _add(parts, "data show", "show a corpus: source, licence, citation, labels").add_argument("name")
     fetch = _add(parts, "data fetch", "download a corpus from its source")
     fetch.add_argument("name")
-    fetch.add_argument("--to", type=Path, metavar="FOLDER", help="where to put it (default: where runs look)")
+    fetch.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="where to save it (default: where runs look for it)"
+    )
     check = _add(parts, "data check", "count documents, labels, lengths and duplicates")
-    check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name of the catalog")
-    check.add_argument("--path", type=Path, help="the file or folder to read")
+    check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name from the catalog")
+    check.add_argument("--path", type=Path, help="file or folder to read")
     _with_overrides(check)
 
 

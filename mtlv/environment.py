@@ -1,4 +1,4 @@
-"""What a run was made with: packages and machine, without names of hosts, users or folders."""
+"""Software and hardware of a run: packages and machine, without names of hosts, users or folders."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SHOWN = ("mtlv", "torch", "transformers", "mlflow", "scikit-learn", "numpy")
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the packages that matter to the figures."""
+    """Return the versions of the packages that affect metrics."""
     return {"python": platform.python_version()} | {name: _version(name) for name in SHOWN}
 
 
 def machine() -> dict[str, object]:
-    """Processor, its cores, and the system."""
+    """Return processor, number of cores, and system."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
-@cache  # every run of a suite has it, and reading all packages takes a fifth of a second
+@cache  # used by every run of a suite, and reading all packages takes a fifth of a second
 def environment_text() -> str:
-    """Every installed package with its version, a line each, after Python and the machine."""
+    """Return Python, the machine, and every installed package with its version, one per line."""
     packages = {
         d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]
     }

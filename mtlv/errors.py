@@ -1,4 +1,4 @@
-"""Errors a user can cause. Each names the thing, what was got, what is allowed and the next step."""
+"""Errors that a user can cause, with the problem, the value, what is allowed, and the next step."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST = 2000  # characters of what is allowed: names may come from a file, and any number of them
+LONGEST = 2000  # maximum characters of `allowed`, which may be a long list of names from a file
 
 
 MASK = "***"
-LOOKED_AT = 4000  # characters behind those shown, in which the end of a password is looked for
+LOOKED_AT = 4000  # further characters in which the end of a password is searched
 _HIDDEN = "user|password|passwd|pwd|token|access_token|api_?key|secret|signature|sig|odbc_connect"
 _IN_ADDRESS = re.compile(r"(://)[^\s'\"/][^\s'\"]*@")
 _IN_QUERY = re.compile(rf"(?i)((?:[?&;.\s]|^)(?:{_HIDDEN})=)[^&;\s'\"]+")
 
 
 class MtlvError(Exception):
-    """Base of all errors that a user can cause; the command line prints it and exits with code 2.
+    """Base of all errors that a user can cause; the command line prints them and exits with code 2.
 
-    `problems` holds a line for each thing that is wrong; most errors have one.
+    `problems` has a line for each problem; most errors have one.
 
     Args:
-        thing: what is wrong, with its name in backticks.
-        got: what was found, if it says more than `thing`.
-        allowed: what would have been right.
-        then: the next step for the user.
+        thing: description of the problem, with names in backticks.
+        got: the actual value, if it is not in `thing`.
+        allowed: allowed values.
+        then: next step for the user.
     """
 
     def __init__(self, thing: str, *, got: object = None, allowed: object = None, then: str = "") -> None:
@@ -42,7 +42,7 @@ class MtlvError(Exception):
 
     @classmethod
     def all_of(cls, errors: Sequence[MtlvError]) -> MtlvError:
-        """One error that tells what several tell, each thing once."""
+        """Combine several errors to one, without duplicate problems."""
         problems = tuple(dict.fromkeys(line for error in errors for line in error.problems))
         if len(problems) == len(errors[0].problems):
             return errors[0]
@@ -52,7 +52,7 @@ class MtlvError(Exception):
 
 
 class ConfigError(MtlvError):
-    """A config that cannot be run. Holds every problem found, one line each, in `problems`."""
+    """An invalid config. All problems are in `problems`, one line each."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(map(masked, problems))
@@ -60,7 +60,7 @@ class ConfigError(MtlvError):
 
 
 class PlanError(MtlvError):
-    """A plan that is not a partition of its tasks, or mixes what cannot share a head."""
+    """A plan that is not a partition of its tasks, or combines tasks that cannot share a head."""
 
 
 class DataError(MtlvError):
@@ -76,11 +76,11 @@ class EncoderError(MtlvError):
 
 
 class DeviceError(MtlvError):
-    """A device that was asked for and is not there."""
+    """A requested device that is not available."""
 
 
 class ClusterError(MtlvError):
-    """A cluster that is not there, or cannot run the units."""
+    """A cluster that is not available or cannot run the units."""
 
 
 class TrackingError(MtlvError):
@@ -88,15 +88,15 @@ class TrackingError(MtlvError):
 
 
 class RefusedError(TrackingError):
-    """What a tracking store refuses for good: to ask again changes nothing before somebody acts."""
+    """A request that a tracking store rejects permanently: a retry would not help."""
 
 
 class DamagedError(TrackingError):
-    """A file of a store that is not what was written.
+    """A file of a store that is damaged.
 
     Args:
-        thing: as of every error.
-        why: which file, and what is wrong with it.
+        thing: as for every error.
+        why: the file and its damage.
         then: as of every error.
     """
 
@@ -106,29 +106,31 @@ class DamagedError(TrackingError):
 
 
 class TrainingError(MtlvError):
-    """A unit that cannot go on training, such as a loss that is not finite."""
+    """A unit that cannot continue training, for example because of a loss that is not finite."""
 
 
 class NoRoomError(TrainingError):
-    """A unit does not fit the device's memory, with what else is there."""
+    """A unit that does not fit in the device's memory, together with other processes."""
 
 
 def masked(text: object) -> str:
-    """`text` with the user and password of every address as `***`, also where they stand in its query."""
+    """Return `text` with the user and password of every address as `***`, also in its query."""
     text = _IN_ADDRESS.sub(rf"\1{MASK}@", str(text))
     return _IN_QUERY.sub(rf"\1{MASK}", text)
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """Text of `value` for a person: one line, at most `limit` characters, control characters escaped, no
+    """Return readable text of `value`: one line, at most `limit` characters, control characters escaped, no
     password of an address."""
     text = repr(value) if not isinstance(value, str) else value
-    text = masked(text[: min(limit, len(text)) + LOOKED_AT])  # before it is cut, or half of one would stay
+    text = masked(
+        text[: min(limit, len(text)) + LOOKED_AT]
+    )  # before truncation, which could split a password
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` did you mean X?` for the nearest known name, or an empty string."""
+    """Return `did you mean X?` for the nearest known name, or an empty string."""
     match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{match[0]}`?" if match else ""

@@ -1,4 +1,4 @@
-"""Events of a suite. Whoever watches one is a function that takes an event."""
+"""Events of a suite. A callback is a function of an event."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SuiteStarted:
-    """A suite begins to train.
+    """A suite starts training.
 
     Args:
-        units: how many there are.
-        documents: of all units, documents times epochs.
+        units: number of units.
+        documents: documents times epochs of all units.
     """
 
     units: int
@@ -21,13 +21,13 @@ class SuiteStarted:
 
 @dataclass(frozen=True)
 class UnitStarted:
-    """A unit begins.
+    """A unit starts.
 
     Args:
-        name: of the unit.
-        index: its place in the suite, from 1.
-        epochs: to be trained.
-        documents: times epochs.
+        name: name of the unit.
+        index: its number in the suite, from 1.
+        epochs: epochs to train.
+        documents: documents times epochs.
     """
 
     name: str
@@ -38,7 +38,7 @@ class UnitStarted:
 
 @dataclass(frozen=True)
 class UnitResumed:
-    """A unit goes on from a checkpoint, behind which `documents` were trained."""
+    """A unit resumes from a checkpoint, before which `documents` were trained."""
 
     name: str
     documents: int
@@ -46,7 +46,7 @@ class UnitResumed:
 
 @dataclass(frozen=True)
 class UnitPlaced:
-    """A unit is about to begin on a node of a cluster."""
+    """A unit is about to start on a node of a cluster."""
 
     name: str
     node: str
@@ -54,7 +54,7 @@ class UnitPlaced:
 
 @dataclass(frozen=True)
 class BatchTrained:
-    """A unit was trained on `documents` more."""
+    """A unit was trained on `documents` more documents."""
 
     name: str
     documents: int
@@ -83,7 +83,7 @@ class EpochEnded:
 
 @dataclass(frozen=True)
 class UnitEnded:
-    """A unit is done, or was found in the store (`cached`)."""
+    """A unit is finished, or was found in the store (`cached`)."""
 
     name: str
     cached: bool
@@ -92,21 +92,21 @@ class UnitEnded:
 
 @dataclass(frozen=True)
 class UnitFailed:
-    """A unit that began is not trained any more: it failed, or its process was lost."""
+    """A started unit is not trained any more: it failed, or its process was lost."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class NoteGiven:
-    """Something worth knowing."""
+    """A note for the user."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class WarningGiven:
-    """Something that may harm the results."""
+    """A warning about something that may affect the results."""
 
     text: str
 
@@ -131,7 +131,7 @@ def ignore(event: Event) -> None:
 
 
 def together(*callbacks: Callback) -> Callback:
-    """A callback that calls others in their order."""
+    """Return a callback that calls others in order."""
 
     def call(event: Event) -> None:
         for callback in callbacks:
@@ -141,5 +141,5 @@ def together(*callbacks: Callback) -> Callback:
 
 
 def warner(callback: Callback) -> Callable[[str], None]:
-    """A function of a text that gives a warning."""
+    """Return a function that gives its text as a warning."""
     return lambda text: callback(WarningGiven(text))

@@ -1,6 +1,6 @@
-"""JSON that others may have written, such as a store's or a server's: read within limits.
+"""JSON from untrusted sources, such as a store or a server, read with limits.
 
-YAML is read within those of `mtlv.settings.text`.
+YAML is read with the limits of `mtlv.settings.text`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 50_000_000
-SHORTEST = 5  # bytes of a value, on average: `[[],[],...` would need 25 times its size in memory
+SHORTEST = 5  # minimum average bytes per value: `[[],[],...` would need 25 times its size in memory
 MOST_DEPTH = 20
 
 
 def read_json(path: Path, most: int = MOST_BYTES) -> Any:
-    """The content of a file in UTF-8, with or without a byte order mark.
+    """Return the content of a UTF-8 file, with or without a byte order mark.
 
     Args:
         path: the file.
-        most: bytes that it may have.
+        most: maximum bytes.
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: as `parse_json`.
+        ValueError: as for `parse_json`.
     """
     with path.open("rb") as file:
         _need("bytes", path.stat().st_size, most)
@@ -31,18 +31,18 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
 
 
 def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
-    """The value that a text holds.
+    """Return the value of a JSON text.
 
     Args:
         content: the text, or its bytes in UTF-8.
-        most: bytes, or characters, that it may have.
+        most: maximum bytes or characters.
 
     Raises:
-        ValueError: it is no UTF-8, no JSON, too large, or nested too deeply; says what is allowed.
+        ValueError: it is not UTF-8, not JSON, too large, or nested too deeply; with the limit.
     """
     _need("bytes", len(content), most)
     text = content if isinstance(content, str) else content.decode("utf-8-sig")
-    # Those in texts too: it is a bound, from above, of what will be made.
+    # Including those in strings: an upper bound of the number of values.
     _need("values", sum(text.count(sign) for sign in ",[{"), most // SHORTEST)
     try:
         found = json.loads(text)
@@ -58,7 +58,7 @@ def _need(what: str, count: int, most: int) -> None:
 
 
 def _need_depth(found: Any) -> None:
-    """Refuse what is deeper than any file of ours: who walks through it later may recurse."""
+    """Raise an error for content nested more deeply than any file of mtlv, because code may recurse."""
     level = [found] if isinstance(found, dict | list) else []
     for _ in range(MOST_DEPTH):
         level = [

@@ -1,4 +1,4 @@
-"""Words for a person, which everyone tells alike."""
+"""Formatting of text for users."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mtlv.errors import shorten
 
 
 def many(count: int, noun: str) -> str:
-    """`1 unit`, `2 units`."""
+    """Format a count: `1 unit`, `2 units`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """`45 s`, `12 min 05 s` or `3 h 20 min`."""
+    """Format seconds: `45 s`, `12 min 05 s` or `3 h 20 min`."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -29,26 +29,26 @@ def duration(seconds: float) -> str:
 
 
 def safe(text: str) -> str:
-    """`text` on one line, with everything a terminal would obey made visible."""
+    """Return `text` on one line, with control characters escaped."""
     return shorten(text, sys.maxsize)
 
 
 def plain(text: str) -> str:
-    """`text` as plain Markdown that fits into a cell: no line ends, no cell ends, no tags, no links."""
+    """Escape `text` for a Markdown table cell: no line breaks, cell separators, tags or links."""
     text = safe(" ".join(text.split()))
     for sign in "\\|`*_<>[]":
         text = text.replace(sign, "\\" + sign)
-    # Bare addresses become links by themselves.
+    # Bare addresses would become links.
     return re.sub(r"(?i)(:(?=//)|(?<=www)\.)", r"\\\1", text)
 
 
 def finite(value: Any) -> Any:
-    """The value, or None for what JSON cannot say."""
+    """Return the value, or None for numbers that JSON does not support."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV with all fields; what is not known is empty."""
+    """Return rows as CSV with all fields; unknown values are empty."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
     out = StringIO()
     writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")

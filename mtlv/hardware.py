@@ -1,4 +1,4 @@
-"""What of this machine's processor and memory this process may use; without PyTorch."""
+"""Processor cores and memory available to this process; does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Physical cores that this process may use: what is left to it by its affinity, by the quota of its
-    container and by `OMP_NUM_THREADS`."""
+    """Return the physical cores that this process may use, limited by its affinity, the quota of its
+    container and `OMP_NUM_THREADS`."""
     found = len({_siblings(cpu) for cpu in _allowed()})
     limits = [limit for limit in (_quota(), _omp()) if limit is not None]
     return max(1, min([found, *limits]))
 
 
 def free_memory() -> int | None:
-    """Bytes that may still be taken without swapping, in the machine and in its container; None: unknown."""
+    """Return the bytes available without swapping, in the machine and in its container; None if unknown."""
     found = [number for number in (_available(), _left_in_group()) if number is not None]
     return min(found) if found else None
 
@@ -30,7 +30,7 @@ def _allowed() -> list[int]:
 
 
 def _siblings(cpu: int) -> str:
-    """The same text for the threads of one core."""
+    """Return the same text for the threads of one core."""
     return _text(CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list") or str(cpu)
 
 

@@ -1,4 +1,4 @@
-"""Who works on what, among the processes of one machine or of one shared folder."""
+"""Locks among the processes of one machine or of one shared folder."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 
 def hold(path: Path, *, wait: bool = False) -> int | None:
-    """Take a lock until `release` or the process's end, however it ends.
+    """Take a lock until `release` or the end of the process.
 
-    The file stays when the lock is given back: to delete one that another process is about to take would let
-    two have it.
+    The file is kept on release: deleting one that another process is about to lock would let
+    two processes have it.
 
     Args:
-        path: of the lock's file, made where it is not there.
-        wait: until the lock is free.
+        path: path of the lock file, created if missing.
+        wait: whether to wait until the lock is free.
 
     Returns:
-        What `release` takes; nothing where another process holds the lock.
+        Argument of `release`; None if another process holds the lock.
 
     Raises:
         OSError: the file cannot be opened.
@@ -30,7 +30,7 @@ def hold(path: Path, *, wait: bool = False) -> int | None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except ImportError:  # Windows: nobody else is assumed
+    except ImportError:  # Windows: no other process is assumed
         pass
     except BlockingIOError:
         os.close(file)
@@ -39,14 +39,14 @@ def hold(path: Path, *, wait: bool = False) -> int | None:
 
 
 def release(lock: int | None) -> None:
-    """Give back what `hold` gave."""
+    """Release a lock of `hold`."""
     if lock is not None:
         os.close(lock)
 
 
 @contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Whether the lock was free, and so is this process's until the block ends; it then says whose it is."""
+    """Hold a lock until the block ends, with the process's id in its file; yield whether it was free."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = hold(path)
     try:
@@ -59,7 +59,7 @@ def held(path: Path) -> Iterator[bool]:
 
 
 def holder(path: Path) -> str:
-    """Who took the lock of `held` last, in words."""
+    """Return a description of the last holder of a lock of `held`."""
     try:
         return path.read_text(encoding="utf-8") or "another process"
     except OSError:

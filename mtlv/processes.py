@@ -1,6 +1,6 @@
-"""Modules of ours that run as a process beside this one; both send each other Python objects over pipes.
+"""Child processes that run modules of mtlv; both sides exchange Python objects over pipes.
 
-Each ends with this process, even if it is busy.
+Each child ends with its parent, even if it is busy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
-"""Seconds that a process with `grace` has left after the one that began it. Nobody else tells it to end, so
-the kernel does: by its signal SIGUSR1, whose number these seconds are; see `_by_kernel`."""
-LOOK = 1.0  # seconds between two looks for the process that began this one, where the kernel does not tell
+"""Seconds that a process with `grace` has after the end of its parent. The kernel sends it SIGUSR1, whose
+number equals these seconds; see `_by_kernel`."""
+LOOK = 1.0  # seconds between checks of the parent, if the kernel sends no signal
 PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 Process = subprocess.Popen[bytes]
@@ -53,10 +53,10 @@ class Connection:
             self.outgoing.flush()
 
     def receive(self) -> Any:
-        """The next object; waits for it.
+        """Wait for the next object and return it.
 
         Raises:
-            ProcessEnded: there is none, or only a part of it.
+            ProcessEnded: there is none, or it is incomplete.
         """
         try:
             return pickle.load(self.incoming)  # nosec B301 # our own parent or child writes it
@@ -67,7 +67,7 @@ class Connection:
 
 
 class ChildProcess(Connection):
-    """A module of ours in a process of its own.
+    """A module of mtlv in another process.
 
     Args:
         module: such as `mtlv.comparison.drawing`; its `main()` works in `parent`.
@@ -81,17 +81,17 @@ class ChildProcess(Connection):
         super().__init__(self.process.stdout, self.process.stdin)
 
     def send(self, message: object) -> None:
-        """Send an object; if the process has ended, `receive` says so."""
+        """Send an object; if the process has ended, `receive` raises the error."""
         with suppress(OSError, ValueError):
             super().send(message)
 
     def finish(self) -> None:
-        """Close the pipe to it: it receives nothing more, and ends when it is done."""
+        """Close the pipe to the process, which ends when its work is finished."""
         with suppress(OSError, ValueError):
             self.outgoing.close()
 
     def end(self, patience: float = 0.0) -> None:
-        """End it, at once or after so many seconds, and close its pipes."""
+        """End the process, immediately or after `patience` seconds, and close its pipes."""
         if patience:
             self.finish()
             with suppress(subprocess.TimeoutExpired):
@@ -103,7 +103,7 @@ class ChildProcess(Connection):
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Kill the process where the block, which waits for it, takes longer."""
+        """Kill the process if the block, which waits for it, takes longer."""
         timer = Timer(seconds, self.process.kill)
         timer.daemon = True
         timer.start()
@@ -113,12 +113,12 @@ class ChildProcess(Connection):
             timer.cancel()
 
     def how_it_ended(self) -> str:
-        """Its signal or exit code, once it has closed its pipe."""
+        """Return its signal or exit code, after it has closed its pipe."""
         try:
             code = self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return "it did not answer"
+            return "it did not respond"
         if code >= 0:
             return f"exit code {code}"
         with suppress(ValueError):
@@ -126,7 +126,7 @@ class ChildProcess(Connection):
         return f"signal {-code}"
 
     def was_killed(self) -> bool:
-        """Whether it was ended by a signal, once it has closed its pipe: at a limit, or by somebody."""
+        """Whether it was ended by a signal, after it has closed its pipe."""
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(GRACE) < 0
         self.process.kill()
@@ -142,7 +142,7 @@ def _begin(module: str, **environment: str) -> Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for this process to answer
+            start_new_session=True,  # Ctrl-C is handled by this process
             env=os.environ | environment | {"PYTHONPATH": path},
         )
 
@@ -153,8 +153,8 @@ def _begin(module: str, **environment: str) -> Process:
 
 @cache
 def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
-    """Orders to the thread that starts all processes. Linux ends a process with the *thread* that started it;
-    this one lives as long as its process, while the one that calls `begin` may end before."""
+    """Return the queue of the thread that starts all processes. Linux ends a process with the *thread* that
+    started it; this one lives as long as its process, but the calling thread may end before."""
     orders: SimpleQueue[tuple[Callable[[], Process], Future[Process]]] = SimpleQueue()
 
     def work() -> None:
@@ -162,7 +162,7 @@ def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
             start, begun = orders.get()
             try:
                 begun.set_result(start())
-            except Exception as error:  # whoever asked has to know
+            except Exception as error:  # reported to the requester
                 begun.set_exception(error)
 
     Thread(target=work, name="mtlv-starter", daemon=True).start()
@@ -170,22 +170,22 @@ def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_starter.cache_clear)  # a fork has none of the threads
+    os.register_at_fork(after_in_child=_starter.cache_clear)  # a fork does not have the threads
 
 
 @contextmanager
 def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connection]:
-    """In the child: its connection to the process that began it; nothing that is printed comes between.
+    """Return the child's connection to its parent, separate from printed output.
 
     Args:
-        grace: whether it has `GRACE` seconds to end in good order after the process that began it, which it
-            knows from the end of what it is asked; else it ends at once.
-        memory: most bytes that it may take; what needs more ends it by a signal. Not on macOS and Windows.
+        grace: whether it has `GRACE` seconds to stop gracefully after the parent, whose end it detects from
+            the closed pipe; otherwise it ends immediately.
+        memory: maximum bytes; using more ends it by a signal. Not on macOS and Windows.
     """
     pid = int(sys.argv[2])
     if not _by_kernel(grace):
         Thread(target=_watch, args=(pid, grace), daemon=True).start()
-    if os.getppid() != pid:  # it has ended before the kernel was asked
+    if os.getppid() != pid:  # it ended before the kernel was asked
         os._exit(1)
     if memory is not None:
         _hold(memory)
@@ -200,8 +200,8 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
 
 
 def _by_kernel(grace: bool) -> bool:
-    """Have Linux end this process with the one that began it: a thread of its own could not while other code
-    lets no thread run. False where that cannot be had."""
+    """Let Linux end this process with its parent, which a thread could not do while other code blocks all
+    threads. Return False if not supported."""
     if sys.platform != "linux":
         return False
     import ctypes
@@ -209,8 +209,8 @@ def _by_kernel(grace: bool) -> bool:
     libc = ctypes.CDLL(None)
     if not grace:
         return bool(libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0)
-    # A handler in C, for one in Python would wait for other code too. It is called with the signal's number,
-    # which `alarm` takes for seconds; then SIGALRM ends the process, as nobody handles it.
+    # A handler in C, because one in Python would also wait for other code. It is called with the signal's
+    # number, which `alarm` takes as seconds; then SIGALRM, which has no handler, ends the process.
     libc.signal(int(signal.SIGUSR1), libc.alarm)
     return bool(libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGUSR1), 0, 0, 0) == 0)
 
@@ -223,7 +223,7 @@ def _watch(parent: int, grace: bool) -> None:
 
 
 def _hold(memory: int) -> None:
-    """Take no more memory of its own than so many bytes; files that are mapped do not count."""
+    """Limit the memory of this process in bytes; memory-mapped files do not count."""
     with suppress(ImportError, OSError, ValueError):  # Windows has none
         import resource
 
@@ -233,23 +233,23 @@ def _hold(memory: int) -> None:
 
 
 def alive(pid: int, since: int | None) -> bool:
-    """Whether a process of this machine is still there.
+    """Whether a process of this machine still exists.
 
     Args:
-        pid: its number, which another may have by now.
-        since: what `born` said of it.
+        pid: process id, which another process may have by now.
+        since: result of `born` for it.
     """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is there, and another user's
+    except OSError:  # it exists and belongs to another user
         pass
     return born(pid) == since
 
 
 def born(pid: int) -> int | None:
-    """When a process was started, in ticks of its machine; None where the system does not say."""
+    """Return the start of a process, in ticks of its machine; None if not available."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rsplit(")", 1)[1].split()[19])

@@ -1,4 +1,4 @@
-"""The commands. Everything heavy is imported by the command that needs it."""
+"""The commands of `mtlv`. Heavy modules are imported only by the commands that need them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
+    """Run one command and return the exit code.
 
-    0: done. 1: a member of a suite failed, nobody reads the output, MLflow's server ended, or mtlv itself is
-    at fault. 2: an error of the user's. 130: Ctrl-C. 143: SIGTERM.
+    0: success. 1: a member of a suite failed, the output pipe was closed, MLflow's server ended, or an
+    internal error. 2: a user error. 130: Ctrl-C. 143: SIGTERM.
     """
-    gc.set_threshold(100_000)  # Python's 700 spends a tenth of the time on going through what stays anyway
+    gc.set_threshold(100_000)  # Python's default of 700 takes a tenth of the time
     let_waiting_threads_sleep()
     show_anything()
     try:
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except ConfigError as error:
-        for line in error.problems:  # each begins with its own place
+        for line in error.problems:  # each begins with its own position
             complain(line, who="")
         return USER_ERROR
     except MtlvError as error:
@@ -66,15 +66,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain("stopped")
         return TERMINATED if stop.args == ("SIGTERM",) else INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has gone, such as `head`. Nothing may be written at exit any more.
+        # The reader, such as `head`, has ended. Nothing may be written at exit any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return own_fault()
-        complain(f"the disk is full: {error}; free room and start again: what was written before is whole")
+        complain(
+            f"the disk is full: {error}; free space and start again: what was written before is complete"
+        )
         return USER_ERROR
     except Exception:
         return own_fault()
     finally:
-        gc.freeze()  # the process ends: to go once more through all that MLflow holds would take a second
+        gc.freeze()  # the process ends: a last collection of MLflow's objects would take a second

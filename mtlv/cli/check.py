@@ -1,4 +1,4 @@
-"""`mtlv check`: prove a config and show its plan."""
+"""`mtlv check`: validate a config and show its plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mtlv.formatting import many
 
 
 def check(args: argparse.Namespace) -> int:
-    """Prove a config and show its plan; nothing is trained."""
+    """Validate a config and show its plan, without training."""
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)
@@ -33,6 +33,6 @@ def check(args: argparse.Namespace) -> int:
     from mtlv.store.location import location_of
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
-    say(f"results go to {location_of(suite.members[0].settings.store).words}")
-    say(f"{args.config}: fine; {members}, {units} to train, experiment `{suite.experiment}`")
+    say(f"results are stored in {location_of(suite.members[0].settings.store).words}")
+    say(f"{args.config}: valid; {members}, {units} to train, experiment `{suite.experiment}`")
     return OK

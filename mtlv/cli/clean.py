@@ -1,4 +1,4 @@
-"""`mtlv clean`: list what nothing in a store needs, and delete it on request."""
+"""`mtlv clean`: list files of a store that nothing needs, and delete them on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mtlv.cli.terminal import OK, say
 
 
 def clean(args: argparse.Namespace) -> int:
-    """List what of a store nothing needs, and delete it where asked to."""
+    """List files of a store that nothing needs, and delete them on request."""
     from mtlv.settings import load_overrides, load_suite
     from mtlv.store.location import location_of
     from mtlv.suite.clean import clean_lines

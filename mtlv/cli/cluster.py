@@ -1,4 +1,4 @@
-"""`mtlv cluster`: only group the tasks."""
+"""`mtlv cluster`: group the tasks without training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mtlv.cli.terminal import OK, end_in_order, progress, say
 
 
 def cluster(args: argparse.Namespace) -> int:
-    """Only group the tasks."""
+    """Group the tasks without training."""
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides)

@@ -9,7 +9,7 @@ from mtlv.cli.configs import is_config
 from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.errors import ConfigError
 
-OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may hold `k=3` too, behind other words
+OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may also contain `k=3`, after other words
 
 
 def compare(args: argparse.Namespace) -> int:
@@ -24,9 +24,7 @@ def compare(args: argparse.Namespace) -> int:
     first = suites[0] if suites else load_overrides(overrides)
     stores = {suite.members[0].settings.tracking.uri for suite in suites}
     if len(stores) > 1 and args.uri is None:
-        raise ConfigError(
-            ["the configs have different `tracking.uri`: name the store of them all by `--uri`"]
-        )
+        raise ConfigError(["the configs have different `tracking.uri`: give one store for all with `--uri`"])
     ask = comparing.ComparisonOptions(
         comparing.RunQuery(suites, names, args.experiment, args.last),
         baseline=args.baseline,

@@ -1,4 +1,4 @@
-"""What arguments name: configs, and suites made of them."""
+"""Configs and suites from command-line arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def suite_or_defaults(args: argparse.Namespace) -> Suite:
-    """The suite of `args.config`; without one, the defaults with the overrides."""
+    """Return the suite of `args.config`, or the defaults with the overrides."""
     from mtlv.settings import load_overrides, load_suite
 
     if args.config and "=" in args.config and not is_config(args.config):
@@ -20,10 +20,10 @@ def suite_or_defaults(args: argparse.Namespace) -> Suite:
 
 
 def is_config(name: str) -> bool:
-    """Whether a word that may be another thing is a config."""
+    """Whether an argument is a config."""
     return name.endswith((".yml", ".yaml")) or os.path.isfile(name)
 
 
 def quoted(text: str) -> str:
-    """Text as a YAML scalar that stays text."""
+    """Quote text as a YAML scalar that stays text."""
     return "'" + text.replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from mtlv.errors import MtlvError
 
 
 def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
-    """Every corpus of the catalog."""
+    """List the corpora of the catalog."""
     from mtlv.units.corpora import list_lines
 
     say(*list_lines())
@@ -20,7 +20,7 @@ def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
 
 
 def show(args: argparse.Namespace) -> int:
-    """What is known of one."""
+    """Show the description of a corpus."""
     from mtlv.units.corpora import show_lines
 
     say(*show_lines(args.name))
@@ -28,7 +28,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def fetch(args: argparse.Namespace) -> int:
-    """Download one from its source."""
+    """Download a corpus from its source."""
     from mtlv.display.download import DownloadBar
     from mtlv.units.corpora import fetch_lines
 
@@ -39,7 +39,7 @@ def fetch(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Count what is in one, or in those of a config."""
+    """Count the content of a corpus, or of those in a config."""
     from mtlv.settings import load_overrides, load_suite
     from mtlv.units.corpora import check_corpus
 
@@ -72,5 +72,5 @@ def _lengths(settings: Any, corpus: Any) -> Any:
     try:
         return token_lengths(settings, corpus)
     except EncoderError as error:
-        complain(f"lengths in tokens are left out: {error}")
+        complain(f"lengths in tokens are not counted: {error}")
         return None

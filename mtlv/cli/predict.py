@@ -1,4 +1,4 @@
-"""`mtlv predict`: ask the trained model of a run about texts."""
+"""`mtlv predict`: predict texts with the trained model of a run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mtlv.formatting import many
 
 
 def predict(args: argparse.Namespace) -> int:
-    """Ask a run's trained model about texts."""
+    """Predict texts with the trained model of a run."""
     from mtlv.errors import DataError
     from mtlv.serving.texts import from_file, given
 
     if bool(args.texts) == (args.file is not None):
-        what = "texts were given and `--file` too" if args.texts else "no text was given"
-        raise DataError(what, then="write the text behind the run, or name a file: `--file reports.txt`")
+        what = "both texts and `--file` were given" if args.texts else "no text was given"
+        raise DataError(what, then="give the text after the run, or a file: `--file reports.txt`")
     if args.file is None:
         texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
     else:

@@ -1,4 +1,4 @@
-"""`mtlv run`: train, score and track what a config asks for."""
+"""`mtlv run`: train, evaluate and track the models of a config."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mtlv.events import NoteGiven
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, score and track what a config asks for."""
+    """Train, evaluate and track the models of a config."""
     from mtlv.display.tables import table
     from mtlv.settings import load_suite
 

@@ -1,4 +1,4 @@
-"""`mtlv status`: how far the running or last suite is."""
+"""`mtlv status`: progress of the running or last suite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtlv.formatting import duration
 
 
 def status(args: argparse.Namespace) -> int:
-    """How far the running or last suite is."""
+    """Show the progress of the running or last suite."""
     from mtlv.store.location import location_of
     from mtlv.suite.status import status_lines
 

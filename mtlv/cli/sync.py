@@ -1,4 +1,4 @@
-"""`mtlv sync`: deliver what runs could not."""
+"""`mtlv sync`: upload what runs could not upload."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mtlv.cli.terminal import OK, complain, say
 
 
 def sync(args: argparse.Namespace) -> int:
-    """Deliver what runs could not."""
+    """Upload what runs could not upload."""
     from mtlv.settings import load_overrides
     from mtlv.store.location import StoreLocation
     from mtlv.tracking.sync import sync_store

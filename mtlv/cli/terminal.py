@@ -1,4 +1,4 @@
-"""Where commands print, and nothing else does; and how they end."""
+"""Output of commands, the only place that prints; and their end on signals."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 def show_anything() -> None:
-    """Names may hold what the terminal has no letters for."""
+    """Escape characters that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def say(*lines: str) -> None:
-    """What was asked for."""
+    """Print results."""
     for line in lines:
         print(safe(line))
 
 
 def complain(line: str, *, who: str = "mtlv: ") -> None:
-    """What is wrong, or worth knowing beside what was asked for; `who` is empty where a line says it."""
+    """Print an error or warning on stderr; `who` is empty if the line has its own prefix."""
     print(f"{who}{safe(line)}", file=sys.stderr)
 
 
 def own_fault() -> int:
-    """Show the traceback, which may quote an address: without its password."""
+    """Print the traceback of an internal error, without passwords of addresses."""
     print(masked(traceback.format_exc()), file=sys.stderr)
-    complain("this is a fault of mtlv itself, not of what it was given; please report the lines above")
+    complain("this is a fault of mtlv itself, not of its input; please report the lines above")
     return FAILED
 
 
 def console(*, stderr: bool = False) -> Any:
-    """Rich's, for tables and progress."""
+    """Return Rich's console, for tables and progress."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
 
 
 def progress() -> Display:
-    """Shows how far a suite is."""
+    """Return the display of a suite's progress."""
     from mtlv.display.suite import Display
 
     return Display(console(stderr=True))
 
 
 def end_in_order() -> None:
-    """Answer SIGTERM, by which a cluster's scheduler asks for the end, as Ctrl-C: the run is closed."""
+    """Handle SIGTERM, which a cluster's scheduler sends, like Ctrl-C, so that runs are closed."""
     signal.signal(signal.SIGTERM, _terminated)
 
 

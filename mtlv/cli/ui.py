@@ -1,4 +1,4 @@
-"""`mtlv ui`: open MLflow's page on the runs."""
+"""`mtlv ui`: open the MLflow UI on the runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mtlv.cli.terminal import FAILED, OK, complain, end_in_order, say
 
 
 def ui(args: argparse.Namespace) -> int:
-    """Open MLflow's page on the runs."""
+    """Open the MLflow UI on the runs."""
     import tempfile
 
     from mtlv.tracking.mlflow_server import ServerAddress, has_server, link, serve
@@ -23,21 +23,21 @@ def ui(args: argparse.Namespace) -> int:
     if has_server(uri):
         say(f"The runs are at {url}", *_side_by_side(args, url))
         return OK
-    end_in_order()  # else its server would outlive this command
-    say("Starting MLflow's page (about 10 seconds) ...")
+    end_in_order()  # otherwise its server would outlive this command
+    say("Starting the MLflow UI (about 10 seconds) ...")
     sys.stdout.flush()
-    folder = tempfile.mkdtemp(prefix="mtlv-ui-")  # a name that nobody could have made a link of
+    folder = tempfile.mkdtemp(prefix="mtlv-ui-")  # an unpredictable name, which cannot be a prepared link
     log = Path(folder, "server.log")
     with serve(uri, door, log=log) as server:
-        say(f"Open {url}", *_side_by_side(args, url), "Ctrl-C ends it.")
+        say(f"Open {url}", *_side_by_side(args, url), "Press Ctrl-C to stop.")
         sys.stdout.flush()
         server.wait()
-    complain(f"MLflow's server ended; see {log}")
+    complain(f"MLflow's server has ended; see {log}")
     return FAILED
 
 
 def _side_by_side(args: argparse.Namespace, url: str) -> list[str]:
-    """Where an experiment is named, the address of its runs as charts."""
+    """Return the address of the runs as charts, if an experiment is given."""
     from mtlv.tracking.mlflow_server import side_by_side
 
-    return [f"Side by side: {side_by_side(url)}"] if args.config else []
+    return [f"Comparison: {side_by_side(url)}"] if args.config else []

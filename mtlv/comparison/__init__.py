@@ -1,1 +1,1 @@
-"""What people look at: tables, figures and the report, made from records of figures."""
+"""Comparison of runs: tables, figures and the page."""

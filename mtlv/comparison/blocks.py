@@ -1,8 +1,8 @@
-"""What a comparison page is made of: blocks of plain data, drawn by the page, as files, and as CSV.
+"""Blocks of a comparison page: plain data, shown on the page and written as pictures and CSV files.
 
-A figure is a Vega-Lite specification with one named dataset, `rows`. Page and files fill it by the same rule:
-rows of runs and tasks that are switched off are left out, and where `baseline` is set, each row gets the
-difference to the baseline run's row. So what is toggled on the page is data, and no figure needs code.
+A figure is a Vega-Lite specification with one named dataset, `rows`. The page and the files fill it by the
+same rule: rows of runs and tasks that are switched off are left out, and if `baseline` is set, each row gets
+the difference to the baseline run's row. So the page's switches are data, and no figure needs its own code.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Literal
 from mtlv.plan.spans import Span
 
 Row = Mapping[str, Any]
-"""Plain values: text, numbers, booleans, None. Never NaN: None stands for what is not known."""
+"""Plain values: text, numbers, booleans, None. Never NaN; None is an unknown value."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Each row gets `out` = its `value` - the `value` of the baseline run's row with the same `by` fields.
+    """Each row's `out` = its `value` - the `value` of the baseline run's row with the same `by` fields.
 
-    Rows without such a partner get None.
+    Rows without a matching baseline row get None.
     """
 
     value: str
@@ -31,7 +31,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """A paragraph; `tone` says how it is set."""
+    """A paragraph; `tone` sets its style."""
 
     text: str
     tone: Literal["plain", "finding", "warning"] = "plain"
@@ -43,12 +43,12 @@ class TableColumn:
 
     Args:
         key: field of the rows.
-        title: what people read.
+        title: heading of the column.
         kind: `text`, or `number` with `digits` decimals.
         best: whether the highest, the lowest or no visible value is set in bold.
         spread: field with the standard deviation, shown as `± 0.012`.
-        signed: numbers carry their sign.
-        scale: what a value is multiplied with to be shown.
+        signed: whether numbers are shown with their sign.
+        scale: factor applied to a value before it is shown.
     """
 
     key: str
@@ -63,9 +63,9 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A sortable table. Rows with a `run` field go with that run's switch, rows with `task` with the filter.
+    """A sortable table. Rows with a `run` field follow that run's switch, rows with `task` the filter.
 
-    Rows with both `run` and `other` (pairs) show while both runs are on.
+    Rows with both `run` and `other` (pairs) are shown while both runs are switched on.
     """
 
     id: str
@@ -81,15 +81,15 @@ class FigureBlock:
     """An interactive figure.
 
     Args:
-        id: ASCII; the name of its PNG, SVG and CSV.
-        title: above it.
+        id: ASCII name of its PNG, SVG and CSV files.
+        title: heading of the figure.
         caption: what it shows and how to read it, in full sentences.
         spec: Vega-Lite 6 without data, title or config; it reads `{"data": {"name": "rows"}}`. Its width is
             `"container"` or a number. Texts and axes take their colours from the page's theme (light, dark,
             print), so a spec names colours for marks only.
         rows: `run` (key) and `task` (name) fields make them follow switches and filter.
         baseline: differences to compute.
-        wide: takes the page's whole width.
+        wide: whether it takes the whole width of the page.
     """
 
     id: str
@@ -102,7 +102,7 @@ class FigureBlock:
 
 
 Said = float | bool | str | tuple[Span, ...]
-"""What is said of a document: a probability, yes or no, words, or spans of its words."""
+"""Value shown for a document: a probability, yes or no, text, or spans of its words."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class DocumentRow:
 
     Args:
         id: of the document.
-        distance: mean over tasks of the distance between the two runs' outputs.
+        distance: mean distance between the two runs' outputs, over tasks.
         scores: (task, run's output, other's output, target) of the tasks that differ most or are positive.
     """
 
@@ -122,11 +122,11 @@ class DocumentRow:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """For pairs of runs, the documents on which they differ most.
+    """The documents on which pairs of runs differ most.
 
     Args:
-        pairs: (run key, other run key) -> documents, the largest distance first.
-        texts: of these documents, by id; where one is missing the page says why in `missing`.
+        pairs: (run key, other run key) -> documents, sorted by distance, largest first.
+        texts: texts of these documents by id; `missing` is shown if one is missing.
     """
 
     id: str

@@ -18,14 +18,14 @@ from mtlv.evaluation.mixed import by_source
 from mtlv.evaluation.pairs import comparable, tasks_of
 from mtlv.plan import Task
 
-DOCUMENTS = 8  # shown for a pair
-SCORES = 6  # tasks of a document that are shown besides its positive ones
-MISSING = "The texts of some documents are not at hand; `mtlv compare --data PATH` names the corpus."
-OTHER_DATA = "Texts are of the baseline's data; documents of runs on other data are shown without theirs."
+DOCUMENTS = 8  # documents shown per pair
+SCORES = 6  # tasks shown per document, besides its positive ones
+MISSING = "Some texts are not available; give the corpus with `mtlv compare --data PATH`."
+OTHER_DATA = "Texts are from the baseline's data; documents of runs on other data are shown without text."
 
 
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
-    """For all pairs of `runs` with the same data the documents that differ most; nothing without scores."""
+    """Return the most different documents for all pairs of `runs` with the same data; [] without scores."""
     tasks = [task.task for task in comparison.tasks]
     held: dict[str, tuple[list[Task], PooledScores]] = {}
     for run in runs:
@@ -43,15 +43,15 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
     texts, missing = _texts(comparison, pairs)
     caption = (
         f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of "
-        f"{how_far(tasks)}, averaged over folds and seeds. Shown are the tasks that "
-        "differ most and all that apply."
-        + (" Each corpus comes in turn." if len(by_source(tasks)) > 1 else "")
+        f"{how_far(tasks)}, averaged over folds and seeds. The table shows the tasks that "
+        "differ most and all positive ones."
+        + (" Documents of the corpora alternate." if len(by_source(tasks)) > 1 else "")
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
 
 
 def with_texts(section: Section, comparison: Comparison) -> Section:
-    """The section with the documents' texts, which may be read after all else is made."""
+    """Return the section with the documents' texts, which may be read after everything else is built."""
     return replace(section, blocks=[_told(block, comparison) for block in section.blocks])
 
 
@@ -65,7 +65,7 @@ def _told(block: Block, comparison: Comparison) -> Block:
 def _texts(
     comparison: Comparison, pairs: Mapping[tuple[str, str], Sequence[DocumentRow]]
 ) -> tuple[dict[str, str], str]:
-    """Texts by document, and why some are missing. An id of another corpus may stand for another document."""
+    """Return texts by document, and why some are missing. Ids of another corpus may be other documents."""
     digest = comparison.run(comparison.baseline).data_digest
     own: set[str] = set()
     others: set[str] = set()
@@ -78,7 +78,7 @@ def _texts(
 
 
 def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) -> list[DocumentRow]:
-    """The documents of both that differ most."""
+    """Return the documents that differ most, among those tested by both runs."""
     ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
     pairs = [(one.tasks[task.name], mine, other.tasks[task.name], theirs) for task in tasks]
     columns = [_apart(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
@@ -97,12 +97,12 @@ def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) ->
 
 
 def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
-    """Documents in `order`, but first the first of each source, then the second: distances of different kinds
-    tell little beside each other.
+    """Sort documents by `order`, but alternate between sources: distances of different kinds of tasks are not
+    comparable.
 
     Args:
         order: all D documents.
-        known: [D, T], there is a target.
+        known: [D, T], whether there is a target.
         tasks: the T tasks.
     """
     sources = [task.source for task in tasks]
@@ -118,7 +118,7 @@ def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence
 def _apart(
     task: Task, one: PooledTask, mine: NDArray[np.int64], other: PooledTask, theirs: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Distances [D] of the documents that both runs tested, 0 where no target is; and where one is."""
+    """Return distances [D] of documents tested by both runs (0 without a target), and a mask of targets."""
     known = one.known[mine] & other.known[theirs]
     rows, same = mine[known], theirs[known]
     apart = np.zeros(len(mine))

@@ -1,4 +1,4 @@
-"""Figures as SVG and PNG: drawn by Vega in processes beside this one, which goes on with other work."""
+"""Figures as SVG and PNG, drawn by Vega in other processes while this one continues."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from mtlv.comparison.vega import VERSION
 from mtlv.errors import TrackingError, shorten
 from mtlv.processes import ChildProcess, Connection, ProcessEnded, parent
 
-SCALE = 2.0  # pixels of a PNG per pixel of its SVG, as long as it has no more than
+SCALE = 2.0  # pixels of a PNG per pixel of its SVG; reduced for a PNG with more than
 PIXELS = 2_000_000
 MOST = 3  # processes: each needs up to 0.4 GB
-MEMORY = 4_000_000_000  # bytes that one may take: what a figure shows comes from a store
-PATIENCE = 300.0  # seconds that a figure may take
+MEMORY = 4_000_000_000  # maximum bytes of a process: the data of a figure come from a store
+PATIENCE = 300.0  # maximum seconds per figure
 ONLY_BUNDLED = Path(__file__).with_name("bundled_fonts.conf")
-"""vl-convert opens a system's font file dozens of times for each text, which is half of the time of a figure.
-Its own Liberation Sans lies in memory, and makes a picture the same everywhere."""
+"""Font configuration with only vl-convert's own Liberation Sans. Otherwise it opens a system font file many
+times per text, which takes half of the time of a figure. Pictures are the same on every machine."""
 BEYOND = re.compile(r"[^\u0000-\u017f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f–—‘’“”…→←≈≤≥−√∞Δ]")
-"""Letters that the bundled font does not have: for figures with any the system's fonts are added."""
+"""Letters that are not in the bundled font; figures with any of them also use the system's fonts."""
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")  # of Linux
 FIRST = {"mark": "bar", "data": {"values": [{"x": "a"}]}, "encoding": {"x": {"field": "x"}}}
-"""Drawn by each process before it is asked for anything: the first picture takes a second, whatever it is."""
+"""Figure that each process draws as a warm-up: its first picture takes a second."""
 
 
 class FigureFiles(NamedTuple):
-    """A figure as files."""
+    """Files of a figure."""
 
     svg: str
     png: bytes
 
 
 class DrawingPool:
-    """Processes that draw.
+    """A pool of drawing processes.
 
-    Begin it early: they start and warm up while runs are read. Close it, or use it in a `with` statement.
+    Create it early: the processes start and warm up while runs are read. Close it, or use it in a `with`
+        statement.
 
     Args:
-        processes: how many; None leaves one core to this process.
+        processes: their number; None leaves one core to this process.
     """
 
     def __init__(self, processes: int | None = None) -> None:
@@ -54,13 +55,13 @@ class DrawingPool:
         self._hands = ThreadPoolExecutor(count)
 
     def draw(self, specs: Sequence[Mapping[str, Any]]) -> list[Future[FigureFiles]]:
-        """Begin to draw Vega-Lite specifications that hold their rows; results in the order of `specs`."""
+        """Start drawing Vega-Lite specifications with their rows; results are in the order of `specs`."""
         longest_first = sorted(range(len(specs)), key=lambda at: -_effort(specs[at]))
         begun = {at: self._hands.submit(self._draw, specs[at]) for at in longest_first}
         return [begun[at] for at in range(len(specs))]
 
     def close(self) -> None:
-        """End the processes; what was not begun yet is not drawn."""
+        """Stop the processes; figures not started yet are not drawn."""
         self._hands.shutdown(cancel_futures=True)
         while self._free:
             self._free.pop().end()
@@ -74,10 +75,10 @@ class DrawingPool:
         self.close()
 
     def _draw(self, spec: Mapping[str, Any]) -> FigureFiles:
-        """By a free process, or here where it could not: whatever is wrong is then raised here.
+        """Draw in a free process, or in this one if that failed, so that errors are raised here.
 
         Raises:
-            TrackingError: the process was killed, and so may this one be.
+            TrackingError: the process was killed, and this one might be as well.
         """
         process = self._free.popleft() if self._free else None
         found = None if process is None else _ask(process, spec)
@@ -87,7 +88,7 @@ class DrawingPool:
 
 
 def draw(spec: Mapping[str, Any]) -> FigureFiles:
-    """Both pictures. The PNG is made from the SVG: Vega, the slow part, runs once."""
+    """Draw the SVG, and the PNG from it: Vega, the slow part, runs only once."""
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(dict(spec), vl_version=VERSION, allowed_base_urls=[])
@@ -95,14 +96,14 @@ def draw(spec: Mapping[str, Any]) -> FigureFiles:
 
 
 def _scale(svg: str) -> float:
-    """The scale of a PNG: smaller for pictures so large that they would take seconds and megabytes."""
+    """Return the scale of a PNG; smaller for pictures that would take seconds and megabytes."""
     found = re.search(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"', svg)
     size = float(found[1]) * float(found[2]) if found else 1.0
     return min(SCALE, max(1.0, (PIXELS / size) ** 0.5))
 
 
 def _effort(spec: Mapping[str, Any]) -> int:
-    """About how long a figure takes, in rows; the panels of a facet take as long as many rows."""
+    """Estimate the drawing time of a figure, in rows; a facet costs about as much as 2000 rows."""
     return len(spec["data"]["values"]) + 2000 * ("facet" in spec)
 
 
@@ -128,7 +129,7 @@ def _end(process: ChildProcess, spec: Mapping[str, Any]) -> None:
 
 
 def _ask(process: ChildProcess, spec: Mapping[str, Any]) -> FigureFiles | None:
-    """What another process drew; nothing where it failed or ended."""
+    """Return the figure drawn by another process, or None if it failed or ended."""
     try:
         with process.within(PATIENCE):
             process.send(spec)
@@ -138,7 +139,7 @@ def _ask(process: ChildProcess, spec: Mapping[str, Any]) -> FigureFiles | None:
 
 
 def _serve(parent: Connection) -> None:
-    """Draw one specification after another until no more come."""
+    """Draw one specification after another until there are no more."""
     draw(FIRST)
     while True:
         try:
@@ -161,6 +162,6 @@ def _add_system_fonts() -> None:
 
 
 def main() -> None:
-    """Draw what is requested until the parent ends."""
+    """Draw requested figures until the parent ends."""
     with parent(memory=MEMORY) as connection:
         _serve(connection)

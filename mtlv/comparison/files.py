@@ -26,7 +26,7 @@ from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 from mtlv.formatting import csv_text, finite
 
-FORMAT = 1  # of comparison.json; higher when a field changes its meaning
+FORMAT = 1  # of comparison.json; increased when the meaning of a field changes
 OF_RUN = (
     "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
     "params", "link", "plan", "elsewhere",
@@ -36,10 +36,10 @@ OF_RUN = (
 def begin_pictures(
     comparison: Comparison, section: Section, pool: DrawingPool
 ) -> dict[str, Future[FigureFiles]]:
-    """Begin to draw a section's figures as they show when the page opens; empty ones have no picture.
+    """Start drawing a section's figures in the initial state of the page; skip figures without rows.
 
     Returns:
-        Pictures to come, by their figures' ids.
+        Future pictures by figure id.
     """
     figures = [block for block in section.blocks if isinstance(block, FigureBlock)]
     rows = {figure.id: _rows_shown(figure, comparison) for figure in figures}
@@ -56,10 +56,10 @@ def write_files(
 ) -> list[Path]:
     """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
 
-    CSV and JSON hold all rows with all digits. Pictures show what the page shows when it opens.
+    CSV and JSON contain all rows with all digits. Pictures show the initial state of the page.
 
     Returns:
-        What was written, the page first.
+        Paths of the written files, the page first.
     """
     blocks = [block for section in sections for block in section.blocks]
     page = _write(folder / "compare.html", [page_html(comparison, sections)])
@@ -70,11 +70,11 @@ def write_files(
 
 
 def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
-    """All numbers as strict JSON, piece by piece; null where one is not known.
+    """Yield all numbers as strict JSON, piece by piece; unknown numbers are null.
 
     Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
     `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and
-    `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test figures by task name);
+    `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test metrics by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
     `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
     its rows), `disagreement` (id, title, caption, pairs).
@@ -102,7 +102,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
 
 
 def _list(name: str, items: Iterable[Any]) -> Iterator[str]:
-    """A named list with a line for each item."""
+    """Yield a named list with one line per item."""
     yield f'"{name}": ['
     for at, item in enumerate(items):
         yield ("\n" if at == 0 else ",\n") + _json(item)
@@ -144,7 +144,7 @@ def _pair(pair: tuple[str, str], documents: Sequence[DocumentRow]) -> dict[str, 
 
 
 def _strict(value: Any) -> Any:
-    """The same with keys as texts, and None for numbers that JSON cannot say."""
+    """Return the value with string keys, and None for numbers that JSON does not support."""
     if hasattr(value, "items"):
         return {str(key): _strict(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
-"""What the outputs of each kind of task say of a document, and how far those of two runs are apart.
+"""Reads the outputs of each kind of task for a document, and measures the distance between two runs' outputs.
 
-A new kind is one more entry of `READINGS`.
+A new kind needs one more entry in `READINGS`.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Floats = NDArray[np.float64]
 
 
 class OutputReader(Protocol):
-    """How a kind's outputs are read."""
+    """Interface for reading the outputs of one kind of task."""
 
     how: str
-    """What the distance of two outputs is, for a person."""
+    """Description of the distance between two outputs, shown to users."""
 
     def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
-        """One output for each of D documents, [D, ...], from M of all children, of documents `place`."""
+        """Combine outputs of M rows, of documents `place`, into one per document: [D, ...]."""
         ...
 
     def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
-        """Distances [D] of two runs' outputs, from 0 to 1; of documents that have a target."""
+        """Return distances [D] between two runs' outputs, from 0 to 1, for documents with a target."""
         ...
 
     def said(self, task: Task, output: Any) -> Said:
-        """An output as it is shown."""
+        """Return an output as it is shown."""
         ...
 
     def truth(self, task: Task, target: Any) -> Said:
-        """A target as it is shown."""
+        """Return a target as it is shown."""
         ...
 
 
 class _Means:
-    """The mean over the children that tested a document; NaN where none did."""
+    """Mean over the children that tested a document; NaN if none did."""
 
     def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
         outputs = np.asarray(scores.outputs, np.float64)
         columns = outputs.reshape(len(outputs), -1)
         count = np.bincount(place, weights=scores.mask, minlength=documents)
-        # `np.add.at` takes far longer.
+        # `np.add.at` is much slower.
         sums = [np.bincount(place, np.where(scores.mask, each, 0), documents) for each in columns.T]
         above = np.stack(sums, axis=1)
         means = np.divide(above, count[:, None], out=np.full(above.shape, np.nan), where=count[:, None] > 0)
@@ -58,7 +58,7 @@ class _Means:
 
 
 class ProbabilityReader(_Means):
-    """A probability, which is drawn as a bar."""
+    """A probability, shown as a bar."""
 
     how = "the distance between their probabilities"
 
@@ -73,9 +73,9 @@ class ProbabilityReader(_Means):
 
 
 class ClassReader(_Means):
-    """Probabilities of classes [D, C], of which the most probable is shown."""
+    """Probabilities of classes [D, C]; the most probable class is shown."""
 
-    how = "half the sum of the distances between their probabilities of classes"
+    how = "half the sum of the distances between their class probabilities"
 
     def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
         return np.asarray(np.abs(left - right).sum(axis=1) / 2)
@@ -105,9 +105,9 @@ class NumberReader(_Means):
 
 
 class SpanReader:
-    """Spans; of several children those that more than half of them found."""
+    """Spans; with several children, those found by more than half of them."""
 
-    how = "1 − F1 between the spans that they found"
+    how = "1 − F1 between the spans they found"
 
     def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
         found: list[Counter[Span]] = [Counter() for _ in range(documents)]
@@ -140,6 +140,6 @@ READINGS: Mapping[str, OutputReader] = {
 
 
 def how_far(tasks: Sequence[Task]) -> str:
-    """What the distances between two runs are, for these tasks."""
+    """Describe the distances between two runs for these tasks."""
     ways = list(dict.fromkeys(READINGS[task.kind].how for task in tasks))
     return ways[0] if len(ways) == 1 else f"the distance between their outputs ({'; '.join(ways)})"

@@ -1,4 +1,4 @@
-"""The comparison as one HTML page: blocks as data, and a script that draws them. No network, no server."""
+"""The comparison as one HTML page: blocks as data and a script that shows them; no network, no server."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
-"""Files of page/, in the order in which they are read."""
+"""Files of page/, in loading order."""
 
 
 def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
-    """The whole page as text.
+    """Return the whole page as text.
 
-    Nothing that comes from data can become markup or code: it is JSON in which no character ends a script
-    element, the page's own script sets it as text only, and only the two scripts whose digests stand in the
-    Content-Security-Policy may run, without `eval`, and without any request.
+    Data cannot become markup or code: they are embedded as JSON without characters that could end a script
+    element, the page's script inserts them only as text, and the Content-Security-Policy allows only the two
+    scripts with the given digests, without `eval` and without any request.
     """
     library, script = vega.bundle(), _script()
     return Template(_part("page.html")).substitute(
@@ -43,7 +43,7 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
 
 
 def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, Any]:
-    """What the page's script reads."""
+    """Return the data read by the page's script."""
     return {
         "title": comparison.title,
         "created": comparison.created,
@@ -81,7 +81,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
 
 
 def embedded(data: Any) -> str:
-    """Strict JSON that can stand inside a script element."""
+    """Return strict JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -89,13 +89,13 @@ def embedded(data: Any) -> str:
 
 
 def packed(rows: Sequence[Row]) -> dict[str, Any]:
-    """Rows by columns, and texts that come again and again as places in a list: a third of the size."""
+    """Store rows by column, and repeated texts as indices into a list: a third of the size."""
     columns = {field: _column(values) for field, values in columns_of(rows).items()}
     return {"count": len(rows), "columns": columns}
 
 
 def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """The values of each field, one for each row; None where a row has none."""
+    """Return the values of each field, one per row; None if a row has none."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
     return {field: [row.get(field) for row in rows] for field in fields}
 
@@ -110,7 +110,7 @@ def _column(values: list[Any]) -> Any:
 
 @singledispatch
 def _block(block: Block) -> dict[str, Any]:
-    raise TypeError(f"no such block: {type(block).__name__}")
+    raise TypeError(f"unknown block: {type(block).__name__}")
 
 
 @_block.register

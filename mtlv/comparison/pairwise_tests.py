@@ -1,4 +1,4 @@
-"""Every pair of runs put to the tests: their values by fold and seed, and their test documents drawn anew."""
+"""Statistical tests of every pair of runs: over folds and seeds, and over resampled test documents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mtlv.plan import Scores, Task
 
 @dataclass(frozen=True)
 class DocumentIntervals:
-    """Intervals of differences over test documents, see `document_interval`.
+    """Confidence intervals of differences over test documents, see `document_interval`.
 
     Args:
-        main: in what runs are judged by.
-        micro: in micro F1, where all tasks are yes/no.
-        documents: of the smallest test part.
-        groups: that were drawn of it; nothing where it is not known what its documents are part of.
-        pairs: of runs that have such intervals.
+        main: interval of the main score.
+        micro: interval of micro F1, if all tasks are yes/no.
+        documents: size of the smallest test part.
+        groups: number of resampled groups in it; None if the groups of documents are unknown.
+        pairs: number of pairs of children with an interval.
     """
 
     main: Interval
@@ -42,13 +42,13 @@ class DocumentIntervals:
 
 @dataclass(frozen=True)
 class PairwiseTest:
-    """A pair of runs and all that was found; differences are run - other, of what runs are judged by.
+    """A pair of runs and its test results; differences are run - other, in the main score.
 
     Args:
-        values: the tests over folds, or over seeds where both runs have one fold in common.
-        over: `fold` or `seed`: what the pairs of `values` differ by.
-        verdict: what the tests show, corrected over all pairs of the comparison.
-        documents: nothing where no scores were read, or too few groups of documents are there to be drawn.
+        values: tests over folds, or over seeds if both runs have only one fold in common.
+        over: `fold` or `seed`, which distinguishes the pairs of `values`.
+        verdict: conclusion of the tests, corrected for all pairs of the comparison.
+        documents: None if no scores were read, or there are too few document groups to resample.
     """
 
     run: ComparedRun
@@ -61,7 +61,7 @@ class PairwiseTest:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What a child's figures come to on each draw of its documents, and how many of what were drawn."""
+    """Metrics of a child on each resample of its documents, and the numbers of documents and groups."""
 
     found: Resampled
     documents: int
@@ -69,7 +69,7 @@ class _Drawn:
 
 
 def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
-    """All pairs of `pairs_of` that have what runs are judged by on a common fold and seed; no documents."""
+    """Test all pairs of `pairs_of` that have a main score on a common fold and seed; without documents."""
     kept = [(run, other, both) for run, other in pairs_of(comparison) if (both := _valued(run, other))]
     found = [_compared(both) for _, _, both in kept]
     return tuple(
@@ -79,7 +79,7 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
 
 
 def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
-    """`judged_pairs`, with intervals over documents of the runs that are shown at first: they take scores."""
+    """Return `judged_pairs`, with document intervals for the runs shown at first, whose scores are needed."""
     shown = set(comparison.shown)
     tasks = {task.name: task.task for task in comparison.tasks}
     drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
@@ -93,7 +93,7 @@ def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
 
 
 def _valued(run: ComparedRun, other: ComparedRun) -> list[tuple[ComparedFold, ComparedFold]]:
-    """The children of both with a common fold and seed that have what runs are judged by."""
+    """Return the children of both runs with a common fold and seed and a main score."""
     return [(a, b) for a, b in siblings(run, other) if _known(a.main) and _known(b.main)]
 
 
@@ -107,8 +107,8 @@ def _compared(both: Sequence[tuple[ComparedFold, ComparedFold]]) -> PairedCompar
 
 
 def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
-    """What the drawn documents come to, by child (`run_id`); weights are kept for one set of documents at a
-    time."""
+    """Return the metrics on resampled documents by child (`run_id`); keep the weights of one set of documents
+    at a time."""
     by_ids: dict[tuple[str, ...], list[tuple[str, Scores, list[Task]]]] = {}
     held = {}
     for child in children:
@@ -121,7 +121,7 @@ def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> M
             held[child.run_id] = limits
     out: dict[str, _Drawn] = {}
     for ids, scored in by_ids.items():
-        # The corpus is the same, whichever run has written down what its documents are part of.
+        # The corpus is the same, so the groups logged by any run can be used.
         groups = next((scores.groups for _, scores, _ in scored if scores.groups is not None), None)
         weights = document_weights(ids, groups)
         for run_id, scores, own in scored:
@@ -131,7 +131,7 @@ def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> M
 
 
 def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]) -> DocumentIntervals | None:
-    """Nothing unless all common children of both were drawn, from the same documents."""
+    """Return None unless all common children of both were resampled, from the same documents."""
     both = siblings(run, other)
     if not all(a.run_id in drawn and b.run_id in drawn and _ids(a) == _ids(b) for a, b in both):
         return None

@@ -1,4 +1,4 @@
-"""Scores of a run's folds and seeds, put together."""
+"""Scores of a run, pooled over its folds and seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtlv.plan import Scores, Task, TaskScores
 
 @dataclass(frozen=True)
 class PooledTask:
-    """Outputs [D, ...] of a run for D documents, their targets [D], and which of them have one [D]."""
+    """Outputs [D, ...] of a run for D documents, their targets [D], and a mask of those with a target [D]."""
 
     outputs: NDArray
     targets: NDArray
@@ -27,8 +27,8 @@ class PooledScores:
     """Outputs of a run by document.
 
     Args:
-        ids: of the D documents, sorted.
-        tasks: by name.
+        ids: ids of the D documents, sorted.
+        tasks: outputs by task name.
     """
 
     ids: tuple[str, ...]
@@ -36,9 +36,9 @@ class PooledScores:
 
 
 def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
-    """The children's scores of `validation` or `test` below each other; a document can come several times.
+    """Concatenate the children's scores of `validation` or `test`; a document may occur several times.
 
-    Only tasks that all of them scored; nothing where no child has scores.
+    Only tasks scored by all of them are kept; None if no child has scores.
     """
     parts = _parts(run, split)
     if not parts:
@@ -63,7 +63,7 @@ def _below(parts: Sequence[TaskScores]) -> TaskScores:
 
 
 def by_document(run: ComparedRun, tasks: Sequence[Task]) -> PooledScores | None:
-    """The test outputs of `tasks`, put together over the children by document."""
+    """Pool the test outputs of `tasks` over the children, by document."""
     scores = one_after_the_other(run, "test")
     if scores is None or any(task.name not in scores.tasks for task in tasks):
         return None

@@ -1,4 +1,4 @@
-"""Published numbers from a CSV file, each beside the run that it belongs to."""
+"""Published numbers from a CSV file, each matched with a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
 TAGS = ("architecture", "encoder", "dataset")
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
-OF_KINDS = (  # figures of other tasks than yes/no, and of plans that have some
+OF_KINDS = (  # metrics of tasks that are not yes/no, and of plans with some of them
     "score",
     *("accuracy", "f1_micro", "f1_macro", "f1_micro_positive"),
     *("pearson", "spearman"),
@@ -25,7 +25,7 @@ OF_KINDS = (  # figures of other tasks than yes/no, and of plans that have some
 FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | {*OF_TASKS, *OF_KINDS})
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS, MOST_TOLD = 10_000_000, 10_000, 1_000, 50
 TEST = "p_"  # before the p-value of a test
-BEFORE = ("", "test/", "time/", "cost/")  # what may stand before a metric's name as tracked
+BEFORE = ("", "test/", "time/", "cost/")  # possible prefixes of a tracked metric's name
 
 
 def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, ...]:
@@ -33,16 +33,16 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
 
     Columns: `row` (its name in the paper), `metric`, `value`; `spread` and `note` if there are any. All
     others select the run: `architecture`, `encoder`, `dataset`, or the key of a setting such as
-    `grouping.k`. An empty cell there fits any run. A number that fits no run, or several, has nothing
-    measured beside it, and its note says so.
+    `grouping.k`. An empty cell there matches any run. A number that matches no run, or several, has no
+    measured value, and its note says so.
 
-    A metric is one of the test part (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
+    A metric is a test metric (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
     cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions
-    in [0, 1]: percentages of a paper are divided by 100 in the file.
+    in [0, 1]: divide percentages of a paper by 100.
 
     Raises:
-        DataError: the file cannot be read, a column is missing or unknown, or a number is none or not a
-            fraction; all wrong lines at once, as `FILE:LINE`.
+        DataError: the file cannot be read, a column is missing or unknown, or a value is not a number or not
+            a fraction; reports all wrong lines at once, as `FILE:LINE`.
     """
     lines = _lines(path)
     if not lines:
@@ -66,7 +66,7 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Rows that are not empty, with the number of their last line."""
+    """Return rows that are not empty, with the number of their last line."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -91,10 +91,10 @@ def _check_header(path: Path, header: Sequence[str], runs: Sequence[ComparedRun]
         )
     doubled = sorted({name for name in header if header.count(name) > 1})
     if doubled:
-        raise DataError(f"`{path}` has a column twice", got=", ".join(doubled))
+        raise DataError(f"`{path}` has a duplicate column", got=", ".join(doubled))
     known = {*NEEDED, *ALSO, *TAGS, *(key for run in runs for key in run.params)}
     for name in header:
-        if "." not in name and name not in known:  # a setting with a dot may be one that no run here has
+        if "." not in name and name not in known:  # a key with a dot may be a setting that no run here has
             raise DataError(
                 f"`{path}` has an unknown column",
                 got=name or "a column without a name",
@@ -107,7 +107,7 @@ def _published(
     place: str, header: Sequence[str], cells: Sequence[str], runs: Sequence[ComparedRun]
 ) -> Published:
     if len(cells) != len(header):
-        raise DataError(f"`{place}` has {len(cells)} cells", allowed=f"{len(header)}, as the header has")
+        raise DataError(f"`{place}` has {len(cells)} cells", allowed=f"{len(header)}, as in the header")
     row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
     for name in ("row", "metric"):
         if not row[name]:
@@ -126,9 +126,9 @@ def _published(
 
 def _why(fitting: int, wanted: Mapping[str, str], runs: Sequence[ComparedRun]) -> str:
     if fitting:
-        return f"{fitting} runs fit"
+        return f"{fitting} runs match"
     unknown = [key for key in wanted if key not in TAGS and not any(key in run.params for run in runs)]
-    return f"no run has the setting `{unknown[0]}`" if unknown else "no run fits"
+    return f"no run has the setting `{unknown[0]}`" if unknown else "no run matches"
 
 
 def _number(place: str, column: str, text: str, *, share: bool) -> float:
@@ -149,13 +149,13 @@ def _number(place: str, column: str, text: str, *, share: bool) -> float:
 
 
 def is_fraction(metric: str) -> bool:
-    """Whether the metric lies in [0, 1]: scores, shares and p-values; counts and times do not."""
+    """Whether the metric lies in [0, 1]: scores, shares and p-values do; counts and times do not."""
     figure = metric.removeprefix("test/").partition("/")[0]
     return figure in FRACTIONS or figure.startswith(TEST)
 
 
 def measured(run: ComparedRun, metric: str) -> list[float]:
-    """Values of a metric as a CSV file names it, one per child that has it."""
+    """Return the values of a metric as named in the CSV file, one per child that has it."""
     for before in BEFORE:
         if run.values(before + metric):
             return run.values(before + metric)
@@ -164,7 +164,7 @@ def measured(run: ComparedRun, metric: str) -> list[float]:
 
 
 def fits(run: ComparedRun, wanted: Mapping[str, str]) -> bool:
-    """Whether the run has each wanted tag or setting; numbers are compared as numbers."""
+    """Whether the run has all wanted tags and settings; numbers are compared as numbers."""
     own = {**run.params, "architecture": run.architecture, "encoder": run.encoder, "dataset": run.dataset}
     return all(key in own and _same(own[key], value) for key, value in wanted.items())
 

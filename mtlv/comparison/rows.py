@@ -1,6 +1,6 @@
-"""Which rows of a block show, and their differences to the baseline run: the one rule of page and files.
+"""The visible rows of a block and their differences to the baseline run: one rule for the page and the files.
 
-`page/rows.js` is the same rule for a reader's browser; a test runs both on the same rows.
+`page/rows.js` implements the same rule for the browser; a test runs both on the same rows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from mtlv.comparison.blocks import FigureBlock, Row, TableBlock
 def visible(
     block: FigureBlock | TableBlock, runs: Collection[str], tasks: Collection[str], baseline: str
 ) -> list[dict[str, object]]:
-    """Rows of the runs (keys) and tasks (names) that are switched on, in their order.
+    """Return the rows of the runs (keys) and tasks (names) that are switched on, in order.
 
-    A row without `run` or without `task` is of no run or task in particular and always shows; a row with
-    `run` and `other` is of a pair and shows while both are on. The baseline run's values count even while its
-    own rows are switched off; where it has several rows with the same `by` fields, the first counts.
+    A row without `run` or without `task` belongs to no particular run or task and is always shown; a row with
+    `run` and `other` belongs to a pair and is shown while both are on. The baseline's values are used even
+    while its own rows are switched off; among several of its rows with the same `by` fields, the first is
+    used.
     """
     kept = [dict(row) for row in block.rows if _on(row, runs, tasks)]
     if block.baseline is None:

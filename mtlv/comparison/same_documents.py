@@ -1,4 +1,4 @@
-"""Which tasks were tested on the same documents by runs on different data, and so may be compared."""
+"""Tasks that were tested on the same documents by runs on different data, and are therefore comparable."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class SameDocuments:
     """Tasks of several runs on different data.
 
     Args:
-        same: tested on the same documents and targets by all of them.
-        different: not so.
+        same: tasks tested on the same documents and targets by all runs.
+        different: all other tasks.
     """
 
     same: tuple[str, ...]
@@ -24,7 +24,7 @@ class SameDocuments:
 
 
 def same_documents(comparison: Comparison) -> SameDocuments:
-    """As far as scores were read: a run alone on a corpus and one on several may have the same test part."""
+    """Return the tasks whose scores were read; runs on one and on several corpora may share a test part."""
     same: list[str] = []
     different: list[str] = []
     for task in comparison.tasks:
@@ -38,13 +38,13 @@ def same_documents(comparison: Comparison) -> SameDocuments:
 
 
 def _tested(run: ComparedRun, task: TaskInfo) -> frozenset[str] | None:
-    """A digest for each test part of the run's children; nothing where scores of one were not read."""
+    """Return a digest for each test part of the run's children; None if scores of one were not read."""
     digests = [_digest(child, task) for child in run.children]
     return None if None in digests else frozenset(filter(None, digests))
 
 
 def _digest(child: ComparedFold, task: TaskInfo) -> str | None:
-    """Of ids and targets; joined corpora put the source before an id."""
+    """Return a digest of ids and targets; joined corpora prefix an id with its source."""
     if child.test is None or task.name not in child.test.tasks:
         return None
     scores, before = child.test.tasks[task.name], f"{task.source}/"

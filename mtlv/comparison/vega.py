@@ -1,4 +1,4 @@
-"""Vega-Lite: the look of all figures, and the library itself as one script for a page without network."""
+"""Vega-Lite: the theme of all figures, and the library as one script for pages without network access."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mtlv.figures.palette import RUNS
 from mtlv.processes import ChildProcess, ProcessEnded, parent
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
-NARROW, WIDE = 760, 1100  # pixels of a figure as a file where its specification says "container"
+NARROW, WIDE = 760, 1100  # width in pixels of a figure file whose specification has "container"
 PAGE_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
-# Two of the same widths, so that a picture looks alike everywhere; each more name makes drawing slower.
+# Two fonts of the same metrics, so that pictures look the same everywhere; more names make drawing slower.
 FILE_FONT = '"Liberation Sans", Arial, sans-serif'
 LIGHT = {"ink": "#1f2328", "soft": "#59636e", "line": "#e3e7eb", "axis": "#aeb6bf", "paper": "#ffffff"}
-"""For files and exports. The page has the same names as CSS variables, so its theme needs no drawing anew."""
+"""Theme of files and exports. The page has CSS variables of the same names, for changes of theme."""
 OF_PAGE = {name: f"var(--{name})" for name in LIGHT} | {"paper": "transparent"}
 
 
 def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
-    """Vega-Lite's `config` with colours of texts, lines and ground by their names in `LIGHT`."""
+    """Return Vega-Lite's `config` with colours of text, lines and background by their names in `LIGHT`."""
     ink, soft, line, axis = (colours[name] for name in ("ink", "soft", "line", "axis"))
     words = {"labelColor": soft, "labelFontSize": 12, "titleColor": ink, "titleFontSize": 12}
     return {
@@ -46,7 +46,7 @@ def theme(colours: Mapping[str, str], font: str) -> dict[str, Any]:
 
 
 def as_file(figure: FigureBlock, rows: list[Row] | list[dict[str, Any]]) -> dict[str, Any]:
-    """A specification that stands alone: with its rows, its title, the light theme and a width in pixels."""
+    """Return a self-contained specification with its rows, title, light theme and width in pixels."""
     spec = _without_pointer(figure.spec) | {"config": theme(LIGHT, FILE_FONT), "padding": 16}
     spec["data"] = {"name": "rows", "values": rows}
     spec["title"] = {"text": figure.title}
@@ -57,7 +57,7 @@ def as_file(figure: FigureBlock, rows: list[Row] | list[dict[str, Any]]) -> dict
 
 
 def _without_pointer(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Without layers that nobody sees: marks that only give the pointer something to hit."""
+    """Remove invisible layers: marks that only serve as a target for the pointer."""
     out = dict(spec)
     if "spec" in out:
         out["spec"] = _without_pointer(out["spec"])
@@ -72,7 +72,7 @@ def _unseen(layer: Mapping[str, Any]) -> bool:
 
 
 def bundle_file() -> Path:
-    """Where the bundle is kept once it has been made: `~/.cache/mtlv/vega-VERSIONS.js`."""
+    """Return the path of the cached bundle: `~/.cache/mtlv/vega-VERSIONS.js`."""
     return Path.home() / ".cache" / "mtlv" / f"vega-{VERSION}-{version('vl-convert-python')}.js"
 
 
@@ -82,19 +82,19 @@ def _bundling() -> ChildProcess:
 
 
 def begin_bundle() -> None:
-    """Where it is not kept, start to make the bundle: seconds, in a process of its own beside other work."""
+    """Start to build the bundle if it is not cached: takes seconds, in another process."""
     if not bundle_file().is_file():
         _bundling()
 
 
 @cache
 def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed with all that they need, as one script (about 0.9 MB)."""
+    """Return Vega, Vega-Lite and Vega-Embed with all dependencies as one script (about 0.9 MB)."""
     file = bundle_file()
     with suppress(OSError):
         return file.read_text(encoding="utf-8")
     made = _made()
-    with suppress(OSError):  # where it cannot be kept it is made again next time
+    with suppress(OSError):  # if it cannot be cached, it is built again next time
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_name(f"{file.name}.{os.getpid()}")
         part.write_text(made, encoding="utf-8")
@@ -105,17 +105,17 @@ def bundle() -> str:
 def _made() -> str:
     with suppress(ProcessEnded):
         return str(_bundling().receive())
-    return _make()  # the other process could not start or failed: whatever is wrong is raised here
+    return _make()  # the other process could not start or failed; the error is raised here
 
 
 def _make() -> str:
     import vl_convert
 
-    # The snippet can be left out; the stub says otherwise.
+    # The snippet is optional, but not in the stub.
     return str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
 
 
 def main() -> None:
-    """Make the bundle."""
+    """Build the bundle."""
     with parent() as connection:
         connection.send(_make())

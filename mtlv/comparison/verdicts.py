@@ -1,4 +1,4 @@
-"""What follows from the tests, in plain sentences."""
+"""Conclusions from the tests as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
 
 
 def signed(value: float) -> str:
-    """`+0.012` or `−0.012`."""
+    """Format a number as `+0.012` or `−0.012`."""
     return f"{value:+.3f}".replace("-", "−")
 
 
@@ -22,7 +22,7 @@ def p_text(p: float) -> str:
 
 
 def follows(pair: PairwiseTest) -> str:
-    """What follows for one pair: what the tests show first, then what other test documents would do."""
+    """Return the conclusion for one pair: first the tests, then the resampled documents."""
     return " ".join(part for part in (_of_values(pair), _of_documents(pair)) if part)
 
 
@@ -39,7 +39,7 @@ def _of_values(pair: PairwiseTest) -> str:
     if values.n == 1:
         return "One fold and seed: no test is possible."
     if not values.higher and not values.lower:
-        return f"Equal on every {pair.over}."
+        return f"Equal for every {pair.over}."
     if verdict.disagree:
         return f"The tests disagree{_corrected(pair)}: {_disagreement(pair)}."
     if verdict.sign:
@@ -58,7 +58,7 @@ def _corrected(pair: PairwiseTest) -> str:
 
 
 def _which(pair: PairwiseTest) -> str:
-    """The tests that show what the verdict says."""
+    """Name the tests that support the verdict."""
     if pair.verdict.wilcoxon is None:
         return ", by the t-test alone"
     return ", by Wilcoxon's test alone" if pair.verdict.t is None else ": both tests agree"
@@ -71,7 +71,7 @@ def _why_alone(pair: PairwiseTest) -> str:
 
 
 def _silent(pair: PairwiseTest) -> str:
-    """Why Wilcoxon's test cannot decide."""
+    """Return the reason why Wilcoxon's test cannot decide."""
     few = f"{many(pair.values.n, 'pair')} are too few for Wilcoxon's test after the correction"
     return pair.values.wilcoxon.reason or few
 
@@ -81,13 +81,13 @@ def _disagreement(pair: PairwiseTest) -> str:
     if not wilcoxon:
         found = f"Wilcoxon's test shows no difference ({_word(t)} {_times(pair, t)})"
         return f"{_word(t)} by {abs(mean):.3f} by the t-test, while {found}"
-    found = f"says {_word(t)}" if t else "shows no difference"
+    found = f"shows {_word(t)}" if t else "shows no difference"
     direction = f"{_word(wilcoxon)} {_times(pair, wilcoxon)} by Wilcoxon's test"
     return f"{direction}, while the mean is {signed(mean)} and the t-test {found}"
 
 
 def _open(pair: PairwiseTest) -> str:
-    """No test shows a difference after the correction."""
+    """Return the conclusion if no test shows a difference after the correction."""
     tests = ((pair.values.wilcoxon.p, "Wilcoxon"), (pair.values.t.p, "t-test"))
     p, name = min(((p, name) for p, name in tests if p is not None), default=(1.0, ""))
     if p <= ALPHA:
@@ -104,13 +104,13 @@ def _of_documents(pair: PairwiseTest) -> str:
     if pair.documents is None:
         return ""
     if not pair.documents.main.without_zero:
-        return "Other test documents could turn the sign."
+        return "Other test documents could change the sign."
     others = f" (not corrected for {_pairs(pair.documents.pairs)})" if pair.documents.pairs > 1 else ""
-    return f"Other test documents would not turn the sign{others}."
+    return f"Other test documents would not change the sign{others}."
 
 
 def finding(tested: Sequence[PairwiseTest]) -> str:
-    """What the tests say over all pairs of runs."""
+    """Summarize the tests over all pairs of runs."""
     decidable = [pair for pair in tested if pair.verdict.said]
     wilcoxon = [pair for pair in tested if pair.verdict.wilcoxon_holm is not None]
     parts = [
@@ -139,7 +139,7 @@ def _differ(decidable: Sequence[PairwiseTest]) -> str:
         return text
     most = max(found, key=lambda pair: abs(pair.values.mean))
     word, size = "above" if most.verdict.sign > 0 else "below", f"{abs(most.values.mean):.3f}"
-    return f"{text} The largest: “{most.run.name}” stands {size} {word} “{most.other.name}”."
+    return f"{text} Largest difference: “{most.run.name}” is {size} {word} “{most.other.name}”."
 
 
 def _too_few(tested: Sequence[PairwiseTest]) -> str:
@@ -148,24 +148,24 @@ def _too_few(tested: Sequence[PairwiseTest]) -> str:
         return "Each run has one fold and one seed, so no test over training runs is possible."
     if n >= fewest_pairs():
         return (
-            "Wilcoxon's test cannot decide on any pair of runs: they are equal on so many folds and seeds "
-            f"that fewer than {fewest_pairs()} differences are left."
+            "Wilcoxon's test cannot decide on any pair of runs: they are equal on too many folds and "
+            f"seeds, so that fewer than {fewest_pairs()} differences are left."
         )
     return (
         f"Wilcoxon's test cannot decide on any pair of runs: it needs at least {fewest_pairs()} differences, "
-        f"there are {n} at most, and the smallest p that {n} can give is {smallest_p(n):.3g}. The paired "
-        "t-test can, and takes the differences as normal."
+        f"but there are at most {n}, and the smallest possible p with {n} is {smallest_p(n):.3g}. The paired "
+        "t-test can, assuming normal differences."
     )
 
 
 def _out_of_reach(decidable: Sequence[PairwiseTest]) -> str:
-    """Where no pair has as many differences as Wilcoxon's test needs after the correction."""
+    """Return a note if no pair has as many differences as Wilcoxon's test needs after the correction."""
     needed = fewest_pairs(ALPHA / len(decidable))
     if max(pair.values.n for pair in decidable) >= needed:
         return ""
     return (
-        f"After a correction over {len(decidable)} pairs of runs Wilcoxon's test would need {needed} "
-        "differences, so that the t-test decides alone."
+        f"After the correction for {len(decidable)} pairs of runs, Wilcoxon's test would need {needed} "
+        "differences, so only the t-test can decide."
     )
 
 
@@ -175,14 +175,14 @@ def _documents(tested: Sequence[PairwiseTest]) -> str:
         return ""
     apart = sum(interval.without_zero for interval in known)
     return (
-        f"With the test documents drawn anew, the difference keeps its sign for {apart} of "
-        f"{_pairs(len(known))} (of so many equal ones about {ALPHA * len(known):.1f} would); that covers the "
-        "choice of test documents only."
+        f"With resampled test documents, the difference keeps its sign for {apart} of "
+        f"{_pairs(len(known))} (about {ALPHA * len(known):.1f} would be expected without real "
+        "differences); this covers only the choice of test documents."
     )
 
 
 def dependence(tested: Sequence[PairwiseTest]) -> str:
-    """What the pairs of values are pairs of, and so what a p-value does not cover."""
+    """Describe the values that are paired, and what p-values therefore do not cover."""
     children = [child.pair for pair in tested for child in pair.run.children]
     folds, seeds = ({pair[i] for pair in children} for i in (0, 1))
     texts = []
@@ -191,45 +191,45 @@ def dependence(tested: Sequence[PairwiseTest]) -> str:
             texts.append("The seeds of a fold are averaged: they are not independent folds.")
         fixed = all(pair.run.params.get(SCHEME) == FIXED_TEST for pair in tested)
         texts.append(
-            f"{_shared(len(folds), fixed=fixed)}, so their differences depend on each other, while both "
-            "tests take them as independent: the p-values are too small (Nadeau and Bengio, 2003)."
+            f"{_shared(len(folds), fixed=fixed)}, so their differences are dependent, but both "
+            "tests assume independence: the p-values are too small (Nadeau and Bengio, 2003)."
         )
     elif len(seeds) > 1:
         texts.append(
-            "The pairs differ by seed alone: tests and intervals cover the noise of training on one split, "
+            "The pairs differ only by seed: tests and intervals cover the noise of training on one split, "
             "not another choice of training or test documents."
         )
     return " ".join([*texts, *_of_draws(tested)])
 
 
 def _of_draws(tested: Sequence[PairwiseTest]) -> list[str]:
-    """What intervals over documents cover, and what was drawn for them."""
+    """Describe what intervals over documents cover, and how the documents were resampled."""
     known = [pair.documents for pair in tested if pair.documents is not None]
     if not known:
         return []
     texts = [
-        f"The intervals over documents draw the test documents anew, {DOCUMENT_RESAMPLES:,} times with "
-        "replacement and the same for all runs. They cover which documents happened to be in the test "
-        "set, not the noise of training."
+        f"The intervals over documents use {DOCUMENT_RESAMPLES:,} resamples of the test documents with "
+        "replacement, the same for all runs. They cover the choice of documents in the test set, "
+        "not the noise of training."
     ]
     whole = [each for each in known if each.groups is not None and each.groups < each.documents]
     if whole:
         fewest = min(whole, key=lambda each: each.groups or 0)
         texts.append(
-            f"Documents that belong together (of one abstract or file, or of the same text) are drawn as "
-            f"one: {fewest.groups} such groups hold {fewest.documents} documents."
+            f"Documents that belong together (of one abstract or file, or with the same text) are drawn "
+            f"together: {fewest.groups} groups contain {fewest.documents} documents."
         )
     if any(each.groups is None for each in known):
         texts.append(
-            "Of some runs, made by an earlier release, it is not known which documents belong together "
-            "(sentences of one abstract): they are drawn singly, and where some do, the intervals are too "
-            "narrow."
+            "For some runs, made by an earlier release, the documents that belong together "
+            "(sentences of one abstract) are not known: they are drawn separately, and the intervals may "
+            "be too narrow."
         )
     return texts
 
 
 def _shared(folds: int, *, fixed: bool) -> str:
-    """What the folds have in common; the training documents of two have nothing in common."""
+    """Describe what the folds have in common; with two folds, their training documents are disjoint."""
     if folds > 2:
         return f"The folds share {'one test set and ' if fixed else ''}many of their training documents"
     return "The folds share one test set" if fixed else "Each fold trains on what the other is tested on"

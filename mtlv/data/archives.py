@@ -1,4 +1,4 @@
-"""Tar archives from elsewhere: read with limits, unpacked without leaving their folder."""
+"""Tar archives from untrusted sources: read with limits, unpacked only inside their folder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path, PurePosixPath
 from mtlv.errors import DataError
 
 MOST_MEMBERS = 200_000
-MOST_UNPACKED = 4_000_000_000  # bytes of all members
-LARGEST_DOCUMENT = 10_000_000  # bytes of one that is read as a text
-LARGEST_HEADER = 1_000_000  # bytes: names and extended headers are read into memory whole
-# What the readers of tar, gzip, bzip2 and xz raise on damage.
+MOST_UNPACKED = 4_000_000_000  # maximum bytes of all members
+LARGEST_DOCUMENT = 10_000_000  # maximum bytes of a member read as text
+LARGEST_HEADER = 1_000_000  # maximum bytes of names and extended headers, which are read into memory
+# Errors of the readers of tar, gzip, bzip2 and xz for damaged files.
 BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header has a limit."""
+    """A member whose header size is limited."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo | None:
         if not self.isreg() and self.size > LARGEST_HEADER:
@@ -32,16 +32,16 @@ class _Member(tarfile.TarInfo):
 def documents(
     archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of the wanted files of a tar archive, in its order; nothing is written.
+    """Yield (name, content) of the wanted files of a tar archive, in order, without writing files.
 
     Args:
-        archive: plain or packed (gzip, bzip2, xz).
-        wanted: whether a name is one of a document.
-        largest: bytes of a document.
+        archive: uncompressed or compressed (gzip, bzip2, xz).
+        wanted: whether a name is that of a document.
+        largest: maximum bytes of a document.
 
     Raises:
-        DataError: no readable archive, too much content, a name twice, or a wanted member that is a link or
-            too large.
+        DataError: an unreadable archive, too much content, a duplicate name, or a wanted member that is a
+            link or too large.
     """
     with _opened(archive, "read as an archive") as tar:
         for member in _within_limits(archive, tar):
@@ -57,13 +57,13 @@ def documents(
 
 
 def unpack(archive: Path, folder: Path) -> int:
-    """Unpack a tar archive into `folder`; returns the number of files.
+    """Unpack a tar archive into `folder`; return the number of files.
 
-    Every member is looked at before the first is written.
+    All members are checked before the first is written.
 
     Raises:
-        DataError: a member outside `folder`, a link or device, a name twice, too much content, or no readable
-            archive.
+        DataError: a member outside `folder`, a link or device, a duplicate name, too much content, or an
+            unreadable archive.
     """
     with _opened(archive, "unpacked") as tar:
         members = list(_within_limits(archive, tar))
@@ -81,12 +81,12 @@ def _opened(archive: Path, use: str) -> Iterator[tarfile.TarFile]:
             yield tar
     except BROKEN as error:
         raise DataError(
-            f"`{archive}` cannot be {use}", got=str(error), then="delete it and fetch it again"
+            f"`{archive}` cannot be {use}", got=str(error), then="delete it and download it again"
         ) from error
 
 
 def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Members, until there are too many: what comes behind is not even unpacked to be skipped."""
+    """Yield members until there are too many; the rest is not decompressed."""
     seen: set[str] = set()
     size = 0
     for count, member in enumerate(tar, 1):
@@ -99,7 +99,7 @@ def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarI
             )
         if not member.isdir():
             if member.name in seen:
-                raise _bad(archive, member, "stands there twice")
+                raise _bad(archive, member, "is there twice")
             seen.add(member.name)
         yield member
 
@@ -108,7 +108,7 @@ def _check_place(archive: Path, member: tarfile.TarInfo) -> None:
     place = PurePosixPath(member.name)
     strange = any(sign in member.name for sign in "\\:\0")
     if place.is_absolute() or ".." in place.parts or strange:
-        raise _bad(archive, member, "would leave the target folder")
+        raise _bad(archive, member, "would be outside the target folder")
     if not (member.isfile() or member.isdir()):
         raise _bad(archive, member, "is a link or device")
 
@@ -119,7 +119,7 @@ def _bad(archive: Path, member: tarfile.TarInfo, fault: str) -> DataError:
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     target = folder / member.name
-    # A link that stood in the folder before could still lead out of it.
+    # An existing link in the folder could still lead out of it.
     if not target.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"`{target}` leads out of the target folder through a link", then="remove the link")
     if member.isdir():

@@ -1,4 +1,4 @@
-"""Batches as tensors, made from token ids and targets when they are needed."""
+"""Batches as tensors, made from token ids and targets on demand."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Batch:
     """Some documents of one source.
 
     Args:
-        index: [B] positions of the documents in their corpus.
+        index: [B] indices of the documents in their corpus.
         input_ids: [B, L].
-        attention_mask: [B, L], true where a token stands.
-        targets: [B] per task name, or [B, W] where each word has one.
-        segments: [B, L] which text of a pair a token belongs to; None without pairs.
-        words: [B, W] place of each word's first token, or `CUT_OFF`, `NO_WORD`; None where documents are not
+        attention_mask: [B, L], true for tokens.
+        targets: [B] by task name, or [B, W] with a target per word.
+        segments: [B, L] text of a pair that each token belongs to; None without pairs.
+        words: [B, W] index of each word's first token, or `CUT_OFF`, `NO_WORD`; None if documents are not
             given as words.
-        mentions: [B, M, 2] first token of each marked entity and the one behind its last, or `CUT_OFF`,
-            `NO_WORD`; None where none is marked.
-        padded: whether a document may be shorter than L. False spares an encoder its mask, and known here no
-            device needs to be asked.
+        mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
+            `NO_WORD`; None without marked entities.
+        padded: whether a document may be shorter than L. If False, the encoder needs no mask; stored here to
+            avoid a synchronization with the device.
     """
 
     index: NDArray[np.int64]
@@ -46,20 +46,20 @@ class Batch:
     padded: bool = True
 
     def counted(self, by_word: bool) -> int:
-        """What a mean loss is the mean of: how many words that were read, or documents, it has."""
+        """Return the number of items in a mean loss: words that were read, or documents."""
         if not by_word:
             return len(self.index)
         return 0 if self.words is None else int((self.words >= 0).sum())
 
     def pieces(self, count: int) -> list[Batch]:
-        """The batch in about `count` parts of equal size, each as long as its longest document."""
+        """Split the batch into about `count` parts of equal size, each as long as its longest document."""
         size = -(-len(self.index) // count)
         if size >= len(self.index):
             return [self]
         return [self.part(slice(at, at + size)).trimmed() for at in range(0, len(self.index), size)]
 
     def trimmed(self) -> Batch:
-        """Without the columns in which no document has a token; asks where its tensors are."""
+        """Remove the columns without tokens; synchronizes with the device of the tensors."""
         longest = int(self.attention_mask.sum(1).max())
         return replace(
             self,
@@ -70,11 +70,11 @@ class Batch:
         )
 
     def part(self, rows: slice) -> Batch:
-        """Some of its documents; padding stays."""
+        """Return some of the documents, with the padding."""
         return replace(self._each(lambda tensor: tensor[rows]), index=self.index[rows])
 
     def to(self, device: torch.device) -> Batch:
-        """The batch on `device`, by one copy that is not waited for."""
+        """Return the batch on `device`, with one asynchronous copy."""
         if device.type == "cpu":
             return self
         held: list[torch.Tensor] = []
@@ -99,13 +99,13 @@ class Batch:
         )
 
 
-ALIGNED = 16  # bytes: more than any element has
+ALIGNED = 16  # bytes: more than the size of any element
 
 
 def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
-    """Tensors on `device`, one behind the other in one piece of memory: many small copies cost more.
+    """Copy tensors to `device` in one block of memory, because many small copies are slower.
 
-    To a CUDA device from pinned memory, so that nobody waits for the copy.
+    Copies to a CUDA device are from pinned memory, and asynchronous.
     """
     import torch
 
@@ -123,13 +123,13 @@ def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.T
 
 @dataclass(frozen=True)
 class PartDocuments:
-    """The documents of one part of a split, ready to be cut into batches.
+    """Documents of one part of a split, ready for batching.
 
     Args:
         tokens: token ids of the whole corpus (N documents).
-        targets: of N documents per task name.
-        index: [n] which documents belong to this part.
-        multiple: of which L is in every batch, where the longest document is not reached before.
+        targets: targets of N documents by task name.
+        index: [n] indices of the documents of this part.
+        multiple: L of every batch is a multiple of it, up to the longest document.
     """
 
     tokens: Tokens
@@ -141,19 +141,19 @@ class PartDocuments:
         return len(self.index)
 
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
-        """Every document once, in batches drawn anew for each epoch."""
+        """Yield every document once, in random batches that differ in each epoch."""
         order = random_batches(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order)
 
     def inference(
         self, batch_size: int, *, tokens: int | None = None, which: slice = slice(None)
     ) -> Iterator[Batch]:
-        """Every document once, longest first; at most `tokens` in a batch, see `longest_first`.
+        """Yield every document once, longest first, with at most `tokens` in a batch; see `longest_first`.
 
         Args:
-            batch_size: documents of a batch at most.
-            tokens: of a batch at most.
-            which: of the batches; the others are somebody else's.
+            batch_size: maximum documents of a batch.
+            tokens: maximum tokens of a batch.
+            which: batches to yield; other ranks have the others.
         """
         order = longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens)
         return self._batches(order[which])
@@ -175,7 +175,7 @@ class PartDocuments:
             torch.from_numpy(mask),
             {name: column.batch(index) for name, column in self.targets.items()},
             None if segments is None else torch.from_numpy(segments),
-            words if words is not None and words.shape[1] else None,  # a source of several may have no words
+            words if words is not None and words.shape[1] else None,  # one of several sources may lack words
             None if mentions is None else torch.from_numpy(mentions),
             padded=not mask.all(),
         )

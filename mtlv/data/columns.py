@@ -1,4 +1,4 @@
-"""Targets of a task as tensors of a batch, whatever its kind."""
+"""Targets of tasks of any kind as tensors of a batch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class TargetColumn(Protocol):
-    """Something for each of N documents."""
+    """Targets of N documents."""
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
-        """For the documents `index` [B]: [B], or [B, W] where each word has one."""
+        """Return the targets of the documents `index` [B]: [B], or [B, W] with one per word."""
         ...
 
 
 @dataclass(frozen=True)
 class DenseColumn:
-    """A value for each document.
+    """One value for each document.
 
     Args:
         values: [N].
@@ -38,18 +38,18 @@ class DenseColumn:
 
 
 def dense(targets: Mapping[str, NDArray]) -> dict[str, DenseColumn]:
-    """Targets with a value for each document, as columns by task name."""
+    """Return targets with one value per document as columns by task name."""
     return {name: DenseColumn(np.asarray(values)) for name, values in targets.items()}
 
 
 @dataclass(frozen=True)
 class RaggedColumn:
-    """A whole number for each word of each document.
+    """One integer for each word of each document.
 
     Args:
-        flat: [sum of words], one document after another.
+        flat: [sum of words], the documents concatenated.
         offsets: [N + 1]; document n has `flat[offsets[n]:offsets[n + 1]]`.
-        fill: stands behind the last word of short documents.
+        fill: padding after the last word of short documents.
     """
 
     flat: NDArray[np.int64]
@@ -58,13 +58,13 @@ class RaggedColumn:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]], fill: int) -> RaggedColumn:
-        """From a row of numbers for each document."""
+        """Create a column from one row of numbers per document."""
         lengths = [len(row) for row in rows]
         flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))
         return cls(flat, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), fill)
 
     def padded(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The documents' numbers [B, W]."""
+        """Return the documents' numbers [B, W]."""
         lengths = np.diff(self.offsets)[index]
         mask = np.arange(lengths.max(initial=0))[None, :] < lengths[:, None]
         out = np.full(mask.shape, self.fill, dtype=np.int64)
@@ -79,7 +79,7 @@ class RaggedColumn:
 
 
 def of_objects(rows: Sequence[object]) -> NDArray[np.object_]:
-    """Something for each of N documents [N]; NumPy would make a matrix of rows of equal length."""
+    """Return an object array [N]; NumPy would otherwise make a matrix of rows of equal length."""
     column = np.empty(len(rows), dtype=object)
     for at, row in enumerate(rows):
         column[at] = row

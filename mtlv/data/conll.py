@@ -1,4 +1,4 @@
-"""CoNLL files: a word and its tag a line, a blank line behind a sentence."""
+"""CoNLL files: a word and its tag per line, a blank line after each sentence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
 from mtlv.plan.task import Task
 
-MOST_WORDS = 10_000  # of a sentence: more have no blank lines between them
-MOST_TYPES = 1000  # of entities: more are mostly another column
+MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
+MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
 MARKER = "-DOCSTART-"
 TAG = re.compile(r"O|[BIELUS](?:-.+)?")
@@ -30,10 +30,10 @@ class Sentence:
     """One sentence.
 
     Args:
-        id: the file's name, the document's where it has one, and the sentence's number in the file.
+        id: file name, document name if any, and number of the sentence in the file.
         words: W words.
-        spans: entities, in words; none overlap.
-        document: what it is a sentence of; empty where the file does not say.
+        spans: entities in words, without overlaps.
+        document: document of the sentence; empty if unknown.
     """
 
     id: str
@@ -43,23 +43,24 @@ class Sentence:
 
 
 def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
-    """Sentences of a file, with entities as `entities_of` reads them.
+    """Read the sentences of a file, with entities as in `entities_of`.
 
-    The word is the first column, the tag the last; columns are separated by tabs, or by blanks in a line
-    without a tab. A line that begins with `-DOCSTART-` begins a document; its second column may name it.
+    The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
+    without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
 
     Args:
         path: UTF-8.
-        untyped: what bare tags (`B`, `I`) are of.
+        untyped: type of bare tags (`B`, `I`).
 
     Raises:
-        DataError: a line without a tag, a tag of no known scheme (with `file:line`), no sentence, or a limit.
+        DataError: a line without a tag, an unknown tag (with `file:line`), no sentences, or an exceeded
+            limit.
     """
     reader, number = _Reader(path, untyped), 0
     for number, line in enumerate(text_of(path).split("\n"), start=1):
         columns = line.split("\t")
         if len(columns) == 2 and columns[1] in reader.known and columns[0] not in ("", MARKER):
-            reader.words.append(columns[0])  # what nearly every line is
+            reader.words.append(columns[0])  # nearly every line
             reader.tags.append(columns[1])
         else:
             reader.take(number, line.rstrip("\r"))
@@ -67,10 +68,10 @@ def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
 
 
 def entities_of(tags: Sequence[str], untyped: str = "") -> tuple[Span, ...]:
-    """Entities of tags in BIO, IOB1, IO, BIOUL or BIOES, as conlleval finds chunks.
+    """Return the entities of tags in BIO, IOB1, IO, BIOUL or BIOES, like the chunks of conlleval.
 
-    BIOUL has the letters of all of them (E and S are its L and U). Two entities of one type that touch
-    are one in IO, where nothing marks the border.
+    BIOUL has equivalents of all letters (E and S are its L and U). Two adjacent entities of one type
+    are one in IO, which does not mark the border.
     """
     if all(tag == OUTSIDE for tag in tags):
         return ()
@@ -85,15 +86,16 @@ def _as_bioul(tag: str, untyped: str) -> str:
 
 
 def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
-    """A corpus of one tagging task from a file, or a folder with a file for each part.
+    """Build a corpus of one tagging task from a file, or a folder with a file for each part.
 
     Args:
-        card: whose only task names the classes; without one they are those found.
+        card: card with the classes of its only task; without a task, the classes in the data.
         path: file or folder.
-        untyped: the class of bare tags.
+        untyped: class of bare tags.
 
     Raises:
-        DataError: as `part_files` and `read_conll`; a type that is no class of the task, or too many.
+        DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many
+            types.
     """
     files = part_files(path, SUFFIXES, card.by_hand)
     read = [(part, read_conll(file, untyped)) for part, file in files.items()]
@@ -111,7 +113,7 @@ def corpus_of(
     parts: tuple[str, ...] | None,
     notes: tuple[str, ...],
 ) -> Corpus:
-    """A corpus of one tagging task; `parts` and `notes` as `Corpus` takes them."""
+    """Build a corpus of one tagging task; `parts` and `notes` as in `Corpus`."""
     return Corpus(
         name=name,
         tasks=(task,),
@@ -126,7 +128,7 @@ def corpus_of(
 
 
 def _task(card: Card, sentences: Sequence[Sentence]) -> Task:
-    """The card's task, or one whose classes are what the sentences hold."""
+    """Return the card's task, or one with the classes of the sentences."""
     found = sorted({span.type for sentence in sentences for span in sentence.spans})
     if len(found) > MOST_TYPES:
         raise DataError("too many types of entities", got=len(found), allowed=f"up to {MOST_TYPES}")
@@ -146,7 +148,7 @@ def _task(card: Card, sentences: Sequence[Sentence]) -> Task:
 
 @dataclass
 class _Reader:
-    """What has been read of a file so far."""
+    """State of reading a file."""
 
     path: Path
     untyped: str
@@ -176,11 +178,11 @@ class _Reader:
             self.known.add(columns[-1])
 
     def finish(self, last: int) -> list[Sentence]:
-        """All sentences, or every fault at once."""
+        """Return all sentences, or raise an error with all problems."""
         self._close(last + 1)
         faults = []
         for fault, allowed, found in (
-            ("has a line without a word and its tag", "word, tab or blank, tag", self.bare),
+            ("has a line without a word and its tag", "word, tab or space, tag", self.bare),
             ("has an unknown tag", "O, or B, I, E, L, U, S with a type (B-Disease)", self.strange),
         ):
             if found:
@@ -191,7 +193,7 @@ class _Reader:
         if faults:
             raise DataError.all_of(faults)
         if not self.sentences:
-            raise DataError(f"`{self.path.name}` has no sentence", then="check `data.path`")
+            raise DataError(f"`{self.path.name}` has no sentences", then="check `data.path`")
         return self.sentences
 
     def _open_document(self, columns: Sequence[str]) -> None:
@@ -205,7 +207,7 @@ class _Reader:
         if len(self.words) > MOST_WORDS:
             raise DataError(
                 f"`{self.path.name}` has a sentence of more than {MOST_WORDS:,} words before line {line}",
-                then="put a blank line behind each sentence",
+                then="put a blank line after each sentence",
             )
         number = str(len(self.sentences) + 1)
         id_ = ".".join(part for part in (self.path.stem, self.document, number) if part)

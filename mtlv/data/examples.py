@@ -1,4 +1,4 @@
-"""Corpora of one task with one answer for each text, pair of texts or marked pair of entities."""
+"""Corpora of one task with one answer per text, pair of texts or marked pair of entities."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Example:
     Args:
         id: unique in its corpus.
         text: the document.
-        answer: as the file gives it.
-        place: file and line, for messages.
-        part: `train`, `validation` or `test`; empty where nothing is divided.
+        answer: answer as in the file.
+        place: file and line for messages.
+        part: `train`, `validation` or `test`; empty without a split.
         second: second text of a pair.
-        mentions: marked entities, characters of `text`, in the order of their roles.
-        group: what it is part of; empty where that is not known.
+        mentions: marked entities in characters of `text`, in the order of their roles.
+        group: group of the document; empty if unknown.
     """
 
     id: str
@@ -43,20 +43,20 @@ class Example:
 
 
 Answers = Callable[[Sequence[Example], Task], NDArray]
-"""The targets [N] of N examples."""
+"""Function that returns the targets [N] of N examples."""
 
 
 def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *notes: str) -> Corpus:
-    """The corpus of the card's only task.
+    """Build the corpus of the card's only task.
 
     Args:
-        card: names the task.
-        examples: N, all with or all without a second text and mentions.
+        card: card with the task.
+        examples: N examples, all with or all without a second text and mentions.
         answers: `class_answers`, `number_answers` or `flag_answers`.
-        notes: empty ones are left out.
+        notes: notes; empty ones are left out.
 
     Raises:
-        DataError: an answer that the task cannot have; what `Corpus` refuses.
+        DataError: an answer that is invalid for the task, or an invalid `Corpus`.
     """
     task = card.other_tasks[0]
     divided = any(example.part for example in examples)
@@ -77,20 +77,20 @@ def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *n
 
 
 def class_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int64]:
-    """Positions in the task's classes [N]."""
+    """Return indices into the task's classes [N]."""
     known = {name: number for number, name in enumerate(task.classes)}
     _need([e for e in examples if e.answer not in known], "has an unknown class", ", ".join(known))
     return np.array([known[example.answer] for example in examples], dtype=np.int64)
 
 
 def flag_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int8]:  # noqa: ARG001
-    """0 or 1 [N]."""
+    """Return 0 or 1 [N]."""
     _need([e for e in examples if e.answer not in ("0", "1")], "has an unknown label", "0, 1")
     return np.array([int(example.answer) for example in examples], dtype=np.int8)
 
 
 def number_answers(examples: Sequence[Example], task: Task) -> NDArray[np.float32]:  # noqa: ARG001
-    """Numbers [N]."""
+    """Return numbers [N]."""
     _need([e for e in examples if not math.isfinite(_number(e.answer))], "has no score", "a number")
     return np.array([float(example.answer) for example in examples], dtype=np.float32)
 
@@ -109,10 +109,10 @@ def _need(wrong: Sequence[Example], fault: str, allowed: str) -> None:
 
 
 def tab_rows(path: Path, width: int) -> Iterator[tuple[str, list[str]]]:
-    """(`file:line`, `width` cells) of each line that is not blank; quotes are ordinary characters.
+    """Yield (`file:line`, `width` cells) of each line that is not blank; quotes are ordinary characters.
 
     Raises:
-        DataError: a line with another number of cells.
+        DataError: a line with a wrong number of cells.
     """
     for number, line in enumerate(text_of(path).split("\n"), start=1):
         if not line.strip():
@@ -120,7 +120,7 @@ def tab_rows(path: Path, width: int) -> Iterator[tuple[str, list[str]]]:
         cells = line.rstrip("\r").split("\t")
         if len(cells) != width:
             raise DataError(
-                f"`{path.name}:{number}` has another number of columns",
+                f"`{path.name}:{number}` has a wrong number of columns",
                 got=len(cells),
                 allowed=f"{width}, separated by tabs",
             )

@@ -1,4 +1,4 @@
-"""Fetch a corpus from its source: https only, resumed, checked, unpacked without leaving its folder."""
+"""Download of a corpus: only https, resumable, verified, unpacked only inside its folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtlv.data.archives import unpack
 from mtlv.data.source import Card, Download
 from mtlv.errors import DataError
 
-# (bytes so far, bytes in all or None where the source does not say)
+# (bytes so far, total bytes or None if unknown)
 Progress = Callable[[int, int | None], None]
 Open = Callable[[urllib.request.Request], Any]
 
@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 
 
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect only if it stays on https."""
+    """Follows a redirect only to https."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -35,30 +35,30 @@ class _HttpsOnly(urllib.request.HTTPRedirectHandler):
 def fetch(
     card: Card, folder: Path, *, progress: Progress | None = None, opener: Open | None = None
 ) -> list[str]:
-    """Get all files of a corpus into `folder` and unpack its archives there.
+    """Download all files of a corpus into `folder` and unpack archives there.
 
     Args:
-        card: of the corpus.
-        folder: made where it is missing.
-        progress: told how far each file is.
-        opener: how a request becomes a response; for tests.
+        card: card of the corpus.
+        folder: created if missing.
+        progress: called with the progress of each file.
+        opener: opens a request; for tests.
 
     Returns:
-        What was done, a line each.
+        Lines that describe what was done.
 
     Raises:
-        DataError: nothing to fetch automatically, no https, no connection, a file above its size limit, a
-            wrong checksum, or an archive that `unpack` refuses.
+        DataError: nothing can be downloaded automatically, no https, no connection, a file above its size
+            limit, a wrong checksum, or an archive rejected by `unpack`.
     """
     if not card.downloads:
-        then = card.by_hand or "nothing needs to be fetched"
-        raise DataError(f"corpus `{card.name}` cannot be fetched automatically", then=then)
+        then = card.by_hand or "nothing needs to be downloaded"
+        raise DataError(f"corpus `{card.name}` cannot be downloaded automatically", then=then)
     lines = []
     for item in card.downloads:
         path = folder / item.filename
         if path.exists():
             check_sum(path, item)
-            lines.append(f"{path} is already there")
+            lines.append(f"{path} already exists")
         else:
             download(item, folder, progress=progress, opener=opener)
             lines.append(f"{item.url} -> {path} ({path.stat().st_size:,} bytes)")
@@ -72,7 +72,7 @@ def fetch(
 def download(
     item: Download, folder: Path, *, progress: Progress | None = None, opener: Open | None = None
 ) -> Path:
-    """Get one file; a part left by an interrupted download is taken up again where the source allows it."""
+    """Download one file; an interrupted download is resumed if the source supports it."""
     _need_https(item.url)
     part, mark = folder / f"{item.filename}.part", folder / f"{item.filename}.part.version"
     try:
@@ -86,26 +86,28 @@ def download(
         raise DataError(
             f"`{item.url}` could not be downloaded",
             got=str(error),
-            then="run the command again to go on from where it stopped, or get the file by hand",
+            then="run the command again to resume, or download the file by hand",
         ) from error
     return folder / item.filename
 
 
 def check_sum(path: Path, item: Download) -> None:
-    """Refuse and delete a file whose checksum is known and differs."""
+    """Delete a file with a wrong checksum, and raise an error."""
     if item.sha256 is not None and (got := _sha256(path)) != item.sha256:
         path.unlink()
         raise DataError(f"`{path.name}` has a wrong checksum and was deleted", got=got, allowed=item.sha256)
 
 
 def _silent(done: int, total: int | None) -> None:
-    """Progress that nobody wants to see."""
+    """Ignore progress."""
 
 
 def _need_https(url: str) -> None:
     if not url.lower().startswith("https://"):
         raise DataError(
-            "only https is downloaded from", got=url, then="get the file by hand, set `data.path`"
+            "only https is supported for downloads",
+            got=url,
+            then="download the file by hand and set `data.path`",
         )
 
 
@@ -114,7 +116,7 @@ def _open(request: urllib.request.Request) -> Any:
 
 
 def _request(item: Download, part: Path, mark: Path) -> urllib.request.Request:
-    """A request for the file, or for its rest if a part and the source's version of it are known."""
+    """Build a request for the file, or for the rest of a partial file with a known version."""
     headers = {"User-Agent": f"mtlv/{__version__}", "Accept-Encoding": "identity"}
     if part.exists() and part.stat().st_size and mark.exists():
         headers |= {"Range": f"bytes={part.stat().st_size}-", "If-Range": mark.read_text(encoding="utf-8")}
@@ -146,7 +148,7 @@ def _copy(
 
 
 def _remember(response: Any, mark: Path) -> None:
-    """Keep the source's strong version of the file; without one a part cannot be taken up safely."""
+    """Store the strong version of the file at its source, without which a download is not resumed."""
     version = response.headers.get("ETag") or ""
     if not version or version.startswith("W/"):
         version = response.headers.get("Last-Modified") or ""

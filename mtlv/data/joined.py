@@ -1,4 +1,4 @@
-"""Several corpora as one: the same splits, tokens and scores serve any number of sources."""
+"""Several corpora joined to one, so that splits, tokens and scores work for any number of sources."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mtlv.errors import DataError
 
 
 def join(corpora: Sequence[Corpus]) -> Corpus:
-    """One corpus of several, one after another; ids are `SOURCE/ID`.
+    """Join corpora by concatenation; ids are `SOURCE/ID`.
 
     Raises:
-        DataError: a source or a task stands twice.
+        DataError: a source or a task is there twice.
     """
     names = [corpus.name for corpus in corpora]
     tasks = [task for corpus in corpora for task in corpus.tasks]
     for what, held in (("source", names), ("task", [task.name for task in tasks])):
         twice = sorted({name for name in held if held.count(name) > 1})
         if twice:
-            raise DataError(f"a {what} stands twice in `data.sources`", got=", ".join(twice))
+            raise DataError(f"a {what} is there twice in `data.sources`", got=", ".join(twice))
     return Corpus(
         name=" + ".join(names),
         tasks=tuple(tasks),
@@ -45,25 +45,25 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
 
 
 def begins(corpora: Sequence[Corpus]) -> list[int]:
-    """The first row of each corpus in the one that `join` makes of them, and the number of all rows."""
+    """Return the first row of each corpus in the joined corpus, and the total number of rows."""
     return [0, *accumulate(map(len, corpora))]
 
 
 def join_folds(
     corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]], *, repeats: str = "leave_out"
 ) -> tuple[Fold, ...]:
-    """Folds of the joined corpus from those of each corpus.
+    """Combine the folds of each corpus to folds of the joined corpus.
 
-    A document with a text that stands in the test part of another source is left out of training and
-    validation, and one with a text in another's validation part out of training: corpora share abstracts.
-    Within a corpus its own folds decide. With `repeats: keep` all stay.
+    Documents whose text is in the test part of another source are removed from training and
+    validation, and those whose text is in another's validation part from training, because corpora share
+    abstracts. Within a corpus, its own folds are unchanged. With `repeats: keep`, all documents stay.
 
     Args:
         corpora: S corpora.
-        folds: of each; all have as many.
+        folds: folds of each corpus, the same number for each.
 
     Raises:
-        DataError: what is left of a source has no validation, or nothing to learn.
+        DataError: the rest of a source has no validation or no training documents.
     """
     starts = begins(corpora)
     texts = _Texts(corpora, keep=repeats == "keep")
@@ -84,11 +84,11 @@ def join_folds(
 
 
 class _Texts:
-    """The texts of S sources, and which documents have one of another source's.
+    """Texts of S sources, to find documents that are also in another source.
 
     Args:
         corpora: S corpora.
-        keep: whether such documents stay.
+        keep: whether to keep these documents.
     """
 
     def __init__(self, corpora: Sequence[Corpus], *, keep: bool) -> None:
@@ -98,12 +98,12 @@ class _Texts:
         self.keep = keep
 
     def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
-        """`rows` less those with a text of another source's `held`, or all; a note of each source's.
+        """Return `rows` without those with a text in another source's `held`, or all; and a note per source.
 
         Args:
-            rows: of a part.
+            rows: rows of a part.
             held: rows of other parts.
-            part, where: what those are called.
+            part, where: names of these parts.
         """
         left: list[Rows] = []
         notes = []
@@ -115,7 +115,9 @@ class _Texts:
                 near = near_of(repeated.sum() - _shared(self.texts.exact, own, foreign).sum())
                 whose = self._sources(foreign[_shared(self.texts.near, foreign, own[repeated])])
                 done = f"kept in {part}, though" if self.keep else f"left out of {part}:"
-                said = f"{repeated.sum()} documents {done} a text of theirs is in the {where} part of {whose}"
+                said = (
+                    f"{repeated.sum()} documents {done} one of their texts is in the {where} part of {whose}"
+                )
                 notes.append(f"{name}: {said}{near}")
         return rows if self.keep else np.concatenate(left), notes
 
@@ -124,7 +126,7 @@ class _Texts:
 
 
 def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
-    """Whether one of the two texts [N, 2] of each of `rows` is one of `others`."""
+    """Return whether one of the two texts [N, 2] of each of `rows` is among those of `others`."""
     first, second = np.isin(texts[rows], texts[others]).T
     return first | second
 
@@ -137,8 +139,8 @@ def _check_left(corpora: Sequence[Corpus], starts: Sequence[int], fold: Fold) ->
         )
         if not len(validation) or corpus.unlearnable(train):
             raise DataError(
-                f"too little of source `{corpus.name}` is left in fold {fold.index}: texts of the others are "
+                f"too little of source `{corpus.name}` is left in fold {fold.index}: its other texts are "
                 "in other sources' validation or test parts",
-                got=f"{len(train)} documents of training, {len(validation)} of validation",
-                then="leave one of the sources out, or set `data.repeats: keep`",
+                got=f"{len(train)} training documents, {len(validation)} validation documents",
+                then="leave out one of the sources, or set `data.repeats: keep`",
             )

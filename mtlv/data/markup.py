@@ -1,4 +1,4 @@
-"""XML from elsewhere, without what makes it dangerous."""
+"""Safe parsing of XML from untrusted sources."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from mtlv.errors import DataError
 
 
 def parsed(name: str, data: bytes, *, largest: int, what: str) -> ElementTree.Element:
-    """The root of an XML file.
+    """Return the root of an XML file.
 
-    A DOCTYPE is where entities that expand without end are declared; none of our corpora has one. In UTF-16
-    or UTF-32, which have NULs, it could not be seen.
+    A DOCTYPE could declare entities that expand without end; none of the corpora has one. It could not be
+    detected in UTF-16 or UTF-32, which contain NULs.
 
     Args:
-        name: what a message calls it.
-        data: of one file.
-        largest: bytes.
-        what: the file should be.
+        name: file name for messages.
+        data: content of the file.
+        largest: maximum bytes.
+        what: expected type of the file.
 
     Raises:
-        DataError: a DOCTYPE, an entity, a NUL, too large, or broken.
+        DataError: a DOCTYPE, an entity, a NUL, too large, or invalid.
     """
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data or b"\0" in data or len(data) > largest:
         got = f"a DOCTYPE, an entity, a NUL or over {largest:,} bytes"
-        raise DataError(f"`{name}` is no plain {what}", got=got)
+        raise DataError(f"`{name}` is not a plain {what}", got=got)
     try:
         return ElementTree.fromstring(data)  # nosec B314 # no DOCTYPE, so no entities
-    # An encoding may be named that is unknown, or that the bytes are not in.
+    # The declared encoding may be unknown or wrong.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise DataError(f"`{name}` is broken XML", got=str(error), then="fetch the archive again") from error
+        raise DataError(
+            f"`{name}` is invalid XML", got=str(error), then="download the archive again"
+        ) from error

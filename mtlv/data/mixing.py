@@ -1,4 +1,4 @@
-"""Batches of several sources in one model: each batch is of one source, drawn anew every epoch."""
+"""Batches of several sources for one model: each batch is from one source, drawn again every epoch."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from mtlv.seeding import seed_from
 
 
 class Draw(Protocol):
-    """In what order sources give their batches.
+    """Order of the batches of several sources.
 
     Args:
-        together: whether an optimizer step takes a batch of every source, and not of one.
+        together: whether an optimizer step takes a batch of every source instead of one.
     """
 
     together: bool
 
     def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The source of each batch of an epoch.
+        """Return the source of each batch of an epoch.
 
         Args:
-            batches: how many each of S sources has until all its documents were seen once.
-            rng: of the epoch.
+            batches: number of batches of each of S sources in which all its documents are seen once.
+            rng: random generator of the epoch.
         """
         ...
 
 
 class InProportion:
-    """Every document once: large sources count for more (MT-DNN; Liu et al. 2019)."""
+    """Every document once: large sources have more weight (MT-DNN; Liu et al. 2019)."""
 
     together = False
 
@@ -44,10 +44,10 @@ class InProportion:
 
 @dataclass(frozen=True)
 class ByTemperature:
-    """As many batches as in proportion, source s with probability n_s^(1/T) over their sum.
+    """The same number of batches, with source s drawn with probability n_s^(1/T) over their sum.
 
-    T = 1 draws in proportion to the batches n_s, a large T all sources alike (jiant; Phang et al. 2020).
-    Sources that end begin again, in another order.
+    T = 1 draws in proportion to the batches n_s, a large T draws all sources equally (jiant; Phang et al.
+    2020). Sources that are exhausted start again, in another order.
 
     Raises:
         DataError: `temperature` is below 1.
@@ -66,7 +66,7 @@ class ByTemperature:
 
 
 class Uniform:
-    """As many batches as in proportion, each source with the same probability."""
+    """The same number of batches, each source drawn with equal probability."""
 
     together = False
 
@@ -75,7 +75,7 @@ class Uniform:
 
 
 class Rounds:
-    """A batch of every source per step, until the longest one ends; shorter ones begin again (LibMTL)."""
+    """A batch of every source per step, until the longest one ends; shorter ones start again (LibMTL)."""
 
     together = True
 
@@ -89,7 +89,7 @@ DRAWS: dict[str, Callable[[float], Draw]] = {
     "temperature": ByTemperature,
     "rounds": lambda _: Rounds(),
 }
-"""By name in a config; each takes the temperature."""
+"""Draws by name in a config; each takes the temperature."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Mixture:
     """Documents of several sources.
 
     Args:
-        parts: of S sources; their positions are those of one joined corpus.
+        parts: parts of S sources, with indices into one joined corpus.
         sizes: documents per batch of each source.
-        draw: in what order they come.
+        draw: order of the batches.
     """
 
     parts: tuple[PartDocuments, ...]
@@ -111,7 +111,7 @@ class Mixture:
 
     @property
     def batches(self) -> int:
-        """How many an epoch has."""
+        """Number of batches in an epoch."""
         return len(self._order(seed=0, epoch=0))
 
     @property
@@ -120,7 +120,7 @@ class Mixture:
         return len(self.parts) if self.draw.together else 1
 
     def training(self, *, seed: int, epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch, the same whenever it is asked."""
+        """Yield the batches of an epoch, deterministically."""
         going = [
             _again_and_again(part, size, seed=seed_from(seed, number) if number else seed, epoch=epoch)
             for number, (part, size) in enumerate(zip(self.parts, self.sizes, strict=True))

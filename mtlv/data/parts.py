@@ -1,4 +1,4 @@
-"""Corpora in a file for each part: which file is which."""
+"""Corpora with a file for each part: assignment of files to parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mtlv.data.source import PARTS, Download
 from mtlv.data.tables.rows import read_text
 from mtlv.errors import DataError
 
-MOST_BYTES = 1_000_000_000  # of a file that is read as a text: it is held in memory, several times over
+MOST_BYTES = 1_000_000_000  # maximum bytes of a text file, which needs several times this in memory
 NAMES = {
     "train": "train",
     "training": "train",
@@ -22,22 +22,22 @@ NAMES = {
     "test": "test",
     "testing": "test",
 }
-"""What a part is called elsewhere."""
+"""Other names of the parts."""
 
 
 def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str, Path]:
-    """Part -> its file, in the order of `PARTS`; "" -> the file, where `path` is one.
+    """Return the file of each part, in the order of `PARTS`; {"": path} if `path` is a file.
 
-    A file is of a part if its name is the part's (`train.tsv`), or, in a folder without such files, has it
-    between other words (`mli_train_v1.jsonl`).
+    A file belongs to a part if it is named like the part (`train.tsv`), or, in a folder without such files,
+    has the part's name between other words (`mli_train_v1.jsonl`).
 
     Args:
-        path: a file, or a folder that holds them.
-        suffixes: of files that are looked at, in lower case.
-        then: the next step where there is none.
+        path: a file, or a folder with the files.
+        suffixes: suffixes of the files, in lower case.
+        then: next step for the error if there is none.
 
     Raises:
-        DataError: no such file, or two for one part.
+        DataError: no file, or several for one part.
     """
     if path.is_file():
         return {"": path}
@@ -57,16 +57,16 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
 
 
 def _in_name(file: Path) -> list[str]:
-    """The parts that the words of a file name are names of."""
+    """Return the parts whose names are words of a file name."""
     words = re.split("[^a-z]+", file.stem.lower())
     return sorted({NAMES[word] for word in words if word in NAMES})
 
 
 def text_of(path: Path) -> str:
-    """Text of a file of a sensible size.
+    """Return the text of a file of limited size.
 
     Raises:
-        DataError: too large, or as `read_text`.
+        DataError: the file is too large, or as for `read_text`.
     """
     size = path.stat().st_size
     if size > MOST_BYTES:
@@ -77,7 +77,7 @@ def text_of(path: Path) -> str:
 
 
 def absent(files: dict[str, Path]) -> str:
-    """A note on the parts that have no file; empty where all have, or where nothing is divided."""
+    """Return a note on the parts without a file; empty if there are none, or without a split."""
     missing = [part for part in PARTS if part not in files]
     if not missing or "" in files:
         return ""
@@ -90,13 +90,13 @@ def absent(files: dict[str, Path]) -> str:
 def from_github(
     repository: str, folder: str, files: Mapping[str, str | None], *, max_bytes: int = 20_000_000
 ) -> tuple[Download, ...]:
-    """Single files of a repository, by the address that serves their bytes.
+    """Return single files of a GitHub repository as downloads.
 
     Args:
         repository: `owner/name`.
-        folder: a commit or `HEAD`, and the folder in it.
-        files: name -> SHA-256, where it is known.
-        max_bytes: of each.
+        folder: a commit or `HEAD`, followed by the folder in it.
+        files: name -> SHA-256, or None if unknown.
+        max_bytes: maximum bytes of each.
     """
     start = f"https://raw.githubusercontent.com/{repository}/{folder}"
     return tuple(

@@ -1,7 +1,7 @@
-"""What a relation is asked of: how the marked entities of a text are shown to the encoder.
+"""Input of relation tasks: presentation of the marked entities of a text to the encoder.
 
-Mentions may touch, overlap, stand within one another or be equal; each `RelationInput` says what it makes of
-that. Their order is kept: it is the order of their roles.
+Mentions may touch, overlap, contain each other or be equal; each `RelationInput` defines how it handles
+this. Their order is kept, because it is the order of their roles.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ Mentions = Sequence[Span]
 _TOKEN = re.compile(r"@.+\$")
 _MARKER = re.compile(r"\[E(?P<opens>[1-9]\d{0,2})\] ?| ?\[/E(?P<closes>[1-9]\d{0,2})\]")
 Shown = tuple[str, tuple[Span, ...]]
-"""A text, and the spans of its mentions in the order in which they were given."""
+"""A text, and the spans of its mentions in the given order."""
 
 
 @dataclass(frozen=True)
 class RelationInput:
-    """One way to show mentions.
+    """One presentation of mentions.
 
     Args:
-        show: (text, M mentions as spans of its characters) -> the text that the encoder reads, and the
-            mentions' places in it.
-        tokens_of: mentions of a document -> what `show` writes for them; no tokenizer may split it.
-        read: (a text that somebody has shown this way already, the tokens that may stand in it) -> the text
-            and the mentions that `show` makes it of again; no mentions where none is found.
+        show: (text, M mentions as character spans) -> the text for the encoder, and the positions of the
+            mentions in it.
+        tokens_of: mentions of a document -> the tokens that `show` writes for them, which must not be split.
+        read: (a text already in this form, the tokens that may occur in it) -> the text
+            and mentions from which `show` would make it; no mentions if none is found.
 
     Raises:
-        DataError: on a mention that is empty, leaves its text, or cannot be shown this way.
+        DataError: a mention is empty, outside its text, or cannot be shown in this form.
     """
 
     show: Callable[[str, Mentions], Shown]
@@ -43,22 +43,22 @@ class RelationInput:
         for span in mentions:
             if not 0 <= span.start < span.end <= len(text):
                 raise DataError(
-                    f"a marked entity does not lie in its text of {len(text)} characters",
+                    f"a marked entity is outside its text of {len(text)} characters",
                     got=f"{span.start} to {span.end}",
                 )
         return self.show(text, mentions)
 
     def tokens(self, rows: Iterable[Mentions]) -> tuple[str, ...]:
-        """What a vocabulary needs for the mentions of N documents, each once, sorted."""
+        """Return the tokens needed for the mentions of N documents, sorted, without duplicates."""
         return tuple(sorted({token for mentions in rows for token in self.tokens_of(mentions)}))
 
 
 def show_all(
     how: RelationInput, texts: Sequence[str], rows: Sequence[Mentions]
 ) -> tuple[list[str], list[tuple[Span, ...]]]:
-    """N texts as the encoder reads them, and the places of their mentions.
+    """Return N texts for the encoder, and the positions of their mentions.
 
-    Splits and duplicates are to be found before: two documents may be the same text with other mentions.
+    Make splits and find duplicates before, because documents may have the same text with other mentions.
 
     Raises:
         DataError: see `RelationInput`.
@@ -68,15 +68,15 @@ def show_all(
 
 
 def _original(text: str, mentions: Mentions) -> Shown:
-    """The text as it is; where the mentions stand is known to features of mentions alone."""
+    """Return the text unchanged; only features of mentions use their positions."""
     return text, tuple(mentions)
 
 
 def _dummy(text: str, mentions: Mentions) -> Shown:
-    """Each mention's text replaced by its token; a mention's place is that of its token.
+    """Replace each mention's text by its token; the mention's position is that of the token.
 
-    Mentions that overlap are replaced together, by all their tokens with blanks between, the first to begin
-    first and of several the longest: nothing of any mention's text is left.
+    Overlapping mentions are replaced together by all their tokens, separated by spaces, the earliest start
+    first, and on ties the longest first; nothing of any mention's text remains.
     """
     pieces: list[str] = []
     length, at = 0, 0  # characters written and read
@@ -97,7 +97,7 @@ def _dummy(text: str, mentions: Mentions) -> Shown:
 
 
 def _overlapping(mentions: Mentions) -> Iterator[list[int]]:
-    """Numbers of mentions that overlap, directly or by others; groups and numbers in the text's order."""
+    """Yield indices of mentions that overlap directly or through others, in text order."""
     group: list[int] = []
     end = 0
     for number in sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n)):
@@ -112,16 +112,16 @@ def _overlapping(mentions: Mentions) -> Iterator[list[int]]:
 
 def _role_token(mention: Span) -> str:
     if not mention.type:
-        raise DataError("a marked entity has no type, by which `dummy` names it", then="take `markers`")
+        raise DataError("a marked entity has no type, which `dummy` needs", then="use `markers`")
     return f"@{mention.type}$"
 
 
 def _markers(text: str, mentions: Mentions) -> Shown:
-    """A marker before and one behind each mention; a mention's place is from marker to marker, both included.
+    """Put a marker before and after each mention; its position includes both markers.
 
-    Whatever else stands between is part of it: other markers too, where mentions overlap. Of markers at one
-    place, those that end a mention come first; of two mentions that begin together, the longer is opened
-    first, and of two that end together, the one opened last is closed first.
+    Everything in between belongs to it, including markers of overlapping mentions. Of markers at the same
+    position, those that end a mention come first; of two mentions that begin together, the longer is opened
+    first, and of two that end together, the last one opened is closed first.
     """
     order = sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n))
     opened = {number: rank for rank, number in enumerate(order)}
@@ -149,7 +149,7 @@ def _marker_pair(number: int) -> tuple[str, str]:
 
 
 def _read_dummies(text: str, known: Collection[str]) -> Shown:
-    """Each token is a mention, whose text is the token itself."""
+    """Read each token as a mention whose text is the token itself."""
     tokens = sorted((token for token in known if _TOKEN.fullmatch(token)), key=len, reverse=True)
     if not tokens:
         return text, ()
@@ -158,7 +158,7 @@ def _read_dummies(text: str, known: Collection[str]) -> Shown:
 
 
 def _read_markers(text: str, known: Collection[str]) -> Shown:
-    """The text without its markers; one without its partner makes the whole text one without mentions."""
+    """Remove the markers from a text; if one has no counterpart, the whole text has no mentions."""
     pieces: list[str] = []
     length, at = 0, 0  # characters written and read
     starts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Which documents repeat another: exactly, or but for case, blanks and punctuation."""
+"""Detection of repeated documents: exact ones, and those that differ only in case, spaces or punctuation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mtlv.data.source import Corpus
 
 Numbers = NDArray[np.int64]
 
-# Signs stay where they are part of a number: 1.5, 1,000, 3/4, 12:30, 10-20, -5, -.05. All others go.
+# Punctuation is kept in numbers: 1.5, 1,000, 3/4, 12:30, 10-20, -5, -.05. All other is removed.
 _OUTSIDE_NUMBERS = re.compile(
     r"""[-.,:/](?:            # first a sign: the search is several times as quick so
         (?<=-)(?!\.?\d)       # no number behind it
@@ -29,7 +29,7 @@ _OUTSIDE_NUMBERS = re.compile(
 
 
 class _Signs(dict[int, str]):
-    """What each character becomes, found when it is first met."""
+    """Replacements of characters, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _plain(chr(code))
@@ -37,7 +37,7 @@ class _Signs(dict[int, str]):
 
 
 def _plain(sign: str) -> str:
-    """One character by its general category in Unicode."""
+    """Return the replacement of a character, by its Unicode category."""
     alike = unicodedata.normalize("NFKC", sign)
     if unicodedata.category(sign) == "No":  # 10² is not 102
         return sign
@@ -60,9 +60,9 @@ _SIGNS = _Signs()
 
 
 def plain(text: str) -> str:
-    """A text without case, blanks and punctuation: its words, numbers and symbols, a blank between.
+    """Return a text without case, spaces and punctuation: words, numbers and symbols, separated by spaces.
 
-    A text with nothing else in it (`...`) is given back as it is, so that those are not all the same.
+    A text without any of these (`...`) is returned unchanged, so that these texts are not all equal.
     """
     signs = unicodedata.normalize("NFC", text).translate(_SIGNS)
     return " ".join(_OUTSIDE_NUMBERS.sub(" ", signs).split()) or text
@@ -70,11 +70,11 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Numbers that are equal where texts, or documents, are.
+    """Ids that are equal for equal texts or documents.
 
     Args:
-        exact: of N documents [N] or their texts [N, 2].
-        near: the same, whatever their case, blanks and punctuation.
+        exact: ids of N documents [N] or their texts [N, 2].
+        near: the same, ignoring case, spaces and punctuation.
     """
 
     exact: Numbers
@@ -82,14 +82,14 @@ class Repeats:
 
     @property
     def documents(self) -> Repeats:
-        """Of documents: those are equal of which both texts are."""
+        """Return ids of documents, which are equal if both texts are equal."""
         return Repeats(_of_documents(self.exact), _of_documents(self.near))
 
 
 def repeats_of(corpora: Sequence[Corpus]) -> Repeats:
-    """Numbers of the texts of several corpora [N, 2], of which a single text stands twice.
+    """Return ids of the texts of several corpora [N, 2]; single texts are in both columns.
 
-    Time and memory grow with the texts; of each different one a digest is held while they are counted.
+    Time and memory are linear in the texts; a digest of each different text is kept meanwhile.
     """
     first: dict[Hashable, int] = {}
     firsts = (text for corpus in corpora for text in corpus.texts)
@@ -99,19 +99,19 @@ def repeats_of(corpora: Sequence[Corpus]) -> Repeats:
 
 
 def numbered(values: Iterable[Hashable], first: dict[Hashable, int] | None = None) -> Numbers:
-    """For each of N values the place among the different ones, in the order in which they come.
+    """Return for each of N values its index among the different ones, in order of first occurrence.
 
     Args:
-        values: N of them.
-        first: is filled with the different ones and their places.
+        values: N values.
+        first: filled with the different values and their indices.
     """
     first = {} if first is None else first
     return np.fromiter((first.setdefault(value, len(first)) for value in values), np.int64)
 
 
 def near_of(count: int) -> str:
-    """What a note says behind a number of repeats, of which so many are not exact."""
-    return f" ({count} but for case, blanks or punctuation)" if count else ""
+    """Return the addition to a note on repeats, with the number that are not exact."""
+    return f" ({count} except for case, spaces or punctuation)" if count else ""
 
 
 def _digest(text: str) -> bytes:

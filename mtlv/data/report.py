@@ -1,4 +1,4 @@
-"""What `mtlv data check` says about a corpus."""
+"""The report of `mtlv data check` on a corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lengths = Callable[[Sequence[str]], Sequence[int]]
 
 @dataclass(frozen=True)
 class LengthSummary:
-    """Lengths of documents in tokens: least, median, 95th percentile, most, and how many are cut."""
+    """Lengths of documents in tokens: minimum, median, 95th percentile, maximum, and number truncated."""
 
     least: int
     median: int
@@ -31,21 +31,21 @@ class LengthSummary:
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """Figures of a corpus and its folds.
+    """Statistics of a corpus and its folds.
 
     Args:
-        name, generated: of the corpus.
+        name, generated: as in the corpus.
         documents: N.
-        tasks: kind -> how many.
-        unlabelled: documents with none of the labels.
-        duplicates: documents that equal an earlier one: its text, both texts of a pair, or text and mentions.
-        near: different texts (of pairs: both) that equal an earlier one but for case, blanks or punctuation.
-        sizes: part -> documents, per fold.
-        counts: label (or class, type of entity, quarter of the values) -> documents that have it.
+        tasks: number of tasks by kind.
+        unlabelled: documents without labels.
+        duplicates: documents equal to an earlier one: in text, both texts of a pair, or text and mentions.
+        near: different texts (pairs: both) equal to an earlier one except for case, spaces or punctuation.
+        sizes: documents by part, per fold.
+        counts: documents by label (or class, type of entity, quarter of the values).
         per_part: the same in each part of the first fold.
-        rare: those of `counts` with fewer documents than there are folds.
-        lengths: in tokens; None where no tokenizer was at hand.
-        notes: of the corpus and its folds.
+        rare: labels in `counts` with fewer documents than folds.
+        lengths: in tokens; None if no tokenizer was available.
+        notes: notes of the corpus and its folds.
     """
 
     name: str
@@ -71,14 +71,14 @@ def inspect(
     lengths: Lengths | None = None,
     max_length: int = 128,
 ) -> CorpusReport:
-    """Count what is worth knowing before training.
+    """Compute statistics of a corpus before training.
 
     Args:
         corpus: N documents, T tasks.
-        folds: as made for it; may be empty where they could not be made.
-        wanted_folds: how many were asked for.
+        folds: its folds; empty if they could not be made.
+        wanted_folds: requested number of folds.
         lengths: counts tokens.
-        max_length: where documents are cut, in tokens.
+        max_length: maximum length of documents in tokens.
     """
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
@@ -104,7 +104,7 @@ def inspect(
 
 
 def summarise(lengths: Sequence[int], max_length: int) -> LengthSummary:
-    """Least, median, 95th percentile and most of N lengths, and how many are above `max_length`."""
+    """Return minimum, median, 95th percentile and maximum of N lengths, and the number above `max_length`."""
     values = np.asarray(lengths)
     median, p95 = np.percentile(values, [50, 95], method="higher").astype(int).tolist()
     cut = int((values > max_length).sum())
@@ -112,15 +112,15 @@ def summarise(lengths: Sequence[int], max_length: int) -> LengthSummary:
 
 
 def lines(report: CorpusReport) -> list[str]:
-    """The report as text, a line each."""
+    """Return the lines of the report."""
     made_up = " (generated: no document is real)" if report.generated else ""
     out = [
         f"corpus      {report.name}{made_up}",
-        f"documents   {report.documents:,}, {report.unlabelled:,} with none of the labels",
+        f"documents   {report.documents:,}, {report.unlabelled:,} without labels",
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in report.tasks.items()),
         f"labels      {len(report.counts)}",
         f"duplicates  {report.duplicates:,} documents repeat an earlier one exactly; {report.near:,} texts "
-        "differ from an earlier one only in case, blanks or punctuation",
+        "differ from an earlier one only in case, spaces or punctuation",
         _length_line(report.lengths),
     ]
     for index, sizes in enumerate(report.sizes):
@@ -133,15 +133,15 @@ def lines(report: CorpusReport) -> list[str]:
 
 def _length_line(lengths: LengthSummary | None) -> str:
     if lengths is None:
-        return "tokens      not counted: no tokenizer at hand"
+        return "tokens      not counted: no tokenizer available"
     return (
         f"tokens      {lengths.least} to {lengths.most}, median {lengths.median}, 95 % up to {lengths.p95}; "
-        f"{lengths.cut:,} documents are cut at {lengths.max_length}"
+        f"{lengths.cut:,} documents are truncated at {lengths.max_length}"
     )
 
 
 def _table(report: CorpusReport) -> list[str]:
-    """Positives per label: all, and in each part of the first fold."""
+    """Return positives per label: in all documents, and in each part of the first fold."""
     parts = list(PARTS) if report.per_part else []
     width = max(len("label"), *(len(name) for name in report.counts))
     head = f"{'label':<{width}}  {'all':>7}" + "".join(f"  {part:>10}" for part in parts)
@@ -159,9 +159,9 @@ def _per_part(strata: Mapping[str, NDArray[np.bool_]], fold: Fold) -> dict[str, 
 
 
 def _lengths(corpus: Corpus, lengths: Lengths) -> Sequence[int]:
-    """Tokens of each document; of a pair as it is given to the encoder."""
+    """Return the tokens of each document; for a pair, as it is given to the encoder."""
     first = lengths(corpus.texts)
     if corpus.seconds is None:
         return first
-    # Both counts have the token before a text and the one behind it; a pair begins once.
+    # Both counts include the special tokens around a text; a pair has only one at its beginning.
     return [a + b - 1 for a, b in zip(first, lengths(corpus.seconds), strict=True)]

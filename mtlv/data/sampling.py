@@ -1,4 +1,4 @@
-"""Which documents make a batch, and in what order: drawn anew every epoch from a seed."""
+"""Assignment of documents to batches, and their order: drawn every epoch from a seed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 def random_batches(
     lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
-    """Batches that cover every document once, drawn at random: no length decides who is in a batch with whom.
+    """Return random batches that cover every document once, independent of their lengths.
 
-    Short documents often have other labels than long ones. Batches of similar length save padding, but are
-    then batches of similar labels (`experiments/batch-composition`).
+    Short documents often have other labels than long ones. Batches of similar length save padding, but would
+    also have similar labels (`experiments/batch-composition`).
 
     Args:
         lengths: [N] tokens per document.
-        batch_size: documents per batch at most. Batches differ by one document at most: none is a small rest.
+        batch_size: maximum documents per batch. Sizes differ by at most one, so there is no small last batch.
         seed: the unit's seed for order.
-        epoch: from 0; each epoch has its own batches.
+        epoch: epoch from 0; each epoch has different batches.
 
     Returns:
-        Arrays of positions in `lengths`, in each the longest document first, in the order of training.
+        Arrays of indices into `lengths`, each with the longest document first, in the order of training.
     """
     rng = np.random.default_rng([seed, epoch])
     count = -(-len(lengths) // batch_size)
@@ -32,13 +32,13 @@ def random_batches(
 def longest_first(
     lengths: NDArray[np.int64], batch_size: int, *, tokens: int | None = None
 ) -> list[NDArray[np.int64]]:
-    """Batches for inference: sorted by length, longest first, so that too little memory shows at once.
+    """Return batches for inference, sorted by length, longest first, so that a lack of memory shows at once.
 
     Args:
         lengths: [N] tokens per document.
-        batch_size: documents per batch at most.
-        tokens: of a batch at most, its padding among them, so that short documents come in larger batches; a
-            document that is longer is a batch of its own. None is any number.
+        batch_size: maximum documents per batch.
+        tokens: maximum tokens of a batch, including padding, so that batches of short documents are larger; a
+            longer document is a separate batch. None is no limit.
     """
     order = np.argsort(-lengths, kind="stable")
     batches, at = [], 0

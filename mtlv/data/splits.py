@@ -1,9 +1,9 @@
-"""Training, validation and test parts: multi-label stratified, no text in two parts.
+"""Training, validation and test parts: multi-label stratified, without the same text in two parts.
 
-Where a corpus says what its documents are part of (`Corpus.groups`: sentences of an abstract), groups are
-drawn whole. A text of two groups does not join them: one sentence that all abstracts have would make them
-one. It is left out of training instead, as where a corpus's own parts share a text. Texts are the same
-whatever their case, blanks and punctuation (`mtlv.data.repeats`); pairs are where both texts are.
+If a corpus has groups of documents (`Corpus.groups`: sentences of an abstract), whole groups are
+drawn. A text in two groups does not merge them, because one sentence common to all abstracts would merge all
+of them. Instead it is removed from training, as for a corpus's own parts with a common text. Texts are
+compared without case, spaces and punctuation (`mtlv.data.repeats`); pairs are equal if both texts are.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from mtlv.seeding import content_key, seed_from
 
 SCHEMES = ("fixed_test", "rotate_test")
 REPEATS = ("leave_out", "keep")
-# Raise it when the same settings come to divide otherwise, so that kept splits are made again.
+# Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 2
-MOST_BYTES = 1_000_000_000  # of a saved split: it names every document of every fold
+MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which lists every document of every fold
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One division of a corpus.
+    """One split of a corpus.
 
     Args:
         index: 0, 1, ...
         train, validation, test: sorted rows of the corpus; no document is in two of them, and no text unless
             repeats are kept.
-        notes: what a person should know: documents left out, labels too rare for the folds.
+        notes: notes for the user: documents left out, labels that are too rare for the folds.
     """
 
     index: int
@@ -49,7 +49,7 @@ class Fold:
     notes: tuple[str, ...] = ()
 
     def part(self, name: str) -> Rows:
-        """Rows of `train`, `validation` or `test`."""
+        """Return the rows of `train`, `validation` or `test`."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[name]
 
 
@@ -63,7 +63,7 @@ def make_folds(
     repeats: str = "leave_out",
     seed: int = 0,
 ) -> tuple[Fold, ...]:
-    """Divide a corpus; the same arguments always give the same folds.
+    """Split a corpus; the same arguments always give the same folds.
 
     With one fold: test (the corpus's own, else `test_share` of all), validation (its own, else
     `validation_share` of the rest), training. With k folds of `fixed_test`: one test part, the rest in k
@@ -75,13 +75,13 @@ def make_folds(
         test_share, validation_share: fractions in (0, 1).
         folds: 1 or more; `rotate_test` needs 2.
         scheme: `fixed_test` or `rotate_test`.
-        repeats: `leave_out` documents of training whose text stands in validation or test, and of validation
-            whose text stands in the test; or `keep` them, as where a published split is to be met exactly.
-            Texts of one part when drawn are those that are the same, or with `keep` exactly the same.
-        seed: of the draws.
+        repeats: `leave_out` removes training documents whose text is in validation or test, and validation
+            documents whose text is in the test; `keep` keeps them, to reproduce a published split exactly.
+            Drawn parts keep equal texts together, or with `keep` exactly equal ones.
+        seed: seed of the split.
 
     Raises:
-        DataError: settings out of range, an empty part, or a label without a positive in training.
+        DataError: settings out of range, an empty part, or a label without positives in training.
     """
     _check_settings(test_share, validation_share, folds, scheme, repeats)
     texts = _Texts(corpus, seed, keep=repeats == "keep")
@@ -96,12 +96,12 @@ def make_folds(
 
 
 class _Texts:
-    """The units of a corpus (U), which are what is divided: its groups, or else its unique texts.
+    """The units of a corpus (U) that are split: its groups, or else its unique texts.
 
     Args:
         corpus: N documents.
-        seed: of the draws.
-        keep: whether texts may stand in two parts; what is drawn then keeps together exact repeats alone.
+        seed: seed of the split.
+        keep: whether texts may be in two parts; only exact repeats are then kept together.
     """
 
     def __init__(self, corpus: Corpus, seed: int, *, keep: bool = False) -> None:
@@ -125,13 +125,13 @@ class _Texts:
             self.notes.append(f"{repeated} documents repeat an earlier text{drawn}{near}")
 
     def own(self, *parts: str) -> Rows:
-        """Rows in these parts of the corpus's own split."""
+        """Return the rows in these parts of the corpus's own split."""
         if self.parts is None:
             return np.array([], dtype=np.int64)
         return np.flatnonzero(np.isin(self.parts, parts))
 
     def without(self, rows: Rows, other: Rows, name: str) -> Rows:
-        """`rows` less those whose text is in `other`, or all of them; with a note of how many those are."""
+        """Return `rows` without those whose text is in `other`, or all of them; note their number."""
         exactly, repeated = (np.isin(n[rows], n[other]) for n in (self.text.exact, self.text.near))
         if repeated.any():
             done = "kept, though" if self.keep else "left out:"
@@ -140,7 +140,7 @@ class _Texts:
         return rows if self.keep else rows[~repeated]
 
     def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:
-        """(the rest, `share` of the units) of `rows`, both stratified."""
+        """Return (the rest, `share` of the units) of `rows`, both stratified."""
         from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 
         units = np.unique(self.of_row[rows])
@@ -151,14 +151,14 @@ class _Texts:
         )
         try:
             rest, taken = next(split.split(units, self._strata(units)))
-        except ValueError as error:  # the library's own check of sizes
+        except ValueError as error:  # raised by the library for invalid sizes
             raise DataError(
                 f"no {purpose} part can be drawn from {len(units)} {self.whole}", got=str(error)
             ) from error
         return self._apart(rows, units[rest], units[taken], purpose)
 
     def folds(self, rows: Rows, count: int, purpose: str) -> list[tuple[Rows, Rows]]:
-        """`count` times (the rest, the fold) of `rows`, stratified."""
+        """Return `count` pairs (the rest, the fold) of `rows`, stratified."""
         from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
 
         units = np.unique(self.of_row[rows])
@@ -176,7 +176,7 @@ class _Texts:
         ]
 
     def _apart(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
-        """Rows of two sets of units; of groups the first goes without texts of the second."""
+        """Return the rows of two sets of units; with groups, the first without texts of the second."""
         held = self._rows(rows, taken)
         return self.without(self._rows(rows, rest), held, name), held
 
@@ -184,15 +184,15 @@ class _Texts:
         return rows[np.isin(self.of_row[rows], units)]
 
     def _strata(self, units: Rows) -> NDArray[np.int8]:
-        """Targets and a column for "no label", so that bare documents are spread evenly too."""
+        """Return targets and a column for "no label", so that unlabelled documents are also spread evenly."""
         targets = self.targets[units]
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
 
 
 def wholes(corpus: Corpus) -> tuple[str, ...]:
-    """What each of N documents is part of: its group; without groups the first document with its text.
+    """Return the unit of each of N documents: its group; without groups the first document with its text.
 
-    Documents of one whole depend on each other: a test part has as many independent ones as wholes.
+    Documents of one unit are dependent: a test part has as many independent documents as units.
     """
     if corpus.members:
         return tuple(f"{member.name}/{each}" for member in corpus.members for each in wholes(member))
@@ -203,7 +203,7 @@ def wholes(corpus: Corpus) -> tuple[str, ...]:
 
 
 def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:
-    """Flags of documents [N, S] for units [U, S]: of a group any document's, of a text the first's."""
+    """Return flags of units [U, S] from documents [N, S]: any document of a group, the first of a text."""
     _, first = np.unique(of_row, return_index=True)
     found = flags[first]
     if corpus.groups is not None:
@@ -212,7 +212,7 @@ def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray
 
 
 def _test_part(texts: _Texts, share: float) -> tuple[Rows, Rows]:
-    """(all other rows, the test part): the corpus's own where it has one."""
+    """Return (all other rows, the test part), which is the corpus's own if it has one."""
     test = texts.own("test")
     if len(test):
         return texts.without(texts.own("train", "validation"), test, "test"), test
@@ -240,7 +240,7 @@ def _fixed(texts: _Texts, folds: int, test_share: float) -> list[Fold]:
 
 def _rotate(texts: _Texts, folds: int, validation_share: float) -> list[Fold]:
     if texts.parts is not None:
-        texts.notes.append("the corpus's own split is set aside: `rotate_test` pools all documents")
+        texts.notes.append("the corpus's own split is ignored: `rotate_test` pools all documents")
     made = []
     for index, (rest, test) in enumerate(texts.folds(np.arange(len(texts.of_row)), folds, "test")):
         train, validation = texts.share(rest, validation_share, f"validation {index}")
@@ -263,7 +263,7 @@ def _check_settings(
 
 
 def _rare(corpus: Corpus, folds: int) -> list[str]:
-    """A warning for each label that cannot have a positive in every fold."""
+    """Return a warning for each label that cannot have a positive in every fold."""
     counts = ((name, int(flags.sum())) for name, flags in corpus.strata().items())
     return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in counts if n < folds]
 
@@ -278,15 +278,15 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
     bare = corpus.unlearnable(fold.train)
     if bare:
         raise DataError(
-            f"a label has no positive in the training part of fold {fold.index}",
+            f"a label has no positives in the training part of fold {fold.index}",
             got=", ".join(bare),
-            then="use more documents, fewer folds, or leave the label out of `data.labels`",
+            then="use more documents, fewer folds, or remove the label from `data.labels`",
         )
     return fold
 
 
 def folds_digest(corpus: Corpus, folds: Sequence[Fold]) -> str:
-    """16 hexadecimal digits of the ids in each part of each fold."""
+    """Return 16 hexadecimal digits of the ids in each part of each fold."""
     return content_key([_ids(corpus, fold) for fold in folds])
 
 
@@ -299,17 +299,17 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
         "folds": [_ids(corpus, fold) | {"notes": list(fold.notes)} for fold in folds],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved, so that another process never reads half a file.
+    # Written to a temporary file and moved, so that other processes never read an incomplete file.
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     beside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     beside.replace(path)
 
 
 def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
-    """Read folds that `save_folds` wrote.
+    """Read folds written by `save_folds`.
 
     Raises:
-        DataError: the file is missing or broken, or made for other documents.
+        DataError: the file is missing or invalid, or was made for other documents.
     """
     try:
         content = read_json(path, MOST_BYTES)

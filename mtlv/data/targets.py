@@ -1,6 +1,6 @@
-"""Targets of each kind of task, as a corpus holds them: how they are divided, counted and checked.
+"""Targets of each kind of task in a corpus: how they are split, counted and checked.
 
-A new kind is one more entry of `TARGETS`.
+A new kind needs one more entry in `TARGETS`.
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ from mtlv.plan.tagging import BIO, Scheme, Tags, merged
 from mtlv.plan.task import Task
 
 IGNORED = -100
-"""The target of a word that is not learned: PyTorch's own default."""
-BINS = 4  # of a regression's values, so that every part has low and high ones
+"""Target of a word that is not learned: PyTorch's default."""
+BINS = 4  # number of strata of a regression's values, so that every part has low and high ones
 Flags = NDArray[np.bool_]
 
 
 class Targets(Protocol):
-    """What is known of a kind's targets [N].
+    """Operations on the targets [N] of one kind.
 
     Args:
-        by_word: whether they are told word by word, so that a document can be cut into windows.
+        by_word: whether there is a target per word, so that documents can be cut into windows.
     """
 
     @property
     def by_word(self) -> bool: ...
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        """What is to be spread evenly over the parts of a split: flags [N] by a name for a person."""
+        """Return the strata of a split: flags [N] by readable name."""
         ...
 
     def learnable(self, values: NDArray) -> bool:
-        """Whether anything can be learned from these: a positive, or values that differ."""
+        """Whether anything can be learned: there is a positive, or values differ."""
         ...
 
     def none(self, documents: int) -> NDArray:
-        """In place of the targets of documents that have none."""
+        """Return placeholder targets of documents without targets."""
         ...
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
-        """The targets as batches take them."""
+        """Return the targets for batches."""
         ...
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
-        """A model's outputs as scores (`mtlv.plan.TaskScores`) hold them."""
+        """Convert a model's outputs to the form of scores (`mtlv.plan.TaskScores`)."""
         ...
 
     def lost(self, task: Task, values: NDArray) -> str:
-        """What cannot be learned of these as they are given to a model, in words; empty where all can."""
+        """Describe targets that cannot be learned in the form given to a model; empty if all can."""
         ...
 
     def plain(self, values: NDArray) -> object:
-        """The targets as plain values, for a digest."""
+        """Return the targets as plain values, for a digest."""
         ...
 
 
 class _OnePerDocument:
-    """A value for each document, of one type of NumPy's."""
+    """One value per document, of one NumPy type."""
 
     dtype: type[np.generic]
     by_word = False
@@ -89,7 +89,7 @@ class _OnePerDocument:
 
 
 class BinaryTargets(_OnePerDocument):
-    """0 or 1 for each document."""
+    """0 or 1 per document."""
 
     dtype = np.int8
 
@@ -101,7 +101,7 @@ class BinaryTargets(_OnePerDocument):
 
 
 class ClassTargets(_OnePerDocument):
-    """The position of the document's class in the task's classes."""
+    """The index of the document's class in the task's classes."""
 
     dtype = np.int64
 
@@ -110,22 +110,22 @@ class ClassTargets(_OnePerDocument):
 
 
 class NumberTargets(_OnePerDocument):
-    """A number for each document."""
+    """One number per document."""
 
     dtype = np.float32
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        """By quarters of the values; fewer where values repeat."""
+        """Return quarters of the values; fewer if values repeat."""
         edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
         quarter = np.searchsorted(edges, values, side="left")
         return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter).tolist()}
 
 
 class SpanTargets:
-    """A tuple of `Span`s, in words, for each document: an array of objects.
+    """A tuple of `Span`s in words per document: an array of objects.
 
     Args:
-        scheme: how spans become tags.
+        scheme: tagging scheme.
     """
 
     by_word = True
@@ -146,10 +146,10 @@ class SpanTargets:
         return spans_column([()] * documents)
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
-        """Tag ids of each word; `IGNORED` for words that were cut off.
+        """Return the tag ids of each word; `IGNORED` for words that were truncated.
 
         Raises:
-            DataError: the documents were not given as words.
+            DataError: the documents are not given as words.
         """
         places = tokens.words
         if places is None:
@@ -161,18 +161,18 @@ class SpanTargets:
         return RaggedColumn(flat, places.offsets, IGNORED)
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
-        """Spans of tag ids, read as conlleval reads them."""
+        """Return the spans of tag ids, decoded like in conlleval."""
         tags = Tags(self.scheme, task.classes)
         return spans_column([tags.decode(row) for row in outputs])
 
     def lost(self, task: Task, values: NDArray) -> str:
-        """Spans that become one with their neighbour."""
+        """Describe spans that merge with their neighbour."""
         count = merged(values, self.scheme)
         if not count:
             return ""
         spans = sum(map(len, values))
         return (
-            f"`{task.name}`: {count:,} of {spans:,} spans become one with the span before them in tags of "
+            f"`{task.name}`: {count:,} of {spans:,} spans merge with the previous span in tags of "
             f"`{self.scheme.name}`, and cannot be predicted"
         )
 
@@ -189,10 +189,10 @@ TARGETS: dict[str, Targets] = {
 
 
 def targets_with(scheme: Scheme) -> dict[str, Targets]:
-    """`TARGETS`, spans as tags of this scheme."""
+    """Return `TARGETS`, with this scheme for spans."""
     return {**TARGETS, "tagging": SpanTargets(scheme)}
 
 
 def spans_column(rows: Sequence[Sequence[Span]]) -> NDArray[np.object_]:
-    """The targets of a tagging task [N]."""
+    """Return the targets of a tagging task [N]."""
     return of_objects([tuple(row) for row in rows])

@@ -1,4 +1,4 @@
-"""Tokens of a corpus in one file: written whole or not at all, read by mapping it into memory."""
+"""Tokens of a corpus in one file: written atomically, read with memory mapping."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mtlv.data.tokens import Tokens
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
-EARLIER = (b"mtlv tokens 1\n",)  # of earlier releases, whose headers had no checksum
+EARLIER = (b"mtlv tokens 1\n",)  # formats of earlier releases, whose headers had no checksum
 SUM = 4  # bytes of the checksum of the header
 ALIGNED = 64  # bytes
 AT_A_TIME = 2**24  # bytes
 
 
 class DamagedTokens(Exception):
-    """A file of tokens that is not what was written; the text says why."""
+    """A damaged file of tokens; the message has the reason."""
 
 
 def write_tokens(path: Path, tokens: Tokens) -> None:
-    """Write tokens without their cuts, which are made of the documents alone.
+    """Write tokens without their cuts, which depend only on the documents.
 
     Raises:
-        OSError: they cannot be written; nothing is left behind.
+        OSError: they cannot be written; no incomplete file is left.
     """
     arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(tokens).items()}
     header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays)}
@@ -54,10 +54,10 @@ def write_tokens(path: Path, tokens: Tokens) -> None:
 
 
 def read_tokens(path: Path) -> Tokens | None:
-    """What `write_tokens` wrote, its arrays read-only and on disk; None where it cannot be had.
+    """Read tokens of `write_tokens` as read-only memory maps; None if there is no file of this format.
 
     Raises:
-        DamagedTokens: the file is not what was written.
+        DamagedTokens: the file is damaged.
     """
     try:
         with path.open("rb") as file:
@@ -66,19 +66,19 @@ def read_tokens(path: Path) -> Tokens | None:
                 return None
             length, crc = (int.from_bytes(file.read(count), "big") for count in (8, SUM))
             if magic != MAGIC or length > path.stat().st_size:
-                raise DamagedTokens("it was cut short, or is of another format")
+                raise DamagedTokens("it is truncated, or has another format")
             text = file.read(length)
             start = file.tell()
         if zlib.crc32(text) != crc:
-            raise DamagedTokens("the checksum of its header is another")
+            raise DamagedTokens("the checksum of its header does not match")
         header = parse_json(text)
         arrays = _mapped(path, header["arrays"], start)
     except OSError:
         return None
-    except (ValueError, KeyError, TypeError, OverflowError) as error:  # an array behind the file's end
-        raise DamagedTokens("it was cut short") from error
+    except (ValueError, KeyError, TypeError, OverflowError) as error:  # an array after the end of the file
+        raise DamagedTokens("it is truncated") from error
     if _crc(arrays) != header["crc"]:
-        raise DamagedTokens("its checksum is another: it was changed")
+        raise DamagedTokens("its checksum does not match: it was changed")
     return _tokens(header, arrays)
 
 
@@ -113,7 +113,7 @@ def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
 
 
 def _mapped(path: Path, kinds: Mapping[str, tuple[str, int]], at: int) -> dict[str, NDArray]:
-    """Each array where it stands in the file."""
+    """Map each array at its position in the file."""
     found: dict[str, NDArray] = {}
     for name, (kind, length) in kinds.items():
         dtype = np.dtype(kind)

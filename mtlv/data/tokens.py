@@ -1,4 +1,4 @@
-"""Token ids of a corpus: computed once, kept flat, cut into batches later."""
+"""Token ids of a corpus: computed once, stored in flat arrays, batched later."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from mtlv.plan.spans import Span
 T = TypeVar("T")
 
 CUT_OFF, NO_WORD = -1, -2
-"""In place of a word's first token: it stands behind the maximum length; there is no such word.
+"""Index of a word's first token if it is beyond the maximum length; and if there is no word.
 
-The same for a mention's tokens.
+Also used for a mention's tokens.
 """
 CHUNK = 4096
-"""Documents that are given to the tokenizer at a time: its lists take some 50 times the room of the ids."""
+"""Documents per call of the tokenizer, whose lists take about 50 times the memory of the ids."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of N documents, one after another.
+    """Token ids of N documents, concatenated.
 
-    Where long documents are cut into windows (`cuts`), each window is a document of its own here.
+    If long documents are cut into windows (`cuts`), each window is a document here.
 
     Args:
         ids: [sum of lengths] token ids.
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
-        pad: the id that fills short documents.
-        truncated: how many documents were longer than the maximum length; a tokenizer written in Python does
-            not say, and counts none.
-        segments: [sum of lengths] 1 where a token belongs to the second text of a pair; None without pairs.
-        words: place of each word's first token in its document, or `CUT_OFF`; None where documents are not
+        pad: padding id.
+        truncated: number of documents that were longer than the maximum length; 0 for tokenizers written in
+            Python, which do not report it.
+        segments: [sum of lengths] 1 for tokens of the second text of a pair; None without pairs.
+        words: index of each word's first token in its document, or `CUT_OFF`; None if documents are not
             given as words.
-        mentions: for each mention of a document its first token and the one behind its last, or `CUT_OFF`
-            twice; None where no entities are marked.
-        cuts: where long documents are cut into windows; None where all are whole.
+        mentions: for each mention its first token and the one after its last, or `CUT_OFF`
+            twice; None without marked entities.
+        cuts: windows of long documents; None if none are cut.
     """
 
     ids: NDArray[np.int32]
@@ -60,22 +60,22 @@ class Tokens:
         return len(self.offsets) - 1
 
     def rows(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows of some documents: all their windows, or themselves."""
+        """Return the rows of documents: all their windows, or themselves."""
         return documents if self.cuts is None else self.cuts.rows(documents)
 
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The document of each of some rows."""
+        """Return the document of each row."""
         return rows if self.cuts is None else self.cuts.documents[rows]
 
     @property
     def mentions_cut(self) -> int:
-        """How many mentions stand behind the maximum length; those that do in part are not counted."""
+        """Number of mentions beyond the maximum length; those partly inside are not counted."""
         return 0 if self.mentions is None else int((self.mentions.flat == CUT_OFF).sum()) // 2
 
     def padded_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """First token of each mention of some documents and the one behind its last [B, M, 2].
+        """Return the first token of each mention of documents and the one after its last [B, M, 2].
 
-        `NO_WORD` twice where a document has fewer than M; None where no entities are marked.
+        `NO_WORD` twice if a document has fewer than M; None without marked entities.
         """
         if self.mentions is None:
             return None
@@ -95,23 +95,23 @@ class Tokens:
     def padded(
         self, index: NDArray[np.int64], multiple: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Ids and mask of some documents, both [B, L], padded to the longest of them.
+        """Return ids and mask of documents, both [B, L], padded to the longest of them.
 
         Args:
-            index: [B] which.
-            multiple: that L is rounded up to, but not beyond the longest document of all.
+            index: [B] indices of the documents.
+            multiple: L is rounded up to a multiple of it, up to the longest of all documents.
         """
         mask = self._mask(index, multiple)
         return self._spread(self.ids, index, mask, self.pad), mask
 
     def padded_segments(self, index: NDArray[np.int64], multiple: int = 1) -> NDArray[np.int64] | None:
-        """Which text each token of some documents belongs to [B, L]; None where there are no pairs."""
+        """Return the text to which each token of documents belongs [B, L]; None without pairs."""
         if self.segments is None:
             return None
         return self._spread(self.segments, index, self._mask(index, multiple), 0)
 
     def _mask(self, index: NDArray[np.int64], multiple: int) -> NDArray[np.bool_]:
-        lengths = self.offsets[index + 1] - self.offsets[index]  # `lengths` would be made of all documents
+        lengths = self.offsets[index + 1] - self.offsets[index]  # `lengths` computes all documents
         columns = int(lengths.max())
         if multiple > 1:
             columns = max(columns, min(-(-columns // multiple) * multiple, self.longest))
@@ -134,21 +134,21 @@ def tokenise(
     seconds: Sequence[str] | None = None,
     mentions: Sequence[Sequence[Span]] | None = None,
 ) -> Tokens:
-    """Tokenise every document once, special tokens included, cut at `max_length` tokens.
+    """Tokenize every document once, including special tokens, truncated to `max_length` tokens.
 
     Args:
-        texts: N documents: texts, or lists of words, whose first tokens are then kept.
+        texts: N documents: texts, or lists of words, whose first tokens are then stored.
         tokenizer: a fast tokenizer of Transformers.
-        max_length: in tokens; of a pair the longer text is cut first.
-        pad: the id that fills short documents.
+        max_length: in tokens; the longer text of a pair is truncated first.
+        pad: padding id.
         seconds: second texts of N pairs.
-        mentions: marked entities of N documents, as spans of characters of `texts`.
+        mentions: marked entities of N documents, as character spans of `texts`.
 
     Raises:
-        DataError: entities are marked in documents that are given as words.
+        DataError: entities are marked in documents given as words.
     """
     if mentions is not None and _by_word(texts):
-        raise DataError("entities are marked in texts, and these documents are given as words")
+        raise DataError("entities are marked in texts, but these documents are given as words")
     how = {"max_length": max_length, "pad": pad}
     chunks = [slice(at, at + CHUNK) for at in range(0, max(len(texts), 1), CHUNK)]
     parts = [_tokenise(texts[c], tokenizer, _rows(seconds, c), _rows(mentions, c), **how) for c in chunks]
@@ -201,7 +201,7 @@ def _flat(rows: Sequence[Sequence[int]], kind: type) -> NDArray:
 
 
 def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> RaggedColumn:
-    """Place of each word's first token; `CUT_OFF` too for a word of which the tokenizer leaves nothing."""
+    """Return the index of each word's first token; `CUT_OFF` also for words that the tokenizer removes."""
     rows = []
     for number, words in enumerate(texts):
         places = [CUT_OFF] * len(words)
@@ -213,14 +213,14 @@ def _first_tokens(encoded: Any, texts: Sequence[Sequence[str]]) -> RaggedColumn:
 
 
 def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> RaggedColumn:
-    """First token of each mention and the one behind its last; `CUT_OFF` twice where it has none.
+    """Return the first token of each mention and the one after its last; `CUT_OFF` twice if it has none.
 
-    A token belongs to a mention where they share a character. What is left of a mention that is cut off in
-    its middle is its place.
+    A token belongs to a mention if they share a character. A mention truncated in
+    its middle has its remaining tokens.
     """
     found = []
     for number, mentions in enumerate(rows):
-        first_text = np.array([part == 0 for part in encoded.sequence_ids(number)])  # no special token
+        first_text = np.array([part == 0 for part in encoded.sequence_ids(number)])  # no special tokens
         begins, ends = np.array(encoded["offset_mapping"][number]).T
         places: list[int] = []
         for span in mentions:
@@ -231,7 +231,7 @@ def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> RaggedColum
 
 
 def join_tokens(parts: Sequence[Tokens]) -> Tokens:
-    """Tokens of several corpora, or of parts of one, as those of one corpus."""
+    """Concatenate the tokens of several corpora, or of parts of one."""
     return Tokens(
         np.concatenate([part.ids for part in parts]),
         _offsets([part.offsets for part in parts]),
@@ -265,7 +265,7 @@ def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
 
 
 def _ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:
-    """Documents of a part that has none have no numbers."""
+    """Concatenate columns; documents of a part without one have no values."""
     if all(part is None for part in parts):
         return None
     given = [

@@ -1,4 +1,4 @@
-"""Words of a text that nobody has split, and where words stand in a text."""
+"""Splitting of texts into words, and positions of words in a text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Words:
     """W words of a text.
 
     Args:
-        text: in which they stand.
-        places: first character of each word and the one behind its last.
+        text: text that contains the words.
+        places: first character of each word and the one after its last.
     """
 
     text: str
@@ -29,16 +29,16 @@ class Words:
 
 
 def split_words(text: str, start: int = 0, end: int | None = None) -> Words:
-    """Letters, digits and underscores in a row are a word, and so is each other sign that is no blank.
+    """Split a text: words are runs of letters, digits and underscores, and all other characters but spaces.
 
-    So `IL-2,` is four words. Corpora that were split in another way keep their own words.
+    So `IL-2,` is four words. Corpora with their own word boundaries keep them.
     """
     found = _WORD.finditer(text, start, len(text) if end is None else end)
     return Words(text, tuple(match.span() for match in found))
 
 
 def placed_words(words: Sequence[str], text: str) -> Words | None:
-    """Words at their places in `text`, one behind the other; None where one of them is not there."""
+    """Find words in order in `text`; None if one of them is missing."""
     places, at = [], 0
     for word in words:
         start = text.find(word, at)

@@ -1,4 +1,4 @@
-"""Zip archives from elsewhere: read with limits, never unpacked."""
+"""Zip archives from untrusted sources: read with limits, never unpacked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from mtlv.data.archives import LARGEST_DOCUMENT, MOST_MEMBERS, MOST_UNPACKED
 from mtlv.errors import DataError
 
-# What the readers of zip and of its ways of packing raise on damage; RuntimeError: a password.
+# Errors of damaged archives by zip and its compression methods; RuntimeError: a password.
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -27,15 +27,15 @@ BROKEN = (
 def zipped(
     archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of the wanted files of a zip archive, in its order; nothing is written.
+    """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
 
     Args:
-        archive: a file.
-        wanted: whether a name is one of a document.
-        largest: bytes of a document.
+        archive: path of the file.
+        wanted: whether a name is that of a document.
+        largest: maximum bytes of a document.
 
     Raises:
-        DataError: no readable archive, too much content, a name twice, or a document that is too large.
+        DataError: an unreadable archive, too much content, a duplicate name, or a document that is too large.
     """
     try:
         with zipfile.ZipFile(archive) as packed:
@@ -44,7 +44,9 @@ def zipped(
                     yield member.filename, _content(archive, packed, member, largest=largest)
     except BROKEN as error:
         raise DataError(
-            f"`{archive}` cannot be read as an archive", got=str(error), then="delete it and fetch it again"
+            f"`{archive}` cannot be read as an archive",
+            got=str(error),
+            then="delete it and download it again",
         ) from error
 
 
@@ -52,9 +54,9 @@ def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *,
     if member.file_size > largest:
         raise _bad(archive, member.filename, f"is larger than {largest:,} bytes")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _bad(archive, member.filename, "is packed in an unusual way")  # and may expand without limit
+        raise _bad(archive, member.filename, "has an unusual compression")  # which may expand without limit
     with packed.open(member) as file:
-        return file.read(largest + 1)  # never more is expanded, whatever size its header gives
+        return file.read(largest + 1)  # limits the size, also for a wrong header
 
 
 def _within_limits(archive: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
@@ -68,7 +70,7 @@ def _within_limits(archive: Path, members: list[zipfile.ZipInfo]) -> list[zipfil
     seen: set[str] = set()
     for member in members:
         if member.filename in seen:
-            raise _bad(archive, member.filename, "stands there twice")
+            raise _bad(archive, member.filename, "is there twice")
         seen.add(member.filename)
     return members
 

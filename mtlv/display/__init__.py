@@ -1,1 +1,1 @@
-"""What a person sees on a terminal, or in a file instead: progress and tables."""
+"""Output on a terminal or in a log file: progress and tables."""

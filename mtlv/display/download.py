@@ -1,4 +1,4 @@
-"""How far a download is."""
+"""Progress of a download."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mtlv.formatting import safe
 
 
 class DownloadBar:
-    """Progress of a download: a bar on a terminal, else a line per tenth."""
+    """Progress of a download: a bar on a terminal, otherwise a line per tenth."""
 
     def __init__(self, console: Console, name: str) -> None:
         self.console = console
@@ -48,7 +48,7 @@ class DownloadBar:
             self._bar.stop()
 
     def update(self, done: int, total: int | None) -> None:
-        """`done` of `total` bytes are here; the total may be unknown."""
+        """Report that `done` of `total` bytes were downloaded; the total may be unknown."""
         if self.console.is_terminal:
             self._bar.update(self._task, completed=done, total=total)
             return

@@ -1,4 +1,4 @@
-"""How far a suite is, for a person: live on a terminal, else a line per epoch."""
+"""Progress of a suite: live on a terminal, otherwise a line per epoch."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from mtlv.events import (
 )
 from mtlv.formatting import duration, safe
 
-BAR = 12  # cells
-SHOWN = 8  # units at work, a line each
+BAR = 12  # characters
+SHOWN = 8  # maximum number of running units shown, one per line
 
 
 @dataclass
 class WorkDone:
-    """How far a suite is. Work is counted in documents times epochs.
+    """Progress of a suite. Work is counted in documents times epochs.
 
     Args:
-        units: units in all.
-        documents: work in all.
-        index: the unit that began last, from 1.
-        done: work done so far, found work included.
-        trained: work done by training, which alone tells the speed.
-        seconds: time in which something was trained, of units at once counted once.
+        units: total number of units.
+        documents: total work.
+        index: number of the unit that started last, from 1.
+        done: finished work, including results from the store.
+        trained: work done by training in this run, from which the speed is computed.
+        seconds: training time; time with several units in parallel counts once.
     """
 
     units: int = 0
@@ -50,7 +50,7 @@ class WorkDone:
     seconds: float = 0.0
 
     def left(self, running: float) -> float | None:
-        """Seconds left, with `running` seconds of the present work; None until something was trained."""
+        """Return the remaining seconds, given `running` seconds of current work; None before any training."""
         spent = self.seconds + running
         if not self.trained or spent <= 0:
             return None
@@ -59,7 +59,7 @@ class WorkDone:
 
 @dataclass
 class _Unit:
-    """A unit at work; of what is done of it, `resumed` was trained before this run."""
+    """A running unit; `resumed` documents of its finished work were trained before this run."""
 
     name: str
     index: int
@@ -74,20 +74,20 @@ class _Unit:
 
 
 class Display:
-    """A callback that shows a suite: live on a terminal, else a line per epoch.
+    """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch.
 
     Args:
-        console: where to.
-        clock: seconds, rising.
+        console: output.
+        clock: returns monotonic time in seconds.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console
         self.progress = WorkDone()
         self._clock = clock
-        self._units: dict[str, _Unit] = {}  # at work, by name
-        self._since = 0.0  # when something began to be at work
-        self._least = 0.0  # documents that must be trained before they tell the speed
+        self._units: dict[str, _Unit] = {}  # running units by name
+        self._since = 0.0  # time since which at least one unit has been running
+        self._least = 0.0  # documents that must be trained before the speed is estimated
         self._live = (
             Live(_Picture(self), console=console, refresh_per_second=4, transient=True)
             if console.is_terminal
@@ -106,7 +106,7 @@ class Display:
             self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
+        """Handle an event."""
         match event:
             case SuiteStarted(units, documents):
                 self.progress = WorkDone(units, documents)
@@ -139,7 +139,7 @@ class Display:
         self.progress.done += documents
         unit.done += documents
         unit.resumed += documents
-        # A few documents and then a validation are no measure of the speed: an epoch is.
+        # The speed is estimated from a whole epoch, because validation takes part of the time.
         self._least = unit.documents / unit.epochs
 
     def _show_epoch(self, event: EpochEnded) -> None:
@@ -164,7 +164,7 @@ class Display:
             progress.done += documents
             self._line(f"{self._count(progress.index)} {safe(name)}: taken from the store", style="dim")
         elif unit is not None:
-            # Batches may have been counted with or without what an uneven last batch leaves over.
+            # The count may differ by the documents of an incomplete last batch.
             self._count_in(unit, documents - unit.done)
             self._end(name)
             if self._live:
@@ -172,7 +172,7 @@ class Display:
                 self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
 
     def _forget(self, name: str) -> None:
-        """What was counted of a unit does not count: it begins anew, or another process had it."""
+        """Discard the counted work of a unit that starts again or that another process has trained."""
         if name in self._units:
             unit = self._units[name]
             self._count_in(unit, unit.resumed - unit.done)
@@ -185,12 +185,12 @@ class Display:
         unit.done += documents
 
     def _end(self, name: str) -> None:
-        """A unit is at work no more; the time counts once none is."""
+        """Remove a unit that is no longer running; the time is counted once no unit is running."""
         if self._units.pop(name, None) is not None and not self._units:
             self.progress.seconds += self._clock() - self._since
 
     def _line(self, text: str, *, style: str = "") -> None:
-        """One line; a terminal folds it, a file keeps it whole."""
+        """Print one line; a terminal wraps it, a file does not."""
         self.console.print(Text(text, style=style), soft_wrap=not self.console.is_terminal)
 
     def _count(self, index: int) -> str:
@@ -204,7 +204,7 @@ class Display:
         return "" if left is None else duration(left)
 
     def _left_by_epochs(self) -> float | None:
-        """Seconds left, by the speed of the epochs that ended last; None until each unit at work has one."""
+        """Return the remaining seconds by the speed of the last epochs; None until each unit has one."""
         speeds = [unit.speed or 0.0 for unit in self._units.values()]
         left = self.progress.documents - self.progress.done
         return left / sum(speeds) if speeds and all(speeds) else None
@@ -212,8 +212,8 @@ class Display:
 
 @dataclass
 class _Picture:
-    """The live lines at the bottom of a terminal: of one unit at work its name, then bar, time left, epoch,
-    figures and speed; of several a line each, then bar, time left and their speed together."""
+    """Live lines at the bottom of a terminal: for one running unit its name, bar, time left, epoch, metrics
+    and speed; for several units a line each, then bar, time left and total speed."""
 
     display: Display = field(repr=False)
 
@@ -238,7 +238,7 @@ class _Picture:
         return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts(unit)))
 
     def _overall(self, progress: WorkDone) -> Text:
-        """Bar, share and time left."""
+        """Return bar, percentage and time left."""
         share = progress.done / progress.documents if progress.documents else 0.0
         left = self.display._left()
         return _line_of(
@@ -246,14 +246,14 @@ class _Picture:
         )
 
     def _bar(self, share: float) -> tuple[tuple[str, str], tuple[str, str]]:
-        """`BAR` cells, the done ones bright."""
+        """Return a bar of `BAR` characters, with the finished part highlighted."""
         full, rest = ("━", "─") if self.display.console.encoding.lower().startswith("utf") else ("#", "-")
         done = round(min(share, 1.0) * BAR)
         return (full * done, "cyan"), (rest * (BAR - done), "bright_black")
 
 
 def _facts(unit: _Unit | None) -> list[str]:
-    """Epoch, loss, speed and what validation came to."""
+    """Return epoch, loss, speed and validation metrics."""
     if unit is None:
         return []
     speed = [f"{unit.speed:.0f} documents/s"] if unit.speed is not None else []
@@ -270,5 +270,5 @@ def _joined(facts: Iterable[str]) -> str:
 
 
 def _line_of(*parts: str | tuple[str, str]) -> Text:
-    """One line, cut where the terminal ends."""
+    """Join parts to one line, cut at the width of the terminal."""
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")

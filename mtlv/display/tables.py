@@ -1,4 +1,4 @@
-"""Tables of text."""
+"""Text tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def table(
     title: str = "",
     left: int = 1,
 ) -> None:
-    """A table of text: the first `left` columns left, the others right.
+    """Print a text table; the first `left` columns are left-aligned, the others right-aligned.
 
-    Where a terminal is too narrow the first cell of each row gets a line of its own.
+    If the terminal is too narrow, the first cell of each row is printed on a separate line.
     """
     cells = [[safe(cell) for cell in row] for row in rows]
     names = [safe(name) for name in header]
@@ -38,7 +38,7 @@ def table(
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines of a table, two spaces between columns, the first `left` to the left; the header comes first."""
+    """Return the lines of a table with its header; the first `left` columns are left-aligned."""
     everything = [header, *rows]
     widths = [max(cell_len(row[i]) for row in everything) for i in range(len(header))]
 

@@ -1,4 +1,4 @@
-"""From saved scores to figures: thresholds from validation, then metrics of the plan and of each task."""
+"""Evaluation of saved scores: thresholds fitted on validation, then metrics of the plan and of each task."""
 
 from mtlv.evaluation.metrics import Decisions, Metrics, PlanMetrics, TaskMetrics, decide, evaluate
 from mtlv.evaluation.texts import classification_report, per_task_csv

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of differences in figures over test documents."""
+"""Bootstrap intervals of differences in metrics over test documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtlv.plan.task import Task
 from mtlv.seeding import content_key, seed_from
 
 DOCUMENT_RESAMPLES = 1_000
-FEWEST_GROUPS = 5  # with fewer, draws repeat each other; at 3 one interval in ten of equal runs has no zero
+FEWEST_GROUPS = 5  # with fewer, resamples repeat; with 3, one interval in ten of equal runs excludes zero
 
 Floats = NDArray[np.float64]
 Weights = NDArray[np.float32]
@@ -25,11 +25,11 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Resampled:
-    """What one run came to on R resamples of its test documents, [R] each.
+    """Metrics of one run on R resamples of its test documents, [R] each.
 
     Args:
-        main: what its plan is judged by: macro F1 where all tasks are yes/no.
-        micro: micro F1, where all tasks are yes/no.
+        main: main score of the plan: macro F1 if all tasks are yes/no.
+        micro: micro F1, if all tasks are yes/no.
     """
 
     main: Floats
@@ -39,20 +39,21 @@ class Resampled:
 def document_weights(
     ids: Sequence[str], groups: Sequence[str] | None = None, *, resamples: int = DOCUMENT_RESAMPLES
 ) -> Weights:
-    """How often each of N documents came in each of R draws with replacement, [R, N].
+    """Return how often each of N documents occurs in each of R resamples with replacement, [R, N].
 
-    Groups are drawn whole, as many as there are: documents of one (sentences of an abstract) depend on each
-    other, and drawn singly they make intervals too narrow (Davison and Hinkley, "Bootstrap methods and their
-    application", 1997, section 3.8; Field and Welsh, "Bootstrapping clustered data", JRSS B 69, 2007).
+    Whole groups are drawn, as many as there are: documents of one group (sentences of an abstract) are
+    dependent, and drawing them separately makes intervals too narrow (Davison and Hinkley, "Bootstrap methods
+    and their application", 1997, section 3.8; Field and Welsh, "Bootstrapping clustered data", JRSS B 69,
+    2007).
 
-    The seed comes from `ids` alone: runs with the same test documents get the same draws, so the difference
-    of their results is a paired bootstrap (Koehn, "Statistical significance tests for machine translation
-    evaluation", 2004).
+    The seed depends only on `ids`: runs with the same test documents get the same resamples, so the
+    difference of their results is a paired bootstrap (Koehn, "Statistical significance tests for machine
+    translation evaluation", 2004).
 
     Args:
-        ids: of the documents.
-        groups: what each is part of [N]; None where each is drawn by itself.
-        resamples: R.
+        ids: ids of the documents.
+        groups: group of each document [N]; None draws each separately.
+        resamples: number of resamples R.
     """
     first: dict[str, int] = {}
     place = np.array([first.setdefault(group, len(first)) for group in groups or ids], np.int64)
@@ -65,13 +66,13 @@ def document_weights(
 
 
 def resampled_f1(decisions: Decisions, weights: Weights) -> Resampled:
-    """Macro and micro F1 of each draw of documents.
+    """Return macro and micro F1 on each resample of documents.
 
-    The counts that F1 needs are sums over documents, so all draws are one matrix product of weights and
+    The counts of F1 are sums over documents, so all resamples are one matrix product of weights and
     cells [N, 2T].
 
     Args:
-        decisions: of N documents and T tasks.
+        decisions: decisions for N documents and T tasks.
         weights: [R, N], see `document_weights`.
     """
     above, below = _counted(decisions, weights)
@@ -79,18 +80,18 @@ def resampled_f1(decisions: Decisions, weights: Weights) -> Resampled:
 
 
 def _counted(decisions: Decisions, weights: Weights) -> tuple[Floats, Floats]:
-    """2 TP, and predicted + positive documents, of each draw and task, [R, T] each."""
+    """Return 2 TP, and predicted + positive documents, of each resample and task, [R, T] each."""
     hits = (decisions.truth & decisions.predicted).astype(np.float32)
     either = decisions.truth.astype(np.float32) + decisions.predicted
-    cells = np.concatenate([2 * hits, either], axis=1)  # whole numbers, so float32 is exact
+    cells = np.concatenate([2 * hits, either], axis=1)  # integers, so float32 is exact
     above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)
     return above, below
 
 
 def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
-    """Tasks that are judged by a figure that sums over documents do not give, such as a rank correlation.
+    """Return tasks whose main metric is not a function of sums over documents, such as a rank correlation.
 
-    Nothing can be resampled of a plan that has one: see `resampled`.
+    A plan with one of these tasks cannot be resampled: see `resampled`.
     """
     return [t for t in tasks if t.kind in SCORING and t.main_metric in SCORING[t.kind].others]
 
@@ -98,12 +99,12 @@ def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
 def resampled(
     scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float], weights: Weights
 ) -> Resampled:
-    """What a plan of tasks of any kinds is judged by on each draw of documents, as `evaluate_all` has it.
+    """Return the main score of a plan, as in `evaluate_all`, on each resample of documents.
 
     Args:
-        scores: of N documents and at least these tasks.
-        tasks: none of `not_of_sums`.
-        thresholds: the least probability that predicts, by yes/no task.
+        scores: scores of N documents for at least these tasks.
+        tasks: tasks of any kinds, but none of `not_of_sums`.
+        thresholds: decision threshold of each yes/no task.
         weights: [R, N], see `document_weights`.
 
     Raises:
@@ -128,17 +129,17 @@ def resampled(
 def document_interval(
     first: Sequence[Resampled], second: Sequence[Resampled], figure: str, *, groups: int
 ) -> Interval | None:
-    """95% interval of the difference first - second in a figure, from test documents drawn anew.
+    """Return the 95% interval of the difference first - second in a metric over resampled test documents.
 
-    It covers which documents happened to be in the test set, and nothing else: not the noise of training,
-    and not which documents were trained on. Quantiles of resamples are too near to each other where few
+    It covers only the choice of documents in the test set, not the noise of training or the choice of
+    training documents. Quantiles of resamples are too close to each other if few
     groups are drawn, so their levels are those of Hesterberg's expanded percentile interval ("What teachers
     should know about the bootstrap", The American Statistician 69, 2015): Phi(-sqrt(n / (n - 1)) t(n - 1)).
 
     Args:
-        first, second: the same folds and seeds of two runs; their mean is compared.
-        figure: `main` or `micro`, which all of them have.
-        groups: n, how many were drawn each time. Nothing comes of fewer than 5.
+        first, second: results of two runs on the same folds and seeds; their means are compared.
+        figure: `main` or `micro`, present in all results.
+        groups: n, number of groups drawn each time; below 5, None is returned.
     """
     if groups < FEWEST_GROUPS:
         return None

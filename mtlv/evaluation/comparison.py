@@ -1,4 +1,4 @@
-"""What `mtlv compare` lays side by side: runs read back from a store, as plain data."""
+"""Data of `mtlv compare`: runs read from a store, as plain data."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from statistics import fmean, stdev
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import Scores, Task
 
-SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines than this cannot be told apart
+SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard to distinguish
 
 Curve = Sequence[tuple[int, float]]
-"""(step, value), by step."""
+"""(step, value) points, sorted by step."""
 
 F1, SCORE = "test/f1_macro", "test/score"
-"""What a run is judged by: the first where all its tasks are yes/no, else the second."""
+"""Main score of a run: the first if all its tasks are yes/no, else the second."""
 
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task, and how it is judged.
+    """A task and its main metric.
 
     Args:
         name: unique within a comparison.
-        support: test documents of one child, of `documents`, that its figures rest on: the positive ones of
-            a yes/no task, else those that have a target.
-        documents: of the test part.
+        support: number of test documents of one child, out of `documents`, that its metrics are based on: the
+            positive ones of a yes/no task, else those with a target.
+        documents: number of documents in the test part.
         kind, main_metric, source, classes, negative: see `mtlv.plan.Task`.
     """
 
@@ -41,7 +41,7 @@ class TaskInfo:
 
     @property
     def task(self) -> Task:
-        """What the evaluation takes."""
+        """Return the task for the evaluation."""
         how = {"source": self.source, "classes": self.classes, "negative": self.negative}
         return Task(self.name, self.kind, main_metric=self.main_metric, **how)  # type: ignore[arg-type]
 
@@ -51,21 +51,21 @@ class TaskInfo:
 
     @property
     def frequency(self) -> float:
-        """Share of the test documents that have the label; NaN where their number is not known."""
+        """Share of the test documents with the label; NaN if their number is unknown."""
         return self.support / self.documents if self.documents else float("nan")
 
 
 @dataclass(frozen=True)
 class ComparedGroups:
-    """Which tasks a run grouped, and what the choice was made by.
+    """Groups of a run, and the reason for their number.
 
     Args:
         groups: task names of each group.
-        reason: why this many, in words.
-        elbow: inertia and silhouette by k; empty where no elbow was computed.
+        reason: reason for the number of groups.
+        elbow: inertia and silhouette by k; empty if no elbow was computed.
         recommended: the k that the elbow recommends.
-        points: each task's place on the map (first two principal components); empty where unknown.
-        stability: adjusted Rand index against the same grouping with one thing changed.
+        points: position of each task on the map (first two principal components); empty if unknown.
+        stability: adjusted Rand index to the same grouping with one setting changed.
         medoids: the most central task of each group.
     """
 
@@ -83,14 +83,14 @@ class ComparedFold:
     """One fold with one seed of a run.
 
     Args:
-        run_id: of the store.
-        fold, seed: what tells it from its siblings; runs are paired by both.
+        run_id: run id in the store.
+        fold, seed: identify the child; runs are paired by both.
         metrics: last values by key as tracked, such as `test/f1_macro` and `cost/parameters`.
-        tasks: test figures by task name: f1, precision, recall, average_precision, threshold of a yes/no
-            task, those of its kind of another; support.
-        curves: by key as tracked, tasks and heads by their names: `train/loss`, `val/f1_macro` or
+        tasks: test metrics by task name: f1, precision, recall, average_precision, threshold for a yes/no
+            task, otherwise those of its kind; support.
+        curves: curves by tracked key, with names of tasks and heads: `train/loss`, `val/f1_macro` or
             `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
-        validation, test: raw scores; nothing where they were not read.
+        validation, test: raw scores; None if they were not read.
     """
 
     run_id: str
@@ -108,29 +108,29 @@ class ComparedFold:
 
     @property
     def main(self) -> float | None:
-        """What the run is judged by: the score, which is macro F1 where all tasks are yes/no."""
+        """Main score of the run; macro F1 if all tasks are yes/no."""
         return self.metrics.get(SCORE, self.metrics.get(F1))
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A suite member as read from a store.
+    """A suite member, read from a store.
 
     Args:
-        key: `r0`, `r1`, ...: how the page names it.
-        run_id: of the store.
-        name: shown; unique within a comparison.
-        architecture, encoder, dataset, grouping: its tags.
+        key: `r0`, `r1`, ...: its key on the page.
+        run_id: run id in the store.
+        name: displayed name, unique within a comparison.
+        architecture, encoder, dataset, grouping: tags of the run.
         status: `FINISHED`, `RUNNING`, `FAILED` or `KILLED`.
-        data_digest: of documents, targets and splits; runs with different digests may not be compared.
+        data_digest: digest of documents, targets and splits; runs with different digests are not comparable.
         params: settings by dotted key.
-        children: a fold with a seed each, in their order.
-        plan: models, each a tuple of heads, each a tuple of task names (of the first child).
-        groups: nothing where the architecture has none.
-        elsewhere: the groups of other folds differ from these.
-        link: address of the run's page, where the store has one.
-        version: of mtlv that made the run; empty where it is not known.
-        learned: names of the tasks or data sets that each stage learned; an empty tuple is all.
+        children: one child per fold and seed, in order.
+        plan: models, each a tuple of heads, which are tuples of task names (first child).
+        groups: None if the architecture has no groups.
+        elsewhere: whether other folds have different groups.
+        link: address of the run's page, if the store has one.
+        version: version of mtlv that made the run; empty if unknown.
+        learned: names of the tasks or data sets of each stage; an empty tuple means all.
     """
 
     key: str
@@ -152,22 +152,22 @@ class ComparedRun:
     learned: tuple[tuple[str, ...], ...] = ()
 
     def values(self, key: str) -> list[float]:
-        """The last value of a metric, one per child that has it."""
+        """Return the last value of a metric, one per child that has it."""
         return [child.metrics[key] for child in self.children if key in child.metrics]
 
     @property
     def mains(self) -> list[float]:
-        """What the run is judged by, one value per child that has it."""
+        """Return the main scores, one per child that has one."""
         return [child.main for child in self.children if child.main is not None]
 
     def of_task(self, task: str, figure: str = "f1") -> list[float]:
-        """A test figure of a task, one per child that has it."""
+        """Return a test metric of a task, one value per child that has it."""
         return [child.tasks[task][figure] for child in self.children if figure in child.tasks.get(task, {})]
 
 
 @dataclass(frozen=True)
 class Published:
-    """A number of a paper: `row` names it there, `measured` is the key of the run it is laid beside."""
+    """A published number: `row` is its name in the paper, `measured` the key of the matching run."""
 
     row: str
     metric: str
@@ -179,16 +179,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs side by side.
+    """Runs to compare.
 
     Args:
-        title: the page's.
-        runs: in the order shown; colours go by it.
-        tasks: of all runs, the most frequent first.
-        baseline: key of the run that differences are taken to when the page opens.
-        texts: documents by id, of the test part; empty where the corpus is not at hand.
-        warnings: what a reader has to know first.
-        published: numbers of a paper to lay beside.
+        title: title of the page.
+        runs: runs in display order, which determines their colours.
+        tasks: tasks of all runs, most frequent first.
+        baseline: key of the run that differences refer to when the page opens.
+        texts: test documents by id; empty if the corpus is not available.
+        warnings: warnings shown at the top.
+        published: published numbers to compare with.
         created: date as text.
     """
 
@@ -206,23 +206,23 @@ class Comparison:
 
     @property
     def scored(self) -> bool:
-        """Whether some run has tasks of other kinds than yes/no, so that runs are judged by their score."""
+        """Whether some run has tasks that are not yes/no, so that the main score is `score`."""
         return any(SCORE in child.metrics for run in self.runs for child in run.children)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Keys of the runs that are switched on when the page opens; the baseline is always one."""
+        """Keys of the runs that are switched on when the page opens, including the baseline."""
         return shown_at_first(self.runs, self.baseline)
 
 
 def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...]:
-    """Keys of the first runs and of the baseline."""
+    """Return the keys of the first runs and of the baseline."""
     first = [run.key for run in runs[:SHOWN_AT_FIRST]]
     return tuple(first if baseline in first else [*first[:-1], baseline])
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean, and standard deviation with ddof 1; nothing where there are too few values."""
+    """Return the mean, and the standard deviation with ddof 1; None if there are too few values."""
     if not values:
         return None, None
     return fmean(values), stdev(values) if len(values) > 1 else None

@@ -1,4 +1,4 @@
-"""Curves over all thresholds of a task, with few points and their true shape."""
+"""Threshold curves of a task, reduced to few points without changing their shape."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Floats = NDArray[np.float64]
 
 
 def precision_recall_steps(truth: Flags, outputs: Floats, most: int = 60) -> tuple[Floats, Floats]:
-    """Recall and precision [K] of one task's documents ([N] each) as steps, K <= `most`.
+    """Return recall and precision [K] of one task's documents ([N] each) as steps, K <= `most`.
 
-    At each recall that is reached, the precision with which it is reached first: under these steps the area
-    is the average precision. Where there are more, neighbours become one step with their mean precision,
-    weighted by width, so the area stays. Empty for a task without a positive document.
+    Each recall has the precision at which it is first reached; the area under these steps
+    is the average precision. If there are more steps, neighbours are merged to their mean precision,
+    weighted by width, which keeps the area. Empty for a task without positive documents.
     """
     positive = int(np.count_nonzero(truth))
     if positive == 0:

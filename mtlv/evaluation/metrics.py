@@ -1,7 +1,7 @@
-"""Figures of multi-label predictions. Each equals scikit-learn's with `zero_division=0` (tests prove it).
+"""Metrics of multi-label predictions, equal to scikit-learn's with `zero_division=0` (verified by tests).
 
-A task is predicted where its probability is at least its threshold. Cells without a target (`mask` false)
-count nowhere; a document without any target is left out.
+A task is predicted if its probability is at least its threshold. Cells without a target (`mask` false)
+are ignored; a document without any target is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TaskMetrics:
-    """Figures of one task; `support` is its number of positive documents, the rest are fractions."""
+    """Metrics of one task; `support` is its number of positive documents, the rest are fractions."""
 
     f1: float
     precision: float
@@ -33,7 +33,7 @@ class TaskMetrics:
 
     @property
     def main(self) -> float:
-        """What a yes/no task is judged by."""
+        """Main metric of a yes/no task."""
         return self.f1
 
     def as_dict(self) -> dict[str, float]:
@@ -42,7 +42,7 @@ class TaskMetrics:
 
 @dataclass(frozen=True)
 class PlanMetrics:
-    """Figures of a whole plan, fractions in [0, 1]; the functions of the same names define them."""
+    """Metrics of a plan, fractions in [0, 1], defined by the functions of the same names."""
 
     f1_macro: float
     f1_micro: float
@@ -55,7 +55,7 @@ class PlanMetrics:
 
     @property
     def main(self) -> float:
-        """What a plan of yes/no tasks is judged by."""
+        """Main metric of a plan of yes/no tasks."""
         return self.f1_macro
 
     def as_dict(self) -> dict[str, float]:
@@ -63,7 +63,7 @@ class PlanMetrics:
 
 
 class MetricValues(Protocol):
-    """Figures by name, and the one that counts."""
+    """Metrics by name, and the main metric."""
 
     @property
     def main(self) -> float: ...
@@ -72,7 +72,7 @@ class MetricValues(Protocol):
 
 
 class TaskMetricValues(MetricValues, Protocol):
-    """Figures of a task, and how many documents they rest on."""
+    """Metrics of a task, and the number of documents they are based on."""
 
     @property
     def support(self) -> int: ...
@@ -80,7 +80,7 @@ class TaskMetricValues(MetricValues, Protocol):
 
 @dataclass(frozen=True)
 class Metrics:
-    """The plan's figures and each task's, by task name."""
+    """Metrics of the plan, and of each task by name."""
 
     plan: MetricValues
     tasks: Mapping[str, TaskMetricValues]
@@ -91,9 +91,9 @@ class Decisions:
     """Targets and decisions of N documents for T tasks, [N, T] each.
 
     Args:
-        truth: the task applies; false where `known` is false.
-        predicted: the task was predicted; false where `known` is false.
-        known: there is a target.
+        truth: whether the task applies; false where `known` is false.
+        predicted: whether the task was predicted; false where `known` is false.
+        known: whether there is a target.
     """
 
     truth: Flags
@@ -102,25 +102,25 @@ class Decisions:
 
     @classmethod
     def of(cls, truth: NDArray, predicted: NDArray) -> Decisions:
-        """Decisions where every cell has a target."""
+        """Create decisions with a target in every cell."""
         truth, predicted = np.asarray(truth, bool), np.asarray(predicted, bool)
         return cls(truth, predicted, np.ones(truth.shape, bool))
 
 
 def ratio(above: ArrayLike, below: ArrayLike) -> Floats:
-    """`above / below`, and 0 where `below` is 0."""
+    """Return `above / below`, and 0 where `below` is 0."""
     below = np.asarray(below, np.float64)
     return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
 
 
 def counts(d: Decisions) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Per task [T]: true positives, predicted, and positive documents."""
+    """Return true positives, predicted and positive documents per task [T]."""
     both = np.count_nonzero(d.truth & d.predicted, axis=0)
     return both, np.count_nonzero(d.predicted, axis=0), np.count_nonzero(d.truth, axis=0)
 
 
 def f1_per_task(d: Decisions) -> Floats:
-    """F1 of each task [T]: 2 TP / (predicted + positive)."""
+    """Return the F1 of each task [T]: 2 TP / (predicted + positive)."""
     hits, predicted, positive = counts(d)
     return ratio(2 * hits, predicted + positive)
 
@@ -141,7 +141,7 @@ def f1_macro(d: Decisions) -> float:
 
 
 def f1_micro(d: Decisions) -> float:
-    """F1 of all cells taken together."""
+    """F1 of all cells pooled."""
     hits, predicted, positive = counts(d)
     return float(ratio(2 * hits.sum(), predicted.sum() + positive.sum()))
 
@@ -157,7 +157,7 @@ def recall_macro(d: Decisions) -> float:
 
 
 def subset_accuracy(d: Decisions) -> float:
-    """Share of documents whose whole set of tasks is right."""
+    """Share of documents whose tasks are all correct."""
     right = np.all(d.truth == d.predicted, axis=1)
     return float(ratio(right[d.known.any(axis=1)].sum(), d.known.any(axis=1).sum()))
 
@@ -165,8 +165,8 @@ def subset_accuracy(d: Decisions) -> float:
 def hamming_score(d: Decisions) -> float:
     """Mean Jaccard index of the documents: |truth and predicted| / |truth or predicted|, 1 if both are empty.
 
-    This is what the thesis calls "hamming score" (Godbole and Sarawagi, 2004, call it accuracy). It is not
-    1 - Hamming loss, and it is never below subset accuracy.
+    The thesis calls this "hamming score" (Godbole and Sarawagi, 2004: accuracy). It is not
+    1 - Hamming loss, and it is at least the subset accuracy.
     """
     both = np.count_nonzero(d.truth & d.predicted, axis=1)
     either = np.count_nonzero(d.truth | d.predicted, axis=1)
@@ -182,9 +182,9 @@ def hamming_loss(d: Decisions) -> float:
 def average_precision(truth: Flags, outputs: Floats) -> float:
     """Area under precision over recall as a step function, for one task ([N] each).
 
-    Sum over the distinct outputs, highest first, of the gain in recall times the precision there: documents
-    with equal outputs enter together, as in scikit-learn. 0 for a task without a positive document (there
-    scikit-learn also gives 0, with a warning).
+    Sum over the distinct outputs, highest first, of the gain in recall times the precision there; documents
+    with equal outputs are added together, as in scikit-learn. 0 for a task without positive documents (where
+    scikit-learn also returns 0, with a warning).
     """
     positive = int(np.count_nonzero(truth))
     if positive == 0:
@@ -198,12 +198,12 @@ def average_precision(truth: Flags, outputs: Floats) -> float:
 
 
 def known_cells(scores: Scores, names: Sequence[str]) -> Flags:
-    """Masks of `names` side by side, [N, T]."""
+    """Return the masks of `names` as columns, [N, T]."""
     return np.stack([scores.tasks[name].mask for name in names], axis=1).astype(bool)
 
 
 def decide(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]) -> Decisions:
-    """Targets and decisions of `names`: a task is predicted where its probability is >= its threshold.
+    """Return targets and decisions of `names`: a task is predicted if its probability is >= its threshold.
 
     Raises:
         PlanError: a task has no scores or no threshold, or there is no document.
@@ -220,7 +220,7 @@ def decide(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]
 
 
 def check_scores(scores: Scores, names: Sequence[str]) -> None:
-    """Refuse scores that cannot be evaluated; see `decide`."""
+    """Raise an error if the scores cannot be evaluated; see `decide`."""
     missing = [name for name in names if name not in scores.tasks]
     if missing or not names:
         raise PlanError("a task has no scores", got=", ".join(missing) or "no task at all")
@@ -235,12 +235,12 @@ def check_scores(scores: Scores, names: Sequence[str]) -> None:
 
 
 def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]) -> Metrics:
-    """All figures of the yes/no tasks `names` at the given thresholds.
+    """Return all metrics of the yes/no tasks `names` at the given thresholds.
 
     Args:
         scores: probabilities and targets of at least `names`.
-        names: the T tasks, in the order wanted.
-        thresholds: the least probability that predicts, by task.
+        names: the T tasks, in the desired order.
+        thresholds: decision threshold by task.
 
     Raises:
         PlanError, TrainingError: see `decide`.
@@ -265,7 +265,7 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
 
 
 def plan_metrics(d: Decisions, average_precision_macro: float) -> PlanMetrics:
-    """The plan's figures; the area under the curves cannot be had from decisions, so it is given."""
+    """Return the plan's metrics; average precision is an argument, because it needs probabilities."""
     return PlanMetrics(
         f1_macro=f1_macro(d),
         f1_micro=f1_micro(d),

@@ -1,4 +1,4 @@
-"""Figures of tasks of any kinds together, on any number of sources."""
+"""Metrics of tasks of any kinds together, on any number of sources."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mtlv.plan.task import Task
 
 @dataclass(frozen=True)
 class OtherMetrics:
-    """Figures of a task that needs no threshold.
+    """Metrics of a task without a threshold.
 
     Args:
-        figures: by name.
-        main: the one that the task's corpus is judged by.
-        support: documents that have a target.
+        figures: metrics by name.
+        main: main metric of the task's corpus.
+        support: number of documents with a target.
     """
 
     figures: Mapping[str, float]
@@ -32,12 +32,12 @@ class OtherMetrics:
 
 @dataclass(frozen=True)
 class MixedMetrics:
-    """Figures of a plan with tasks of other kinds than yes/no, or of several.
+    """Metrics of a plan with tasks that are not yes/no, or of several kinds.
 
     Args:
-        sources: the figure that each source is judged by: the mean over its tasks, so macro F1 of yes/no
+        sources: main metric of each source: the mean over its tasks, i.e. macro F1 for yes/no
             tasks.
-        yes_no: of all yes/no tasks together; None where there are none.
+        yes_no: metrics of all yes/no tasks together; None if there are none.
     """
 
     sources: Mapping[str, float]
@@ -49,16 +49,16 @@ class MixedMetrics:
         return fmean(self.sources.values())
 
     def as_dict(self) -> dict[str, float]:
-        return {"score": self.main}  # those of some tasks only would be taken for the plan's
+        return {"score": self.main}  # metrics of some tasks could be mistaken for the plan's
 
 
 def yes_no_tasks(tasks: Sequence[Task]) -> list[str]:
-    """Names of the tasks that need a threshold."""
+    """Return the names of the tasks that need a threshold."""
     return [task.name for task in tasks if task.kind not in SCORING]
 
 
 def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
-    """Names of the tasks of each source, in order."""
+    """Return the names of the tasks of each source, in order."""
     found: dict[str, list[str]] = {}
     for task in tasks:
         found.setdefault(task.source, []).append(task.name)
@@ -66,12 +66,12 @@ def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
 
 
 def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> Metrics:
-    """All figures of tasks of any kinds; of yes/no tasks alone what `evaluate` gives.
+    """Return all metrics of tasks of any kinds; the same as `evaluate` if all are yes/no.
 
     Args:
-        scores: of at least these tasks.
-        tasks: the T tasks, in the order wanted.
-        thresholds: the least probability that predicts, by yes/no task.
+        scores: scores of at least these tasks.
+        tasks: the T tasks, in the desired order.
+        thresholds: decision threshold by yes/no task.
 
     Raises:
         PlanError, TrainingError: see `evaluate` and `task_figures`.

@@ -1,4 +1,4 @@
-"""Which runs may be laid beside each other pair by pair, and how to call them shortly."""
+"""Pairs of comparable runs, and short names of runs."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ PART = " · "  # between the parts of a run's name
 
 
 def tasks_of(run: ComparedRun) -> frozenset[str]:
-    """Names of the tasks that the run was tested on."""
+    """Return the names of the tasks on which the run was tested."""
     return frozenset(name for child in run.children for name in child.tasks)
 
 
 def comparable(run: ComparedRun, other: ComparedRun) -> bool:
-    """Whether the two had the same documents, targets, splits and tasks."""
+    """Whether the two runs have the same documents, targets, splits and tasks."""
     return run.data_digest == other.data_digest and tasks_of(run) == tasks_of(other)
 
 
 def different_tasks(comparison: Comparison) -> bool:
-    """Whether not all runs were tested on the same tasks, so that means over tasks differ in kind."""
+    """Whether the runs were tested on different tasks, so that means over tasks are not comparable."""
     return len({tasks_of(run) for run in comparison.runs if run.children}) > 1
 
 
 def siblings(run: ComparedRun, other: ComparedRun) -> list[tuple[ComparedFold, ComparedFold]]:
-    """The children of both with the same fold and seed, in the order of `run`."""
+    """Return the children of both runs with the same fold and seed, in the order of `run`."""
     others = {child.pair: child for child in other.children}
     return [(child, others[child.pair]) for child in run.children if child.pair in others]
 
 
 def pairs_of(comparison: Comparison) -> list[tuple[ComparedRun, ComparedRun]]:
-    """(run, other) of all comparable runs that are shown at first, and of every run with the baseline.
+    """Return (run, other) for all comparable runs shown at first, and for every run with the baseline.
 
-    With many runs all pairs would be too many to compute and to correct for. The baseline is always `other`;
-    else it is the run that comes first.
+    With many runs, all pairs would be too many to compute and to correct for. The baseline is always `other`;
+    otherwise `other` is the earlier run.
     """
     base = comparison.run(comparison.baseline)
     shown = [run for run in comparison.runs if run.key in comparison.shown and run is not base]
@@ -46,9 +46,9 @@ def pairs_of(comparison: Comparison) -> list[tuple[ComparedRun, ComparedRun]]:
 
 
 def short_names(runs: Sequence[ComparedRun]) -> dict[str, str]:
-    """Names by run key without the parts that all runs share, such as the encoder; the whole name if alone.
+    """Return names by run key without the parts shared by all runs, such as the encoder; whole for one run.
 
-    A name that would be empty or stand for two runs stays whole.
+    A name that would become empty or ambiguous stays whole.
     """
     parts = {run.key: run.name.split(PART) for run in runs}
     common = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()

@@ -1,4 +1,4 @@
-"""The best partner of each task: the source with the largest mean difference, and what the rule says."""
+"""The best partner of each task: the source with the largest mean difference, and its verdict by the rule."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True)
 class Partner:
-    """A target and the source with the largest mean difference; of equal ones the first column.
+    """A target and its source with the largest mean difference; on ties the first column.
 
     Args:
-        target: its name.
-        baseline: mean score alone, a fraction.
-        best: nothing where no source was measured.
-        helping: all sources that help by the rule, the largest difference first.
-        tried: sources measured.
-        judged: sources with enough pairs for the rule.
+        target: name of the target.
+        baseline: mean score of the target alone, a fraction.
+        best: effect of the best source; None if no source was measured.
+        helping: sources that help by the rule, largest difference first.
+        tried: number of measured sources.
+        judged: number of sources with enough pairs for the rule.
     """
 
     target: str
@@ -43,7 +43,7 @@ class Partner:
 
     @property
     def follows(self) -> str:
-        """What the rule says, in words."""
+        """Conclusion by the rule, as text."""
         if self.best is None:
             return UNMEASURED
         if not self.judged:
@@ -56,7 +56,7 @@ class Partner:
 
 
 def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
-    """One for each target, in the order of the rows."""
+    """Return one partner per target, in the order of the rows."""
     found = effects(transfers)
     return tuple(
         _partner(transfers, target, [cell for cell in found if cell.target == target])
@@ -77,7 +77,7 @@ def _partner(transfers: Transfers, target: str, cells: Sequence[TransferEffect])
 
 
 def as_records(partners: Sequence[Partner]) -> list[dict[str, Any]]:
-    """Plain records: scores and differences as fractions with all digits, None for what is not known."""
+    """Return plain records: scores and differences as fractions with all digits, None for unknown values."""
     return [_record(partner) for partner in partners]
 
 
@@ -97,7 +97,7 @@ def _record(partner: Partner) -> dict[str, Any]:
 def as_text(
     partners: Sequence[Partner], transfers: Transfers
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Header and rows for a terminal; scores and differences in points."""
+    """Return header and rows for a terminal; scores and differences are in points."""
     header = ("target", "baseline", f"best {transfers.wording.partner}", "difference", "95% interval")
     return (*header, "p (Holm)", "n", "by the rule"), tuple(_cells(partner) for partner in partners)
 
@@ -121,17 +121,17 @@ def _cells(partner: Partner) -> tuple[str, ...]:
 
 
 def interval_text(cell: TransferEffect) -> str:
-    """`−0.4 to +2.1`, in points; empty where there is none."""
+    """Format the interval in points: `−0.4 to +2.1`; empty if there is none."""
     return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
 
 
 def as_csv(partners: Sequence[Partner]) -> str:
-    """The records as CSV, an empty cell for what is not known."""
+    """Return the records as CSV, with empty cells for unknown values."""
     return csv_text(as_records(partners))
 
 
 def as_markdown(partners: Sequence[Partner], transfers: Transfers) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     header, rows = as_text(partners, transfers)
     rule = ["---" if name in ("target", header[2], header[-1]) else "---:" for name in header]
     lines = [header, rule, *([plain(cell) for cell in row] for row in rows)]

@@ -1,7 +1,7 @@
-"""Figures of one task from its scores, whatever its kind; `mtlv.evaluation.kinds` defines each of them.
+"""Metrics of one task of any kind from its scores; they are defined in `mtlv.evaluation.kinds`.
 
-A kind is one class, named in `SCORING`. Yes/no tasks of one corpus are scored together, because thresholds
-may be shared: `mtlv.evaluation.metrics.evaluate`.
+Each kind is a class in `SCORING`. Yes/no tasks of one corpus are evaluated together, because they may share
+thresholds: see `mtlv.evaluation.metrics.evaluate`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Metric = Callable[[Any, Any], float]
 
 
 class Scoring(Protocol):
-    """How the scores of a kind of task become figures.
+    """Computes metrics from the scores of a kind of task.
 
     Args:
         others: metrics that are no functions of sums over documents: (targets, predictions) -> metric.
@@ -41,7 +41,7 @@ class Scoring(Protocol):
 
 
 class ClassScoring:
-    """The class with the highest score is predicted, of equal ones the first."""
+    """Predicts the class with the highest score, on ties the first."""
 
     others: Mapping[str, Metric] = {}
 
@@ -58,7 +58,7 @@ class ClassScoring:
 
 
 class NumberScoring:
-    """The score is what is predicted."""
+    """Uses the score as the prediction."""
 
     others: Mapping[str, Metric] = {"spearman": numbers.spearman}
 
@@ -71,7 +71,7 @@ class NumberScoring:
 
 
 class SpanScoring:
-    """The scores are spans; counted as whole entities, and word by word."""
+    """Evaluates spans, as whole entities and word by word."""
 
     others: Mapping[str, Metric] = {}
 
@@ -92,14 +92,14 @@ SCORING: Mapping[str, Scoring] = {
 
 
 def task_figures(task: Task, scores: TaskScores) -> Figures:
-    """All figures of a task that needs no threshold.
+    """Return all metrics of a task without a threshold.
 
     Raises:
-        PlanError: the task's kind needs one, or no document has a target.
+        PlanError: the task's kind needs a threshold, or no document has a target.
     """
     if task.kind not in SCORING:
         raise PlanError(
-            f"task `{task.name}` is not scored by itself", got=task.kind, allowed=", ".join(SCORING)
+            f"task `{task.name}` is not evaluated separately", got=task.kind, allowed=", ".join(SCORING)
         )
     if not np.any(scores.mask):
         raise PlanError(f"no document has a target of task `{task.name}`", then="enlarge that part")
@@ -109,14 +109,14 @@ def task_figures(task: Task, scores: TaskScores) -> Figures:
 
 
 def main_figure(task: Task, figures: Mapping[str, float]) -> float:
-    """The figure that the task's corpus is usually judged by.
+    """Return the main metric of the task's corpus.
 
     Raises:
-        PlanError: there is none of that name.
+        PlanError: there is no metric of that name.
     """
     if task.main_metric not in figures:
         raise PlanError(
-            f"task `{task.name}` has no figure `{task.main_metric}`",
+            f"task `{task.name}` has no metric `{task.main_metric}`",
             allowed=", ".join(figures),
             then=nearest(task.main_metric, figures),
         )

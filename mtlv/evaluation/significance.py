@@ -1,10 +1,10 @@
-"""Paired tests between two runs: what their values on the same folds and seeds can decide, and what not.
+"""Paired tests between two runs over their values on the same folds and seeds.
 
-Values are paired by fold and seed. Wilcoxon's signed-rank test asks whether the differences lie symmetrically
-round zero, the paired t-test whether their mean is zero. Both take the pairs as independent. Seeds of one
-fold are not independent folds, so `by_fold` averages them first. Folds that share training documents (and a
-test set) are not independent either: then p-values come out too small (Nadeau and Bengio, "Inference for the
-generalization error", Machine Learning 52, 2003), and whoever shows them has to say so.
+Values are paired by fold and seed. The null hypothesis of Wilcoxon's signed-rank test is that the differences
+are symmetric around zero, that of the paired t-test that their mean is zero. Both assume independent pairs.
+Seeds of one fold are not independent folds, so `by_fold` averages them first. Folds that share training
+documents (and a test set) are not independent either: p-values are then too small (Nadeau and Bengio,
+"Inference for the generalization error", Machine Learning 52, 2003), which must be reported with them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from mtlv.formatting import many
 
 ALPHA = 0.05
-MOST_EXACT = 50  # pairs; above, the normal approximation is as good
-DECIMALS = 12  # differences are rounded to it, so that 0.3 - 0.2 and 0.2 - 0.1 count as tied
+MOST_EXACT = 50  # pairs; with more, the normal approximation is as good
+DECIMALS = 12  # for rounding differences, so that 0.3 - 0.2 and 0.2 - 0.1 are tied
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95% interval: its ends."""
+    """Ends of a 95% interval."""
 
     low: float
     high: float
@@ -39,16 +39,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """What a paired test found.
+    """Result of a paired test.
 
     Args:
-        statistic: signed rank sum W = min(W+, W-), or t; nothing where it is not defined.
-        p: two-sided; nothing where the pairs are too few for the test to decide.
+        statistic: signed rank sum W = min(W+, W-), or t; None if undefined.
+        p: two-sided; None if there are too few pairs for the test to decide.
         effect: matched-pairs rank-biserial correlation (Wilcoxon) or Cohen's d_z (t); its sign is the
-            direction of what the test shows.
+            direction of the difference.
         method: how `p` was computed.
-        reason: why there is no `p`; empty where there is one.
-        least: the smallest `p` that so many pairs can give.
+        reason: why there is no `p`; empty if there is one.
+        least: smallest possible `p` with this number of pairs.
     """
 
     statistic: float | None
@@ -64,11 +64,11 @@ class PairedComparison:
     """Two runs on the same n folds and seeds; differences are first - second.
 
     Args:
-        n: pairs.
-        higher, lower: pairs in which the first run is above the second, and below it.
-        mean: of the differences.
-        interval: Student's, of the mean; see `t_interval`.
-        wilcoxon, t: the tests.
+        n: number of pairs.
+        higher, lower: number of pairs in which the first run is above the second, and below it.
+        mean: mean of the differences.
+        interval: Student's interval of the mean; see `t_interval`.
+        wilcoxon, t: results of the tests.
     """
 
     n: int
@@ -81,12 +81,12 @@ class PairedComparison:
 
 
 def smallest_p(n: int) -> float:
-    """The smallest two-sided p that Wilcoxon's test can give for n pairs: 2 of 2**n choices of signs."""
+    """Return the smallest two-sided p of Wilcoxon's test for n pairs: 2 of 2**n choices of signs."""
     return min(1.0, 2.0 / 2.0**n)
 
 
 def fewest_pairs(alpha: float = ALPHA) -> int:
-    """The least number of pairs with which Wilcoxon's test can reach `alpha`: 6 for 0.05."""
+    """Return the smallest number of pairs with which Wilcoxon's test can reach `alpha`: 6 for 0.05."""
     n = 1
     while smallest_p(n) > alpha:
         n += 1
@@ -94,12 +94,12 @@ def fewest_pairs(alpha: float = ALPHA) -> int:
 
 
 def by_fold(values: Mapping[tuple[int, int], float]) -> list[float]:
-    """Values by (fold, seed) as the tests take them: the mean over seeds of each fold; of one fold each seed.
+    """Return values by (fold, seed) for the tests: the mean over seeds of each fold; with one fold each seed.
 
-    Seeds of a fold share its documents, so their values are one measurement of that fold, repeated; counted
-    as so many folds they make p too small (Hurlbert, "Pseudoreplication and the design of ecological field
-    experiments", Ecological Monographs 54, 1984). Within one fold they are all there is: then the tests say
-    something on the noise of training, and nothing on other documents.
+    Seeds of a fold share its documents, so their values are repeated measurements of that fold; counting them
+    as separate folds makes p too small (Hurlbert, "Pseudoreplication and the design of ecological field
+    experiments", Ecological Monographs 54, 1984). With one fold, there are only seeds: the tests then cover
+    the noise of training, but not other documents.
     """
     folds: dict[int, list[float]] = {}
     for (fold, _), value in values.items():
@@ -108,7 +108,7 @@ def by_fold(values: Mapping[tuple[int, int], float]) -> list[float]:
 
 
 def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedComparison:
-    """Both tests and the interval for values [n] of two runs, paired by position.
+    """Compute both tests and the interval for values [n] of two runs, paired by position.
 
     Raises:
         ValueError: the lengths differ, or there is no pair.
@@ -130,12 +130,12 @@ def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedComp
 def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     """Wilcoxon's signed-rank test of differences [n], two-sided; zeros are left out (Wilcoxon, 1945).
 
-    For at most 50 unequal pairs p is exact: the share of all 2**n choices of signs whose rank sum is at least
-    as far out. Ties share their mean rank, and the choices are of these ranks, so that p is exact with ties
-    too. Above that: SciPy's normal approximation with the variance corrected for ties.
+    For at most 50 unequal pairs, p is exact: the share of all 2**n choices of signs whose rank sum is at
+    least as extreme. Ties have their mean rank, and the choices are of these ranks, so p is also exact with
+    ties. For more pairs: SciPy's normal approximation with the variance corrected for ties.
 
     `scipy.stats.wilcoxon` gives the same p for up to 13 pairs, and for up to 50 without ties and zeros. With
-    ties or zeros among 14 to 50 pairs it takes the normal approximation, where this stays exact. The effect
+    ties or zeros among 14 to 50 pairs, it uses the normal approximation, while this p is exact. The effect
     is (W+ - W-) / (W+ + W-) (Kerby, 2014).
     """
     values = np.asarray(differences, np.float64)
@@ -158,14 +158,14 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
 
 
 def _mean_ranks(values: Floats) -> Floats:
-    """Ranks from 1 of values [n]; equal ones share their mean rank."""
+    """Return ranks from 1 of values [n]; equal values share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last: Floats = np.cumsum(counts, dtype=np.float64)
     return (last - (counts - 1) / 2)[place]
 
 
 def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
-    """p and how it was computed, for differences [n] other than zero."""
+    """Return p and its method, for nonzero differences [n]."""
     if smallest_p(moved.size) > ALPHA:
         return None, "none"
     if moved.size <= MOST_EXACT:
@@ -176,9 +176,9 @@ def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, 
 
 
 def _exact(ranks: Floats, above: float) -> float:
-    """Two-sided p of the rank sum `above` over all choices of signs of `ranks` [n].
+    """Return the two-sided p of the rank sum `above` over all choices of signs of `ranks` [n].
 
-    Counts the choices of each sum rank by rank. Mean ranks are halves, so sums are counted doubled.
+    Counts the choices for each sum, rank by rank. Mean ranks may be halves, so sums are doubled.
     """
     doubled = np.rint(2 * ranks).astype(int)
     chance = np.zeros(doubled.sum() + 1)
@@ -194,7 +194,8 @@ def _exact(ranks: Floats, above: float) -> float:
 def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
     """Student's paired t-test of differences [n], two-sided; d_z is mean / standard deviation (ddof 1).
 
-    By `scipy.special`: importing `scipy.stats`, whose figures these are, would take a second of every page.
+    Uses `scipy.special`, because importing `scipy.stats` would add a second to every page; the results are
+    equal.
     """
     values = np.asarray(differences, np.float64)
     if values.size < 2:
@@ -211,9 +212,9 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
 
 
 def t_interval(differences: Sequence[float] | Floats) -> Interval | None:
-    """Student's 95% interval of the mean of differences [n]: mean ± t * s / sqrt(n); nothing for n < 2.
+    """Return Student's 95% interval of the mean of differences [n]: mean ± t * s / sqrt(n); None for n < 2.
 
-    It leaves zero out where `paired_t` has p < 0.05. All equal differences give an interval of no width.
+    It excludes zero if `paired_t` has p < 0.05. If all differences are equal, its width is 0.
     """
     values = np.asarray(differences, np.float64)
     if values.size < 2:
@@ -228,10 +229,10 @@ def t_interval(differences: Sequence[float] | Floats) -> Interval | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected for all tests that were made (Holm, 1979), in the order given.
+    """Return p-values corrected for all tests (Holm, 1979), in the given order.
 
-    Sorted upwards, the i-th of m (from 0) is multiplied by m - i, cut at 1, and never below the one before.
-    Places without a p-value stay empty and do not count.
+    In ascending order, the i-th of m (from 0) is multiplied by m - i, limited to 1, and at least the previous
+    one. Places without a p-value stay None and do not count.
     """
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     out: list[float | None] = [None] * len(p_values)

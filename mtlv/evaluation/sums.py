@@ -16,8 +16,8 @@ class Sums:
     """A metric as a function of sums over documents; this defines it.
 
     Args:
-        cells: what each document adds, [N, K].
-        figure: sums [R, K] of R draws of documents -> the figure of each draw, [R].
+        cells: contribution of each document, [N, K].
+        figure: sums [R, K] of R resamples of documents -> the metric of each resample, [R].
     """
 
     cells: NDArray
@@ -29,8 +29,8 @@ class Sums:
         return float(self.figure(self.cells.sum(axis=0, dtype=np.float64)[None])[0])
 
     def of_draws(self, weights: NDArray[np.float32]) -> Floats:
-        """The figure of each draw [R], given how often each document was drawn, [R, N]."""
-        # Whole numbers below 2**24 are exact in float32, and several times as fast.
+        """Return the metric of each resample [R], given how often each document was drawn, [R, N]."""
+        # Integers below 2**24 are exact in float32, which is several times faster.
         kind = np.float32 if np.issubdtype(self.cells.dtype, np.integer) else np.float64
         return self.figure((weights.astype(kind) @ self.cells.astype(kind)).astype(np.float64))
 

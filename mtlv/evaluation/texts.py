@@ -1,4 +1,4 @@
-"""Texts of an evaluation: scikit-learn's classification report, and a CSV line per task."""
+"""Text reports of an evaluation: scikit-learn's classification report, and a CSV line per task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = tuple[str, float, float, float, int]
 def classification_report(
     scores: Scores, names: Sequence[str], thresholds: Mapping[str, float], *, digits: int = 4
 ) -> str:
-    """Precision, recall, F1 and support per task and averaged, in scikit-learn's layout.
+    """Return precision, recall, F1 and support per task and averaged, in scikit-learn's layout.
 
     Raises:
         PlanError, TrainingError: see `mtlv.evaluation.metrics.decide`.
@@ -57,7 +57,7 @@ def _micro(d: Decisions) -> tuple[float, float, float]:
 
 
 def _samples(d: Decisions) -> tuple[float, float, float]:
-    """Precision, recall and F1 of each document, averaged over the documents."""
+    """Return precision, recall and F1 of each document, averaged over the documents."""
     flipped = Decisions(d.truth.T, d.predicted.T, d.known.T)
     each = np.stack([precision_per_task(flipped), recall_per_task(flipped), f1_per_task(flipped)])
     return _floats(np.array([row[d.known.any(axis=1)].mean() for row in each]))
@@ -75,7 +75,7 @@ def _layout(rows: Sequence[Row], averages: Sequence[Row], digits: int) -> str:
 
 
 def per_task_csv(metrics: Metrics) -> str:
-    """A header and a line per task: `task` and all figures that some task has, with 6 decimals."""
+    """Return a header and a line per task: `task` and all metrics of any task, with 6 decimals."""
     held = {name: task.as_dict() for name, task in metrics.tasks.items()}
     columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Thresholds: fitted on validation scores only, after a plan's models are gathered."""
+"""Thresholds, fitted only on validation scores after a plan's models are gathered."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TIE = 1e-12  # means of equal fractions may differ in the last bits
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The least probability that predicts a task.
+    """Decision thresholds of tasks: the smallest probability that is predicted as yes.
 
     Args:
-        values: by task name.
+        values: thresholds by task name.
         scope: `per_plan`, `per_task` or `fixed`.
-        warnings: what could not be fitted and why.
+        warnings: tasks whose threshold could not be fitted, and why.
     """
 
     values: dict[str, float]
@@ -34,7 +34,7 @@ class Thresholds:
 
 
 def grid_values(start: float, stop: float, step: float) -> tuple[float, ...]:
-    """`start`, `start + step`, ... up to and with `stop`, rounded so that 0.15 is 0.15."""
+    """Return `start`, `start + step`, ... up to and including `stop`, rounded so that 0.15 is 0.15."""
     if step <= 0 or stop < start:
         raise PlanError(
             "the threshold grid is empty", got=(start, stop, step), allowed="start <= stop, step > 0"
@@ -46,11 +46,11 @@ def grid_values(start: float, stop: float, step: float) -> tuple[float, ...]:
 def fit_thresholds(
     validation: Scores, names: Sequence[str], *, scope: Scope, fixed: float, grid: Sequence[float]
 ) -> Thresholds:
-    """Thresholds of the tasks `names` from their validation scores.
+    """Return the thresholds of the tasks `names` from their validation scores.
 
-    `per_plan` takes the one value of the grid with the highest macro F1, `per_task` each task's value with
-    the highest F1, `fixed` takes `fixed`. Of equal values the one nearest 0.5 wins, then the lower. A task
-    without a positive document in validation cannot choose; it gets `fixed` (`per_task`) and a warning.
+    `per_plan` uses the one value of the grid with the highest macro F1, `per_task` each task's value with
+    the highest F1, `fixed` uses `fixed`. Ties go to the value closest to 0.5, then to the lower one. A task
+    without positive validation documents gets `fixed` (`per_task`) and a warning.
 
     Raises:
         PlanError: the scores are not of the validation part, the scope is unknown, or the grid is empty.
@@ -74,9 +74,9 @@ def fit_thresholds(
 def f1_on_grid(
     scores: Scores, names: Sequence[str], grid: Sequence[float]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """F1 of each task at each of G grid values [G, T], and positive documents [T].
+    """Return F1 of each task at each of G grid values [G, T], and positive documents [T].
 
-    Counts outputs at or above each value by binary search in the sorted outputs, so memory stays at [N, T].
+    Counts outputs at or above each value by binary search in the sorted outputs, so the memory is [N, T].
     """
     outputs, targets = scores.matrix(names)
     known = known_cells(scores, names)
@@ -94,7 +94,7 @@ def f1_on_grid(
 
 
 def _best(f1: NDArray[np.float64], grid: Sequence[float]) -> float:
-    """The grid value of the highest F1 [G]; ties to the one nearest 0.5, then to the lower."""
+    """Return the grid value with the highest F1 [G]; ties go to the value closest to 0.5, then the lower."""
     tied = np.asarray(grid, np.float64)[f1 >= f1.max() - TIE]
     return min((float(value) for value in tied), key=lambda value: (round(abs(value - 0.5), 9), value))
 

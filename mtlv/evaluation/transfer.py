@@ -1,13 +1,13 @@
-"""Which task helps which: scores after an intermediate task, or beside a partner, against the task alone.
+"""Transfer between tasks: scores after an intermediate task, or with a partner, compared with the task alone.
 
-No rule is published for the colours of such a matrix or graph, so this is ours. The difference of a cell is
-the score with the source minus the baseline of the target, paired by fold and seed; where there are several
+There is no published rule for the colours of such a matrix or graph; this one is mtlv's own. The difference
+of a cell is the score with the source minus the baseline of the target, paired by fold and seed; with several
 folds, the mean over the seeds of each. Its mean has a 95% interval by Student's t over the pairs. A source
-`helps` where the interval lies above 0, `harms` where it lies below, is `neutral` where it holds 0, and
+`helps` if the interval is above 0, `harms` if it is below, is `neutral` if it contains 0, and
 `unknown` with fewer than 3 pairs.
 
-One cell in twenty is coloured by chance alone, so each cell has also its p of the paired t-test corrected for
-all cells (Holm, 1979). The t-test takes the pairs as independent and their differences as normal.
+One cell in twenty is coloured by chance alone, so each cell also has the p of the paired t-test corrected for
+all cells (Holm, 1979). The t-test assumes independent pairs and normal differences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation.significance import DECIMALS, Interval, by_fold, holm, paired_t, t_interval
 
-FEWEST = 3  # pairs; a rule on fewer would go by luck
+FEWEST = 3  # pairs; with fewer, the result would be chance
 POINTS = 100  # scores are fractions, shown as points
 MINUS = "\N{MINUS SIGN}"
 
@@ -35,16 +35,16 @@ Verdict = Literal["helps", "harms", "neutral", "unknown"]
 
 @dataclass(frozen=True)
 class TransferText:
-    """How a matrix speaks of its columns.
+    """Texts for a matrix of transfers.
 
     Args:
-        id: ASCII; begins the ids of blocks and the names of files.
-        title: of the whole.
-        columns: the heading of all columns.
-        partner: what a column is, in a sentence.
-        alone: how the baseline was trained.
-        after: how a cell was trained.
-        arrow: what an arrow goes from and to.
+        id: ASCII; prefix of the ids of blocks and of file names.
+        title: title of the section.
+        columns: heading of the columns.
+        partner: noun for a column in sentences.
+        alone: training of the baseline.
+        after: training of a cell.
+        arrow: start and end of an arrow.
     """
 
     id: str
@@ -72,27 +72,27 @@ LEARNED_WITH = TransferText(
     "partner",
     "learned alone",
     "learned together with the other task",
-    "from the task that is added to the task that is measured",
+    "from the added task to the measured task",
 )
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """Scores of every target alone and with every source; plain data, whoever trained them.
+    """Scores of every target alone and with every source.
 
-    A score is the main metric of the target as a fraction (a correlation may be below 0). Scores that are not
-    finite and pairs that only one side has do not count. Where source and target are the same there is no
-    cell.
+    A score is the main metric of the target as a fraction (a correlation may be negative). Scores that are
+    not finite, and pairs that only one side has, are ignored. There is no cell if source and target are the
+    same.
 
     Args:
-        targets: names, the rows.
-        sources: names, the columns.
-        baseline: scores of each target alone; a target may be missing.
+        targets: names of the rows.
+        sources: names of the columns.
+        baseline: scores of each target alone; targets may be missing.
         after: scores by (source, target); cells may be missing.
-        wording: whether sources come first or beside.
+        wording: texts for intermediate tasks or for pairs.
 
     Raises:
-        ValueError: a name comes twice or is in no row or column, a task has itself as source, or a score is
+        ValueError: a name is duplicated or is in no row or column, a task has itself as source, or a score is
             not a fraction.
     """
 
@@ -120,23 +120,23 @@ class Transfers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All tasks, the targets first."""
+        """All tasks, targets first."""
         return tuple(dict.fromkeys((*self.targets, *self.sources)))
 
 
 @dataclass(frozen=True)
 class TransferEffect:
-    """What a source does to a target; scores, differences and the ends of the interval are fractions.
+    """Effect of a source on a target; scores, differences and ends of the interval are fractions.
 
     Args:
-        n: pairs: folds, or seeds where there is one fold.
-        baseline, after: means over these pairs.
-        mean: of the differences.
-        low, high: the 95% interval of the mean; nothing for one pair. All equal differences give one of no
-            width.
-        p: two-sided, of the paired t-test; nothing for one pair and where all differences are equal.
-        p_holm: corrected for all cells of the matrix that have a verdict.
-        verdict: by the rule of this file.
+        n: number of pairs: folds, or seeds if there is only one fold.
+        baseline, after: mean scores over these pairs.
+        mean: mean of the differences.
+        low, high: ends of the 95% interval of the mean; None for one pair. If all differences are equal, its
+            width is 0.
+        p: two-sided p of the paired t-test; None for one pair or if all differences are equal.
+        p_holm: p corrected for all cells of the matrix with a verdict.
+        verdict: verdict by the rule of this module.
     """
 
     source: str
@@ -159,13 +159,13 @@ def from_rows(
     sources: Sequence[str] = (),
     wording: TransferText = INTERMEDIATE,
 ) -> Transfers:
-    """Transfers of rows with `target`, `source` (None or empty: the target alone), `fold`, `seed`, `score`.
+    """Build transfers from rows with `target`, `source` (None or empty: alone), `fold`, `seed`, `score`.
 
-    Without `targets` they stand in the order in which they come first, and without `sources` so do these,
-    those that are targets before others. A row whose score is None is left out.
+    By default, targets are in order of first appearance; sources too, with those that are also targets
+    first. Rows with score None are left out.
 
     Raises:
-        ValueError: two rows have the same target, source, fold and seed; and as `Transfers`.
+        ValueError: two rows have the same target, source, fold and seed; or as for `Transfers`.
     """
     baseline: dict[str, dict[Pair, float]] = {}
     after: dict[tuple[str, str], dict[Pair, float]] = {}
@@ -184,7 +184,7 @@ def from_rows(
 
 
 def numbers(cell: TransferEffect | None) -> dict[str, Any]:
-    """What is known of a cell; all of it None where it was not measured."""
+    """Return the numbers of a cell; all None if it was not measured."""
     return {
         "baseline": cell.baseline if cell else None,
         "after": cell.after if cell else None,
@@ -199,7 +199,7 @@ def numbers(cell: TransferEffect | None) -> dict[str, Any]:
 
 
 def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
-    """The cells that have at least one pair, row by row, each judged by the rule of this file."""
+    """Return the cells with at least one pair, row by row, with verdicts by the rule of this module."""
     cells = {
         (source, target): paired
         for target in transfers.targets
@@ -216,20 +216,20 @@ def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
 
 
 def baseline_mean(transfers: Transfers, target: str) -> float | None:
-    """The target's mean score alone; nothing where it was not measured."""
+    """Return the target's mean score alone; None if it was not measured."""
     known = _finite(transfers.baseline.get(target, {}))
     return fmean(known.values()) if known else None
 
 
 def verdict_of(n: int, interval: Interval | None) -> Verdict:
-    """The rule: by how the interval of the mean over n pairs lies to 0."""
+    """Return the verdict for the interval of the mean over n pairs."""
     if n < FEWEST or interval is None:
         return "unknown"
     return "helps" if interval.low > 0 else "harms" if interval.high < 0 else "neutral"
 
 
 def points(value: float, digits: int = 1) -> str:
-    """A difference in points with its sign, `+1.5` or `−0.3`; `0.0` has none."""
+    """Format a difference in points with its sign, `+1.5` or `−0.3`; `0.0` has no sign."""
     text = f"{POINTS * value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
 
@@ -246,7 +246,7 @@ def _finite(scores: Scores) -> dict[Pair, float]:
 def _paired(
     transfers: Transfers, source: str, target: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores [n] with the source and alone, on the folds and seeds that both have, as `by_fold` has them."""
+    """Return scores [n] with the source and alone, on the common folds and seeds, as in `by_fold`."""
     after = _finite(transfers.after.get((source, target), {}))
     alone = _finite(transfers.baseline.get(target, {}))
     both = sorted(after.keys() & alone.keys())

@@ -1,4 +1,4 @@
-"""Which of some runs are transfers or pairs, and of what: by the names of what each stage learned."""
+"""Detection of transfers and pairs among runs, by the names of the tasks that each stage learned."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class TransferRun:
-    """A run.
+    """Tasks and scores of a run.
 
     Args:
-        stages: names of tasks or data sets that each stage learned; empty where it learned all.
-        scores: of one of the names that the last stage learned, by fold and seed.
+        stages: names of the tasks or data sets of each stage; empty if it learned all.
+        scores: returns scores by fold and seed for a name of the last stage.
     """
 
     stages: tuple[Names, ...]
@@ -36,12 +36,12 @@ class _Task(Protocol):
 
 
 def mean_score(name: str, tasks: Sequence[_Task], figures: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Mean over the tasks that a name stands for of the figure that each is judged by; None without one.
+    """Return the mean of the main metric over the tasks of a name; None if one is missing.
 
     Args:
-        name: of a task, or of a data set for all of its tasks.
-        tasks: that are known.
-        figures: by task.
+        name: a task, or a data set for all its tasks.
+        tasks: known tasks.
+        figures: metrics by task.
     """
     meant = [task for task in tasks if name in (task.name, task.source)]
     values = [figures.get(task.name, {}).get(task.main_metric) for task in meant]
@@ -50,10 +50,10 @@ def mean_score(name: str, tasks: Sequence[_Task], figures: Mapping[str, Mapping[
 
 
 def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
-    """Matrices of transfers and of pairs among a comparison's runs, with the encoder of each.
+    """Return the matrices of transfers and of pairs among a comparison's runs, with the encoder of each.
 
-    Runs of different encoders or data make matrices of their own; of two runs that learned the same the first
-    counts.
+    Runs with different encoders or data are in separate matrices; of two runs that learned the same, the
+    first is used.
     """
     together: dict[tuple[str, str], list[ComparedRun]] = {}
     for run in comparison.runs:
@@ -77,7 +77,7 @@ def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
 
 
 def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
-    """One matrix of runs with two stages of one name each, one of runs of two names together."""
+    """Return a matrix of runs with two stages of one name each, and one of runs with two names together."""
     alone: dict[str, TransferRun] = {}
     first: dict[tuple[str, str], TransferRun] = {}
     beside: dict[tuple[str, str], TransferRun] = {}

@@ -1,4 +1,4 @@
-"""What a matrix of transfers says in sentences: its rule, its pairs, and what chance alone would colour."""
+"""Sentences about a transfer matrix: the rule, the pairs, and the expected effect of chance."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mtlv.evaluation.transfer import FEWEST, TransferEffect, Transfers
 from mtlv.formatting import many
 
 RULE = (
-    "Paired by fold and seed; 95% interval of the mean difference by Student's t. Helps: the interval lies "
-    f"above 0. Harms: below. Neutral: it holds 0. Unknown: fewer than {FEWEST} pairs."
+    "Paired by fold and seed; 95% interval of the mean difference by Student's t. Helps: the interval is "
+    f"above 0. Harms: below. Neutral: it contains 0. Unknown: fewer than {FEWEST} pairs."
 )
 
 
 def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
-    """`3 seeds in each cell`, `3 to 5 seeds in each cell`; folds where there are several."""
+    """Describe the number of pairs: `3 seeds in each cell`, `3 to 5 seeds in each cell`; or of folds."""
     if not found:
         return "no cell was measured"
     low, high = min(cell.n for cell in found), max(cell.n for cell in found)
@@ -25,39 +25,39 @@ def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
 
 
 def chance(found: Sequence[TransferEffect]) -> str:
-    """How many cells the rule colours, how many chance alone would, and how many outlast Holm."""
+    """Describe how many cells the rule colours, how many by chance alone, and how many remain after Holm."""
     judged = [cell for cell in found if cell.verdict != "unknown"]
     if not judged:
-        return f"No cell has the {FEWEST} folds, or seeds of one, that the rule needs: nothing is decided."
+        return f"No cell has the {FEWEST} folds, or seeds of one fold, that the rule needs: no verdicts."
     helping, harming = (sum(cell.verdict == word for cell in judged) for word in ("helps", "harms"))
     kept = sum(cell.p_holm is not None and cell.p_holm <= ALPHA for cell in judged)
     text = (
-        f"By the rule {helping} of {many(len(judged), 'cell')} {'helps' if helping == 1 else 'help'} and "
+        f"By the rule, {helping} of {many(len(judged), 'cell')} {'helps' if helping == 1 else 'help'} and "
         f"{harming} {'harms' if harming == 1 else 'harm'}. If no source made any difference, about "
-        f"{ALPHA * len(judged):.1f} would be coloured by chance alone (1 in {1 / ALPHA:g}), and as the "
-        "cells of a row share its baseline, mostly in the same rows. After Holm's correction for all cells "
-        f"{kept} {'is' if kept == 1 else 'are'} left."
+        f"{ALPHA * len(judged):.1f} would be coloured by chance alone (1 in {1 / ALPHA:g}), mostly in the "
+        "same rows, because the cells of a row share its baseline. After Holm's correction for all cells, "
+        f"{kept} {'remains' if kept == 1 else 'remain'}."
     )
     without = sum(cell.p is None for cell in judged)
     if without:
         text += (
             f" {many(without, 'cell')} {'has' if without == 1 else 'have'} the same difference in every "
-            "pair: an interval of no width and no p."
+            "pair: their intervals have width 0, and they have no p."
         )
     return text
 
 
 def dependence(transfers: Transfers) -> str:
-    """What the pairs differ by, and so what the intervals do not cover."""
+    """Describe how the pairs differ, and what the intervals therefore do not cover."""
     if len(_folds(transfers)) > 1:
         return (
-            "The folds share training documents or a test set, so their differences depend on each other, "
-            "while the t-test takes them as independent: the intervals are too narrow (Nadeau and Bengio, "
+            "The folds share training documents or a test set, so their differences are dependent, but "
+            "the t-test assumes independence: the intervals are too narrow (Nadeau and Bengio, "
             "2003)."
         )
     if len({seed for scores in transfers.after.values() for _, seed in scores}) > 1:
         return (
-            "The pairs differ by seed alone: the intervals cover the noise of training on one split, not "
+            "The pairs differ only by seed: the intervals cover the noise of training on one split, not "
             "another choice of documents."
         )
     return ""

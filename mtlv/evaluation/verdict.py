@@ -1,9 +1,9 @@
-"""What the tests between two runs show: one rule, which table, picture and sentences share.
+"""Conclusion of the tests between two runs: one rule for tables, figures and sentences.
 
-A run is better where every test that can decide shows it after Holm's correction over all pairs of runs. Both
-tests can from 6 pairs on, as long as the correction leaves Wilcoxon's a p that is small enough; the t-test
-alone from 2. Where one shows a difference and the other none, or the opposite one, they disagree, and neither
-run is called better. Of equal runs with independent, normal differences 5% or fewer are called different.
+A run is better if every test that can decide shows it after Holm's correction for all pairs of runs. With 6
+pairs or more, both tests can decide if the correction leaves a small enough p for Wilcoxon's; with 2 or more,
+the t-test can. If one shows a difference and the other none, or the opposite, they disagree, and neither
+run is better. For equal runs with independent, normal differences, 5% or fewer are called different.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mtlv.evaluation.significance import ALPHA, PairedComparison, PairedTest, ho
 
 @dataclass(frozen=True)
 class Verdict:
-    """What two tests show of a pair of runs.
+    """Results of two tests for a pair of runs.
 
     Args:
-        wilcoxon, t: 1 where the test shows the first run to be better, -1 the second, 0 no difference;
-            nothing where it cannot decide on so few pairs.
-        wilcoxon_holm, t_holm: p corrected for all pairs of runs; nothing where there is no p.
-        tests: the most tests that a correction counts.
+        wilcoxon, t: 1 if the test shows that the first run is better, -1 the second, 0 no difference;
+            None if it cannot decide with this few pairs.
+        wilcoxon_holm, t_holm: p corrected for all pairs of runs; None if there is no p.
+        tests: largest number of tests in a correction.
     """
 
     wilcoxon: int | None
@@ -33,12 +33,12 @@ class Verdict:
 
     @property
     def said(self) -> frozenset[int]:
-        """What the tests that can decide show."""
+        """Results of the tests that can decide."""
         return frozenset(found for found in (self.wilcoxon, self.t) if found is not None)
 
     @property
     def sign(self) -> int:
-        """1 where the first run is better, -1 where the second is, 0 where neither is shown to be."""
+        """1 if the first run is better, -1 if the second is, 0 if neither is shown to be."""
         return min(self.said) if len(self.said) == 1 else 0
 
     @property
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def verdicts(comparisons: Sequence[PairedComparison]) -> list[Verdict]:
-    """The verdict on each of all pairs of runs that are looked at, by the rule of this file."""
+    """Return the verdict for each of all pairs of runs, by the rule of this module."""
     wilcoxon = holm([found.wilcoxon.p for found in comparisons])
     t = holm([found.t.p for found in comparisons])
     counts = [sum(p is not None for p in corrected) for corrected in (wilcoxon, t)]
@@ -58,7 +58,7 @@ def verdicts(comparisons: Sequence[PairedComparison]) -> list[Verdict]:
 
 
 def _shown(test: PairedTest, corrected: float | None, tests: int) -> int | None:
-    """The direction comes from the statistic that shows the difference, not from the mean."""
+    """Return the direction of the test's own statistic, not of the mean."""
     if corrected is None or test.effect is None:
         return None
     if corrected <= ALPHA:

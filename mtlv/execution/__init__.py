@@ -1,1 +1,1 @@
-"""Executors: which processes train units, and how many at once."""
+"""Executors: the processes that train units, and how many run at once."""

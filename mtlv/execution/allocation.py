@@ -1,4 +1,4 @@
-"""Processes and threads, as the `execution` section has them; without PyTorch."""
+"""Processes and threads from the `execution` section; does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class CpuAllocation:
 
     @property
     def words(self) -> str:
-        """For a person."""
+        """Description for users."""
         if self.processes == 1:
             return "one process" + ("" if self.threads is None else f" of {many(self.threads, 'thread')}")
         return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
 
 
 def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
-    """What the settings ask for, with at most so many processes where they leave it open.
+    """Return the requested processes and threads, with at most `most` processes for `auto`.
 
-    A process divides its threads among the ranks of a unit, of which each needs a core.
+    A process divides its threads among the ranks of a unit, each of which needs a core.
     """
     most = min(most, cores() // _cores_of_unit(execution, 1))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
@@ -41,16 +41,16 @@ def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
 
 
 def _cores_of_unit(execution: ExecutionSettings, threads: int) -> int:
-    """That a unit keeps busy: of its threads, or of ranks with one thread each."""
+    """Return the cores used by a unit: those of its threads, or of its ranks with one thread each."""
     return max(execution.devices_per_unit, threads if execution.threads == "auto" else execution.threads)
 
 
 def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
-    """What `mtlv check` says of it, before it is known what a model needs.
+    """Return the lines of `mtlv check`, before the requirements of the models are known.
 
     Args:
-        execution: the section.
-        units: to train, of all members.
+        execution: the `execution` section.
+        units: number of units to train, of all members.
 
     Raises:
         ClusterError: the engine's package is not installed.
@@ -62,7 +62,7 @@ def _on_cluster(execution: ExecutionSettings, units: int) -> list[str]:  # noqa:
 
     need_ray()
     wanted, threads = wanted_of(execution, ())
-    where = execution.address or "a cluster that is started here"
+    where = execution.address or "a cluster started here"
     return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
 
 
@@ -78,12 +78,12 @@ def _lines(execution: ExecutionSettings, found: CpuAllocation, here: int) -> lis
     there = many(here, "core")
     all_of_them = f"{found.words} of {there}"
     if execution.processes == "auto" and found.processes > 1:
-        return [f"trained by up to {all_of_them}, where memory and work allow; by one on a short suite"]
+        return [f"trained by up to {all_of_them}, depending on memory and work; by one for a short suite"]
     lines = [f"trained by {all_of_them}"]
     threads = found.processes * _cores_of_unit(execution, found.threads or 1)
     if threads > here:
         lines.append(
-            f"warning: `execution` asks for {threads} threads on {there}: they take turns, and all of them "
+            f"warning: `execution` uses {threads} threads on {there}: they share the cores, and all of them "
             "need memory"
         )
     return lines

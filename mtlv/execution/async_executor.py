@@ -1,4 +1,4 @@
-"""An executor whose units are trained elsewhere, several at once."""
+"""Base of executors that train several units at once in other processes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from mtlv.units.job import Job, starts_of
 
 @dataclass
 class _Seen:
-    """What is known of a unit that is in training, or ended here.
+    """State of a unit that is being trained, or ended here.
 
     Args:
         job: the unit.
-        epochs: not passed to its member yet, because it was not its turn.
-        error: why it failed.
+        epochs: epochs not passed to its member yet, because it was not its turn.
+        error: error of a failed unit.
         reported: whether its end was reported.
-        noted: whether it was reported that another process has it.
+        noted: whether a note was sent that another process has it.
     """
 
     job: Job
@@ -51,18 +51,18 @@ class _Seen:
 
 
 class AsyncExecutor(ABC):
-    """Units that are not yet asked for are trained ahead.
+    """Executor that trains units before they are requested.
 
-    Events are passed on in the thread that asks for units; `on_epoch` is called when it is the member's turn.
+    Events are passed on in the thread that requests units; `on_epoch` is called when it is the member's turn.
 
     Args:
         cache: corpora and encoders.
-        store: of finished units, which other processes may share.
-        callback: gets the events of units.
-        jobs: all units of the suite, in their order, each once; see `each_once`.
+        store: store of finished units, which other processes may share.
+        callback: called with the events of units.
+        jobs: all units of the suite, in order, without duplicates; see `each_once`.
     """
 
-    tries = 2  # processes that may be lost over one unit
+    tries = 2  # attempts of a unit whose processes are lost
 
     def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
         self.store, self.callback = store, callback
@@ -76,7 +76,7 @@ class AsyncExecutor(ABC):
 
     @abstractmethod
     def _listen(self) -> None:
-        """Wait up to `PAUSE` seconds for messages, and `_receive` them."""
+        """Wait up to `PAUSE` seconds for messages, and handle them with `_receive`."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -91,11 +91,11 @@ class AsyncExecutor(ABC):
         self._scheduler.give_up(jobs)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
-        """The record of a unit, once it is there.
+        """Return the record of a unit, once it is finished.
 
         Raises:
-            TrainingError: it failed, or too many of its processes were lost.
-            MtlvError: another unit met what ends the suite, such as a full disk.
+            TrainingError: it failed, or too many of its processes ended.
+            MtlvError: another unit had an error that ends the suite, such as a full disk.
         """
         key = job.unit.key
         seen = self._seen[key]
@@ -116,17 +116,17 @@ class AsyncExecutor(ABC):
             self._listen()
 
     def _train_again(self, job: Job) -> None:
-        """A unit that was done is damaged."""
+        """Train a finished unit with damaged files again."""
         self._seen[job.unit.key].reported = False
         self._scheduler.undone(job)
 
     def _over(self, seen: _Seen) -> bool:
-        """Whether a unit ended. If it was trained here, its last message counts, not its files."""
+        """Whether a unit has ended. If it was trained here, its last message counts, not its files."""
         known = seen.error is not None or seen.reported
         return known or (not self._scheduler.holds(seen.job) and self._runner.there(seen.job))
 
     def _hand_on(self, seen: _Seen, on_epoch: OnEpoch) -> None:
-        """Pass on the epochs of the unit that is asked for, also those from before it was its turn."""
+        """Pass on the epochs of the requested unit, including earlier ones."""
         while seen.epochs:
             on_epoch(*seen.epochs.pop(0))
 
@@ -134,7 +134,7 @@ class AsyncExecutor(ABC):
         key = job.unit.key
         return TrainRequest(job, self._numbers[key], key in self._starts)
 
-    # ---- Messages, in the thread that asks for units -------------------------------------------------------
+    # ---- Messages, in the thread that requests units ------------------------------------------------------
 
     def _receive(self, key: str, message: Message) -> None:
         seen = self._seen[key]
@@ -158,46 +158,46 @@ class AsyncExecutor(ABC):
                 self.callback(message)
 
     def _tell_end(self, seen: _Seen, *, cached: bool) -> None:
-        """Once, also where several members share a unit."""
+        """Report the end of a unit, only once if several members share it."""
         if not seen.reported:
             seen.reported = True
             if seen.job.unit.key != self._wanted:
-                seen.epochs.clear()  # its record tells them, when it is its turn
+                seen.epochs.clear()  # its record contains them, when it is its turn
             self.callback(UnitEnded(seen.job.name, cached, seen.job.documents))
 
     def _fail(self, seen: _Seen, error: Exception) -> None:
         self.callback(UnitFailed(seen.job.name))
         if not isinstance(error, TrainingError):
-            raise error  # a full disk, a device that is not there: it is not this unit alone
+            raise error  # a full disk or a missing device does not concern only this unit
         seen.error = error
 
     # ---- The order of units --------------------------------------------------------------------------------
 
     def _settle(self, job: Job, ending: Ending) -> None:
-        """After the last message of a unit."""
+        """Update the scheduler after the last message of a unit."""
         if isinstance(ending, HeldElsewhere | StartDamaged):
             self._scheduler.again(job, after=PAUSE)
         elif isinstance(ending, Trained):
             self._scheduler.ended(job)
 
     def _lose(self, job: Job, how: str, *, own: bool = True) -> Message:
-        """A unit's process is gone; another goes on from its last checkpoint, if it may. Returns the message.
+        """Handle the end of a unit's process: resume from the last checkpoint or give up; return the message.
 
         Args:
             job: the unit.
-            how: the process ended.
-            own: whether the unit may be the reason, so that it is not tried for ever.
+            how: how the process ended.
+            own: whether the unit may be the cause, which limits the attempts.
         """
         key = job.unit.key
         self._lost[key] += own
         if self._lost[key] < self.tries:
             self._scheduler.again(job)
-            text = f"{job.name}: the process that trained it is gone ({how}); another one goes on with it"
+            text = f"{job.name}: the process that trained it has ended ({how}); another one continues"
             return WarningGiven(text)
         error = TrainingError(
-            f"`{job.name}`: {self.tries} processes that trained it are gone",
+            f"`{job.name}`: {self.tries} processes that trained it have ended",
             got=how,
-            then="where memory was short (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
+            then="if memory ran out (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
             "on Ray raise `execution.memory_gb`",
         )
         return GivenUp(error)

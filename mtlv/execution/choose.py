@@ -1,4 +1,4 @@
-"""How many processes train a suite's units, and how many threads each has."""
+"""Choice of the number of processes for a suite's units, and of their threads."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from mtlv.settings.schema import ExecutionSettings
 
-WORTH = 60.0  # seconds of work in all, below which further processes cost more than they bring
-STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: to tell minutes from hours
-PROCESS, PARAMETER = 1.2e9, 24  # bytes of a process without a model, and of each weight in training
-CORES = "no core is left for one more"
-SPARE = 0.8  # of the free memory that is planned with
+WORTH = 60.0  # total seconds of work below which further processes cost more time than they save
+STEP, SPEED = 0.004, 5e10  # seconds of an empty step, FLOP per second and core: a rough estimate
+PROCESS, PARAMETER = 1.2e9, 24  # bytes of a process without a model, and per weight in training
+CORES = "there is no core for one more"
+SPARE = 0.8  # share of the free memory that is used
 
 
 def executor_of(
@@ -39,17 +39,17 @@ def executor_of(
     *,
     one_by_one: bool = False,
 ) -> Executor:
-    """Who trains a suite's units.
+    """Return the executor of a suite's units.
 
     Args:
         cache: corpora and encoders.
-        store: of finished units.
-        callback: gets the events of units.
-        members: units of each member, whose `execution` and `tracking` settings are alike.
-        one_by_one: whether a member is asked for when the one before is done.
+        store: store of finished units.
+        callback: called with the events of units.
+        members: units of each member, with the same `execution` and `tracking` settings.
+        one_by_one: whether a member is requested when the previous one is finished.
 
     Raises:
-        DeviceError: the device asked for is not there.
+        DeviceError: the requested device is not available.
     """
     from mtlv.training.optim import resolve_device
 
@@ -77,13 +77,13 @@ def executor_of(
 
 
 def crowd_of(execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str) -> Concurrency:
-    """As many processes as are asked for; on a GPU, where it is left open, so many as bring something.
+    """Return the concurrency for the requested processes; on a GPU with `auto`, adapt it by measuring.
 
     Args:
-        execution: the section.
-        devices: that are trained on.
-        most: processes, at most.
-        limit: for a person, why there are no more.
+        execution: the `execution` section.
+        devices: devices used for training.
+        most: maximum number of processes.
+        limit: reason for the maximum, for users.
     """
     on_gpu = [device for device in devices if device.type == "cuda"]
     if execution.processes != "auto" or not on_gpu:
@@ -107,37 +107,41 @@ def _on_ray(
 
 
 def width(jobs: Sequence[Job]) -> int:
-    """How many units could be trained at once: the most that have equally many stages before them."""
+    """Return how many units could be trained at once: the most with the same number of stages before them."""
     return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
 
 
 def _limits(cache: InputCache, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
-    """The most processes that bring something, by the cores, the memory and the work there is."""
+    """Return the maximum useful number of processes by cores, memory and work, with reasons."""
     if seconds_of(cache, jobs) < WORTH:
         return [(1, "there is too little work for more")]
     size = _bytes_of(cache, jobs)
     free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
     limits = [(cores(), CORES)]
     if free is not None:
-        limits.append((int(free * SPARE / (ranks * (PROCESS + size))), "the main memory may hold no more"))
-    one = PROCESS + 2 * size  # on a device, with as much again for a batch
+        limits.append(
+            (int(free * SPARE / (ranks * (PROCESS + size))), "the main memory may not be enough for more")
+        )
+    one = PROCESS + 2 * size  # on a device, with the same amount for a batch
     on_gpu = [int(_free_on(device) * SPARE / one) for device in devices if device.type == "cuda"]
-    limits += [(most, "the device's memory may hold no more of the largest encoder") for most in on_gpu]
+    limits += [
+        (most, "the device's memory may not be enough for more of the largest encoder") for most in on_gpu
+    ]
     return [(max(1, most), limit) for most, limit in limits]
 
 
 def _free_on(device: torch.device) -> int:
-    """Bytes; of the first of several devices of a unit, which all hold the same."""
+    """Return the free bytes; for a unit with several devices of the first, because they are used equally."""
     import torch
 
     try:
         return torch.cuda.mem_get_info(device)[0]
-    except RuntimeError:  # full to the brim: not even the question has room
+    except RuntimeError:  # the memory is completely full
         return 0
 
 
 def seconds_of(cache: InputCache, jobs: Sequence[Job]) -> float:
-    """About how long all units take on one core, by their steps and the size of what is multiplied."""
+    """Estimate the time of all units on one core, from their steps and matrix sizes."""
     known: dict[tuple[int, int], float] = {}
     total = 0.0
     for job in jobs:
@@ -152,7 +156,7 @@ def seconds_of(cache: InputCache, jobs: Sequence[Job]) -> float:
 
 
 def _bytes_of(cache: InputCache, jobs: Sequence[Job]) -> int:
-    """Of the weights of the largest encoder, their gradients and the optimizer's two moments, with room."""
+    """Return the bytes of the largest encoder's weights, gradients and optimizer state, with a margin."""
     modules = [
         cache.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
     ]
@@ -161,5 +165,5 @@ def _bytes_of(cache: InputCache, jobs: Sequence[Job]) -> int:
 
 
 def _layers(module: torch.nn.Module) -> int:
-    """Weights that every token is multiplied with: all but the embeddings."""
+    """Return the number of weights used for every token: all but the embeddings."""
     return sum(weight.numel() for name, weight in module.named_parameters() if "embeddings" not in name)

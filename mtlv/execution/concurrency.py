@@ -1,4 +1,4 @@
-"""How many processes train at once: so many from the beginning, or found by measuring while they work."""
+"""Number of processes that train at once: fixed, or adapted by measuring the speed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from mtlv.events import EpochEnded, UnitStarted
 from mtlv.execution.messages import Message
 from mtlv.units.job import Job
 
-GAIN = 1.05  # what one more must at least make of the work of all: clocks alone differ by some percent
-SECONDS = 5.0  # of training that each is measured for, at least: of small corpora an epoch says little
-MARGIN = 1.5  # times what one has taken of the device: it may meet longer documents and larger models
-STRANGE = 3  # times that one leaves because nothing can be compared: each costs the start of a process
+GAIN = 1.05  # minimum speedup of one more process; clock speeds alone differ by a few percent
+SECONDS = 5.0  # minimum seconds of training measured per process; an epoch of a small corpus is too short
+MARGIN = 1.5  # factor on the device memory of one process, for longer documents and larger models
+STRANGE = 3  # maximum number of times a process leaves because nothing can be compared
 
 
 @dataclass(eq=False)
 class Slot:
-    """A process that trains beside others.
+    """A process that trains together with others.
 
     Args:
-        warm: it has ended an epoch since it began or rested; the first has the start of CUDA in it.
-        alone: nobody else was there since its present unit began.
-        leaving: it is to end; until it has, its memory is not free.
-        kind: of the unit that it trains.
-        documents: of an epoch of that unit.
-        since: the round in which its present epoch began.
-        seen: documents and seconds of epochs that count, by kind of unit.
+        warm: whether it has finished an epoch since it started or rested; the first one includes the start of
+            CUDA.
+        alone: whether no other process ran since its current unit started.
+        leaving: whether it is ending; until then its memory is not free.
+        kind: kind of its current unit.
+        documents: documents of an epoch of that unit.
+        since: round in which its current epoch started.
+        seen: documents and seconds of measured epochs, by kind of unit.
     """
 
     warm: bool = False
@@ -41,7 +42,7 @@ class Slot:
 
 
 def kind_of(job: Job) -> Hashable:
-    """The same for units whose documents take equally long, whatever that is."""
+    """Return a key that is equal for units whose documents take equally long."""
     own, unit = job.settings, job.unit
     training = own.training
     step = training.batch_size, training.accumulation, training.head_loss, training.gradient_checkpointing
@@ -51,65 +52,65 @@ def kind_of(job: Job) -> Hashable:
 
 
 class Concurrency:
-    """So many processes from the beginning to the end.
+    """A fixed number of processes.
 
     Args:
-        most: how many.
+        most: number of processes.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
 
     def described(self, words: str) -> str:
-        """Who trains, for a person.
+        """Describe the processes for users.
 
         Args:
-            words: for `most` processes.
+            words: description of `most` processes.
         """
         return words
 
     def enter(self) -> Slot | None:
-        """One more process, as soon as it is wanted; None: it will not be."""
+        """Return the slot of one more process, as soon as it is useful; None if there will be none."""
         return Slot()
 
     def leaves(self, member: Slot) -> bool:  # noqa: ARG002
-        """Whether a process that is between two units is to end."""
+        """Whether a process between two units should end."""
         return False
 
     def left(self, member: Slot) -> None:
-        """A process has ended, and none takes its place."""
+        """Handle the end of a process that is not replaced."""
 
     def rests(self, member: Slot) -> None:
-        """A process has nothing to train, or is gone and another takes its place."""
+        """Handle a process that has nothing to train, or that ended and is replaced."""
 
     def hear(self, member: Slot, job: Job, message: Message) -> str | None:  # noqa: ARG002
-        """A message of the process that trains a unit; returns a note for the user, if there is one."""
+        """Handle a message of a training process; return a note for the user, if any."""
         return None
 
     def gives_way(self, member: Slot) -> bool:  # noqa: ARG002
-        """Whether a unit that found no room on the device is trained again, beside fewer."""
+        """Whether to train a unit that ran out of device memory again, with fewer processes."""
         return False
 
     def close(self) -> None:
-        """Nobody is let in any more."""
+        """Admit no more processes."""
 
 
 class AdaptiveConcurrency(Concurrency):
-    """One process at first; another joins as long as the last one made all together train more.
+    """Starts with one process; another is added as long as the last one increased the total speed.
 
-    A round begins when all that are inside have ended their first epoch, and anew whenever one comes, goes,
-    rests or is lost; only epochs that began in it count. Documents per second are compared among units of
-    one kind: estimates of what others cost tell minutes from hours, not some percent. Where
-    the present units are of no kind that one process fewer was measured by, one leaves, and comes back when
-    that was done. Once the number is found it stays.
+    A round starts when all processes have finished their first epoch, and again whenever one is added,
+    removed, rests or is lost; only epochs that started in the round are measured. Documents per second are
+    compared among units of one kind, because estimates across kinds are too rough. If the current units
+    have no kind in common with the measurement with one process fewer, one process leaves, and returns when
+    that is measured. Once found, the number is fixed.
 
     Args:
-        most: how many at most.
-        limit: for a person, why there are no more.
-        free: bytes that are free on the device now.
-        kinds: what kind of unit a job is; see `kind_of`.
-        gain: what one more must make of the work of all, at least.
-        seconds: of training that each process is measured for, at least.
+        most: maximum number of processes.
+        limit: reason for the maximum, for users.
+        free: returns the free bytes of the device.
+        kinds: kind of unit of a job; see `kind_of`.
+        gain: minimum speedup of one more process.
+        seconds: minimum seconds of training measured per process.
     """
 
     def __init__(
@@ -130,11 +131,11 @@ class AdaptiveConcurrency(Concurrency):
         self._allowed, self._over = 1, False
         self._round = self._strange = 0
         self._speeds: dict[int, dict[Hashable, float]] = {}  # documents/s of one of n processes, by kind
-        self._together = {1: 1.0}  # the work of n processes, of one alone
-        self._before, self._taken = free(), 0.0  # of the device, by one process
+        self._together = {1: 1.0}  # speed of n processes relative to one
+        self._before, self._taken = free(), 0.0  # free before, and taken by one process
 
     def described(self, words: str) -> str:
-        return f"one process at first, then by up to {words}, as long as one more makes all together faster"
+        return f"one process at first, then by up to {words}, as long as one more increases the total speed"
 
     def enter(self) -> Slot | None:
         with self._changed:
@@ -194,7 +195,7 @@ class AdaptiveConcurrency(Concurrency):
             member.seen.clear()
 
     def _count(self, member: Slot, per_second: float) -> None:
-        """An epoch of a process has ended, and its next one begins."""
+        """Handle the end of an epoch of a process, after which its next one starts."""
         if not member.warm:
             member.warm = True
             self._begin_round()
@@ -206,7 +207,7 @@ class AdaptiveConcurrency(Concurrency):
         self._taken = max(self._taken, (self._before - self._free()) / len(self._inside))
 
     def _judge(self) -> str | None:
-        """Let another in, or say why not, once all were measured."""
+        """Once all processes are measured, admit another one, or return the reason why not."""
         count = len(self._inside)
         if count != self._allowed or not all(map(self._is_measured, self._inside)):
             return None
@@ -214,7 +215,7 @@ class AdaptiveConcurrency(Concurrency):
         if count > 1:
             kept = self._kept_speed(count)
             if kept is None and self._strange == STRANGE:
-                return self._settle(count, "units are of too many kinds to be compared")
+                return self._settle(count, "there are too many kinds of units to compare")
             if kept is None:
                 self._strange += 1
                 self._allowed = count - 1
@@ -223,11 +224,11 @@ class AdaptiveConcurrency(Concurrency):
             self._together[count] = self._together[count - 1] * gain
             if gain < self._gain:
                 more = f"{gain - 1:.0%}" if gain >= 1.005 else "nothing"
-                return self._settle(count - 1, f"one more brought {more}")
+                return self._settle(count - 1, f"one more gave {more}")
         if count == self.most:
             return self._settle(count, self._limit)
         if self._free() < MARGIN * self._taken:
-            return self._settle(count, "the device has no memory for one more, with some to spare")
+            return self._settle(count, "the device does not have enough memory for one more")
         self._allowed = count + 1
         self._changed.notify_all()
         return None
@@ -236,7 +237,7 @@ class AdaptiveConcurrency(Concurrency):
         return bool(member.seen) and sum(seconds for _, seconds in member.seen.values()) >= self._seconds
 
     def _speed(self) -> dict[Hashable, float]:
-        """Documents per second of one process, by kind of unit."""
+        """Return the documents per second of one process, by kind of unit."""
         totals: dict[Hashable, tuple[float, float]] = {}
         for member in self._inside:
             for kind, (documents, seconds) in member.seen.items():
@@ -245,7 +246,7 @@ class AdaptiveConcurrency(Concurrency):
         return {kind: documents / seconds for kind, (documents, seconds) in totals.items()}
 
     def _kept_speed(self, count: int) -> float | None:
-        """What each kept of its speed when the last one joined; None: nothing can be compared."""
+        """Return the relative speed of each process after the last one joined; None if not comparable."""
         before, now = self._speeds[count - 1], self._speeds[count]
         common = before.keys() & now.keys()
         return fmean(now[kind] / before[kind] for kind in common) if common else None
@@ -253,12 +254,12 @@ class AdaptiveConcurrency(Concurrency):
     def _settle(self, count: int, why: str) -> str:
         self._end(count)
         if count == 1:
-            return f"one process trains by itself: {why}"
+            return f"one process trains: {why}"
         if count not in self._together:
             return f"{count} processes train: {why}"
-        return f"{count} processes train {self._together[count]:.1f} times as much as one: {why}"
+        return f"{count} processes train {self._together[count]:.1f} times as fast as one: {why}"
 
     def _end(self, count: int) -> None:
-        """No more than so many from now on; who waits to be let in is sent away."""
+        """Fix the maximum number of processes, and reject those that wait."""
         self._allowed, self._over = count, True
         self._changed.notify_all()

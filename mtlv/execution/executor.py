@@ -1,4 +1,4 @@
-"""What every executor of units offers, wherever it runs them."""
+"""Interface of executors of units."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mtlv.units.job import Job
 
 
 class Executor(Protocol):
-    """Gives the records of units, from the store or by training; leaving it ends what it began."""
+    """Returns the records of units, from the store or by training; its exit stops all work."""
 
     def expect(self, jobs: Sequence[Job]) -> None:
-        """A member will ask for these units, each once; they may be trained from now on."""
+        """Announce units that a member will request, each once; they may be trained from now on."""
         ...
 
     def give_up(self, jobs: Sequence[Job]) -> None:
-        """A member asks for these no more: what no other expects need not be trained."""
+        """Withdraw units of a member; those that no other member expects need not be trained."""
         ...
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
-        """Run a unit; `on_epoch` hears, in this process, of each epoch that is trained."""
+        """Run a unit; `on_epoch` is called, in this process, for each trained epoch."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -1,4 +1,4 @@
-"""Trains units in this process, one after another, beside other processes."""
+"""Trains units in this process, one at a time."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from mtlv.store.local import Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 
-PAUSE = 1.0  # seconds between looks at a unit on which another process works
+PAUSE = 1.0  # seconds between checks of a unit that another process trains
 
 
 class LocalExecutor:
-    """Trains in this process. While another works on the wanted unit, it trains later ones.
+    """Trains in this process. While another process trains the requested unit, it trains later ones.
 
     Args:
         cache: corpora and encoders.
-        store: of finished units, which other processes may share.
-        callback: gets the events of units.
-        jobs: all units of the suite, in their order, each once; see `each_once`.
+        store: store of finished units, which other processes may share.
+        callback: called with the events of units.
+        jobs: all units of the suite, in order, without duplicates; see `each_once`.
     """
 
     def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
         self.store, self.callback, self.jobs = store, callback, jobs
         self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
-        self._told: set[str] = set()  # keys of units whose end was told
+        self._told: set[str] = set()  # keys of units whose end was reported
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was begun that goes on by itself."""
+        """Do nothing: there is no background work."""
 
     def expect(self, jobs: Sequence[Job]) -> None:
-        """Nothing is trained ahead, but while another process has what is wanted."""
+        """Do nothing: units are trained ahead only while another process has the requested one."""
 
     def give_up(self, jobs: Sequence[Job]) -> None:
-        """Nothing is trained ahead."""
+        """Do nothing: units are not trained ahead."""
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
-        job = self.jobs[self._places[job.unit.key]]  # what members share is told by the name of the first
+        job = self.jobs[self._places[job.unit.key]]  # shared units have the name of the first member
         while True:
             record = self._trained(job, on_epoch)
             if record is not None:
@@ -54,12 +54,12 @@ class LocalExecutor:
             if record is not None:
                 self._tell_end(job, cached=True)
                 return record
-            self._told.discard(job.unit.key)  # it was damaged, and is trained again
-            if self._runner.there(job):  # another process looks at it
+            self._told.discard(job.unit.key)  # it was damaged and is trained again
+            if self._runner.there(job):  # another process is handling it
                 time.sleep(PAUSE)
 
     def _trained(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
-        """The record of a unit that was trained here; None as soon as the store has it."""
+        """Return the record of a unit that was trained here; None as soon as the store has it."""
         said = False
         while not self._runner.there(job):
             record = self._try(job, on_epoch)
@@ -73,13 +73,13 @@ class LocalExecutor:
         return None
 
     def _tell_end(self, job: Job, *, cached: bool) -> None:
-        """Once, also where several members share a unit, or it was trained before its turn."""
+        """Report the end of a unit, only once if members share it or it was trained ahead."""
         if job.unit.key not in self._told:
             self._told.add(job.unit.key)
             self.callback(UnitEnded(job.name, cached, job.documents))
 
     def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Train a unit, unless another process works on it or has just ended it."""
+        """Train a unit, unless another process is training it or has just finished it."""
         try:
             record = self._runner.train(job, self._places[job.unit.key] + 1, on_epoch)
         except StartMissing:
@@ -94,7 +94,7 @@ class LocalExecutor:
         return record
 
     def _help(self, place: int) -> bool:
-        """Train the next unit on which nobody works; its epochs are told when it is its turn."""
+        """Train the next unit that no process works on; its epochs are reported when it is its turn."""
         return any(
             self._runner.ready(job) and self._try(job, lambda *_: None) is not None
             for job in self.jobs[place + 1 :]
@@ -102,5 +102,5 @@ class LocalExecutor:
 
 
 def others_work(store: Store, job: Job) -> str:
-    """That another process has a unit."""
-    return f"{job.name}: {store.holder(job.unit.key)} works on it; others go on meanwhile"
+    """Return a note that another process is training a unit."""
+    return f"{job.name}: {store.holder(job.unit.key)} is training it; continuing with other units"

@@ -1,4 +1,4 @@
-"""Messages of a process that trains units, besides the events of the units themselves."""
+"""Messages of a process that trains units, in addition to the events of the units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mtlv.store.local import EpochRecord
 
 @dataclass(frozen=True)
 class EpochScored:
-    """An epoch ended, with the scores of the validation part after it."""
+    """An epoch ended, with its validation scores."""
 
     record: EpochRecord
     scores: Scores
@@ -20,38 +20,38 @@ class EpochScored:
 
 @dataclass(frozen=True)
 class Trained:
-    """The unit is done and in the store."""
+    """The unit is finished and in the store."""
 
     peak_memory_mb: float
 
 
 @dataclass(frozen=True)
 class HeldElsewhere:
-    """Another process works on the unit, or has just ended it."""
+    """Another process is training the unit, or has just finished it."""
 
 
 @dataclass(frozen=True)
 class StartDamaged:
-    """The unit that this one starts from is damaged, and must be trained again first."""
+    """The unit from which this one starts is damaged, and must be trained again first."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The unit failed for a reason that a user can mend, or the system's."""
+    """The unit failed with an error that a user can fix, or an error of the system."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
 class Crashed:
-    """The unit failed for a reason that nobody foresaw."""
+    """The unit failed with an unexpected error."""
 
     traceback: str
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """Too many processes were lost over the unit."""
+    """Too many processes ended during the unit."""
 
     error: Exception
 

@@ -1,4 +1,4 @@
-"""Trains several units at once, each in a process of its own on this machine."""
+"""Trains several units at once, in separate processes of this machine."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from mtlv.units.job import Job
 
 
 class OutOfDeviceMemory(Exception):
-    """A unit found no room on the device beside others, and goes on where fewer train."""
+    """A unit ran out of device memory with several processes, and is trained again with fewer."""
 
 
 class PoolExecutor(AsyncExecutor):
-    """Trains in processes beside this one; a thread for each gives it one unit after the other.
+    """Trains in other processes; a thread per process sends it one unit at a time.
 
     Args:
         cache: corpora and encoders.
-        store: of finished units, which other processes may share.
-        callback: gets the events of units.
-        jobs: all units of the suite, in their order, each once; see `each_once`.
-        concurrency: how many processes, and from when on.
-        threads: of each.
+        store: store of finished units, which other processes may share.
+        callback: called with the events of units.
+        jobs: all units of the suite, in order, without duplicates; see `each_once`.
+        concurrency: number of processes over time.
+        threads: threads of each process.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class PoolExecutor(AsyncExecutor):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all processes; what they write is still finished."""
+        """Stop all processes; they finish their current writes."""
         self._ending = True
         self._scheduler.close()
         self._concurrency.close()
@@ -77,7 +77,7 @@ class PoolExecutor(AsyncExecutor):
 
     def _train_again(self, job: Job) -> None:
         super()._train_again(job)
-        if not self._givers:  # nothing was missing
+        if not self._givers:  # all units were finished
             self._givers.append(self._giver(0))
             self._givers[0].start()
 
@@ -98,11 +98,11 @@ class PoolExecutor(AsyncExecutor):
                         self._give_to_one(member)
                 finally:
                     self._concurrency.left(member)
-        except Exception as error:  # no process can be started, the store is out of reach: who asks must know
+        except Exception as error:  # for example an unreachable store: report it to the requester
             self._messages.put(error)
 
     def _give_to_one(self, member: Slot) -> None:
-        """To one process, until it ends."""
+        """Send units to one process, until it ends."""
         worker = Worker(self.store.place, self.threads)
         self._workers.append(worker)
         try:
@@ -110,11 +110,11 @@ class PoolExecutor(AsyncExecutor):
         finally:
             self._workers.remove(worker)
             worker.end(GRACE)
-        if left is not None:  # not before its memory is free
+        if left is not None:  # only after its memory is free
             self._scheduler.again(left)
 
     def _send_requests(self, worker: Worker, member: Slot) -> Job | None:
-        """Have units trained until there are no more, the process dies, or it must leave.
+        """Train units until there are no more, the process dies, or it must leave.
 
         Returns:
             The unit that another process must train, if any.
@@ -133,12 +133,12 @@ class PoolExecutor(AsyncExecutor):
         return None
 
     def _take(self, member: Slot) -> Job | None:
-        """The next unit; a process that waits for one is not measured."""
+        """Return the next unit; a process that waits for one is not measured."""
         job = self._scheduler.next()
         if job is None:
             self._concurrency.rests(member)
             job = self._scheduler.take()
-            if job is not None and self._concurrency.leaves(member):  # it was decided meanwhile
+            if job is not None and self._concurrency.leaves(member):  # decided in the meantime
                 self._scheduler.again(job)
                 return None
         return job
@@ -146,7 +146,9 @@ class PoolExecutor(AsyncExecutor):
     def _hear(self, member: Slot, job: Job, message: Message) -> None:
         no_room = isinstance(message, Failed) and isinstance(message.error, NoRoomError)
         if no_room and self._concurrency.gives_way(member):
-            text = "the device has no room for it beside others; it goes on where fewer train at once"
+            text = (
+                "the device does not have enough memory for it and others; it continues with fewer processes"
+            )
             self._send(job, WarningGiven(f"{job.name}: {text}"))
             raise OutOfDeviceMemory
         note = self._concurrency.hear(member, job, message)

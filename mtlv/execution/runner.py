@@ -1,4 +1,4 @@
-"""Trains one unit under its lock, in whichever process: what every executor comes down to."""
+"""Trains one unit under its lock; used by every executor."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
 class StartMissing(Exception):
-    """What a unit starts from was damaged, and is to be trained again first."""
+    """The unit from which another starts was damaged and must be trained again first."""
 
 
 class InputProvider(Protocol):
-    """Has what units read; `mtlv.units.input_cache.InputCache` does."""
+    """Provides the inputs of units, such as `mtlv.units.input_cache.InputCache`."""
 
     def inputs(self, settings: Settings) -> UnitInputs:
-        """All that a unit of this member reads."""
+        """Return all inputs of a unit of this member."""
         ...
 
 
 @dataclass(frozen=True)
 class UnitRunner:
-    """Takes units from a store and brings them back done.
+    """Trains units and puts them into the store.
 
     Args:
-        cache: has what units read.
-        store: of finished units, which other processes may share.
-        callback: gets the events of units.
-        starts: keys of units that others start from, so that their weights are kept.
+        cache: provides the inputs of units.
+        store: store of finished units, which other processes may share.
+        callback: called with the events of units.
+        starts: keys of units from which others start, whose weights are kept.
     """
 
     cache: InputProvider
@@ -54,16 +54,16 @@ class UnitRunner:
     starts: Container[str]
 
     def there(self, job: Job) -> bool:
-        """Whether a unit is done, with its weights where others start from them."""
+        """Whether a unit is finished, with its weights if others start from them."""
         key = job.unit.key
         return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
 
     def ready(self, job: Job) -> bool:
-        """Whether a unit can be trained now: it is not done, and what it starts from is."""
+        """Whether a unit can be trained now: it is not finished, and its start is."""
         return not self.there(job) and (job.start is None or self.there(job.start))
 
     def taken(self, job: Job) -> UnitRecord | None:
-        """The record of a unit that is done; None where it was damaged, so that it is not done after all.
+        """Return the record of a finished unit; None if it was damaged and must be trained again.
 
         Raises:
             TrackingError: it cannot be read for another reason.
@@ -72,16 +72,16 @@ class UnitRunner:
         return self.store.whole(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Train a unit, unless another process works on it or has just ended it.
+        """Train a unit, unless another process is training it or has just finished it.
 
         Args:
-            job: the unit; what it starts from is done.
-            number: its place in the suite, from 1.
-            on_epoch: hears of each epoch.
+            job: the unit, whose start is finished.
+            number: its number in the suite, from 1.
+            on_epoch: called for each epoch.
 
         Raises:
-            StartMissing: what it starts from was damaged.
-            MtlvError: as `train_unit`, and where the store cannot be written.
+            StartMissing: the unit from which it starts was damaged.
+            MtlvError: as for `train_unit`, or the store cannot be written.
         """
         key = job.unit.key
         with self.store.held(key) as mine:
@@ -90,7 +90,7 @@ class UnitRunner:
             if lost := self.store.missing(key):
                 self._warn(job, f"the finished unit is damaged ({lost}); {self.store.set_aside(key)}")
             elif self.store.has(key):
-                self.store.forget(key)  # an earlier run kept no weights of it, and others start from them
+                self.store.forget(key)  # an earlier run kept no weights, and others start from them
             start = self._start(job)
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             callbacks = UnitCallbacks(
@@ -105,7 +105,7 @@ class UnitRunner:
         return record
 
     def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
-        """The weights that a unit starts from, where it is not the encoder's own."""
+        """Return the initial weights of a unit; None for the published encoder."""
         if job.start is None:
             return None
         key = job.start.unit.key
@@ -115,12 +115,12 @@ class UnitRunner:
         return found
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:
-        """Of a unit that is done."""
+        """Return the weights of a finished unit."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = self.store.weights(key)
-        if path is None:  # another run has trained it meanwhile, and kept none
+        if path is None:  # another run has trained it in the meantime without keeping weights
             raise DamagedError(f"the finished unit {key} has no weights", why="it has no weights")
         with reading(path.parent):
             try:

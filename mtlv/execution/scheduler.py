@@ -1,4 +1,4 @@
-"""Which unit is next, where several are trained at once."""
+"""Selects the next unit when several are trained at once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from threading import Condition
 
 from mtlv.units.job import Job
 
-PAUSE = 1.0  # seconds until a unit of another process is looked at again
+PAUSE = 1.0  # seconds until a unit of another process is checked again
 
 
 class Scheduler:
-    """Units that are wanted, each taken by one thread at a time, in their order; threads wait here for one.
+    """Queue of units in order, each taken by one thread at a time; threads wait here for one.
 
-    A unit waits for the one that it starts from, and is not looked at before that is done. To take one of n
-    costs log n.
+    A unit waits for the one from which it starts, and is not checked before that is finished. Taking one of n
+    units costs log n.
 
     Args:
-        jobs: all units, in their order, each once.
-        there: whether a unit is done; asked when it is its turn.
+        jobs: all units, in order, without duplicates.
+        there: whether a unit is finished; called when it is its turn.
     """
 
     def __init__(self, jobs: Sequence[Job], there: Callable[[Job], bool]) -> None:
@@ -30,15 +30,15 @@ class Scheduler:
         self._places = {key: place for place, key in enumerate(self._jobs)}
         self._changed = Condition()
         self._wanted: Counter[str] = Counter()  # by how many members
-        self._turns: list[tuple[int, str]] = []  # (place, key) of what may be ready; some stand there twice
-        self._waiting: defaultdict[str, set[str]] = defaultdict(set)  # for the unit that they start from
-        self._later: list[tuple[float, str]] = []  # when to look again at those of others
-        self._out: set[str] = set()  # at work, or at an end here
+        self._turns: list[tuple[int, str]] = []  # (place, key) of units that may be ready, with duplicates
+        self._waiting: defaultdict[str, set[str]] = defaultdict(set)  # for the unit from which they start
+        self._later: list[tuple[float, str]] = []  # when to check units of other processes again
+        self._out: set[str] = set()  # running or ended here
         self._done: set[str] = set()
         self._closed = False
 
     def expect(self, jobs: Sequence[Job]) -> None:
-        """A member will ask for these, each once."""
+        """Announce units that a member will request, each once."""
         with self._changed:
             for job in jobs:
                 key = job.unit.key
@@ -47,12 +47,12 @@ class Scheduler:
             self._changed.notify_all()
 
     def give_up(self, jobs: Sequence[Job]) -> None:
-        """A member asks for these no more; what no other expects is not taken."""
+        """Withdraw units of a member; those that no other member expects are not taken."""
         with self._changed:
             self._wanted.subtract(job.unit.key for job in jobs)
 
     def want(self, job: Job) -> None:
-        """Somebody waits for this one: it goes first, with what it starts from."""
+        """Move a unit that is waited for to the front, with the units from which it starts."""
         with self._changed:
             for each in (*job.before, job):
                 heappush(self._turns, (-1, each.unit.key))
@@ -60,7 +60,7 @@ class Scheduler:
             self._changed.notify_all()
 
     def take(self) -> Job | None:
-        """The next unit that is ready; waits for one. None: there will be none."""
+        """Wait for the next unit that is ready; None if there will be none."""
         with self._changed:
             while not self._closed:
                 job = self._next()
@@ -70,12 +70,12 @@ class Scheduler:
             return None
 
     def next(self) -> Job | None:
-        """The next unit that is ready now."""
+        """Return the next unit that is ready now, or None."""
         with self._changed:
             return None if self._closed else self._next()
 
     def again(self, job: Job, *, after: float = 0.0) -> None:
-        """A unit was not trained after all, and may be taken once more after so many seconds."""
+        """Return a unit that was not trained; it may be taken again after `after` seconds."""
         with self._changed:
             key = job.unit.key
             self._out.discard(key)
@@ -86,18 +86,18 @@ class Scheduler:
             self._changed.notify_all()
 
     def holds(self, job: Job) -> bool:
-        """Whether a unit was taken here, and not given back."""
+        """Whether a unit was taken here and not returned."""
         with self._changed:
             return job.unit.key in self._out
 
     def ended(self, job: Job) -> None:
-        """A unit is done: others may be ready now."""
+        """Mark a unit as finished: others may be ready now."""
         with self._changed:
             self._end(job.unit.key)
             self._changed.notify_all()
 
     def undone(self, job: Job) -> None:
-        """A unit that was done is damaged, and is taken once more; one that is at work stays so."""
+        """Queue a damaged finished unit again, unless it is running."""
         with self._changed:
             key = job.unit.key
             if key in self._done:
@@ -107,7 +107,7 @@ class Scheduler:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nothing is taken any more."""
+        """Stop: no more units are taken."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

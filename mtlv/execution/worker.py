@@ -1,4 +1,4 @@
-"""A process that trains units, one at a time, as another one asks for; it lives as long as a suite."""
+"""A process that trains units on request, one at a time, during a suite."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from mtlv.execution.runner import InputProvider
 
-BATCH_INTERVAL = 0.2  # seconds between two messages about batches, at least
+BATCH_INTERVAL = 0.2  # minimum seconds between messages about batches
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class TrainRequest:
 
     Args:
         job: the unit.
-        number: its place in the suite, from 1.
-        start: whether others start from it, so that its weights are kept.
+        number: its number in the suite, from 1.
+        start: whether others start from it, so that its weights must be kept.
     """
 
     job: Job
@@ -59,15 +59,15 @@ class TrainRequest:
 
 
 class WorkerDied(Exception):
-    """A worker ended in the middle of a unit; the text says how."""
+    """A worker ended during a unit; the message describes how."""
 
 
 class Worker:
-    """The process, as seen from the one that requests units.
+    """The worker process, as used by the requesting process.
 
     Args:
-        store: of finished units.
-        threads: of its arithmetic.
+        store: location of the store.
+        threads: compute threads.
     """
 
     def __init__(self, store: StoreLocation, threads: int) -> None:
@@ -80,7 +80,7 @@ class Worker:
         return self._child.process.pid
 
     def train(self, request: TrainRequest, receive: Send) -> Ending:
-        """Have a unit trained; `receive` gets each message, and the last is returned.
+        """Request the training of a unit; call `receive` with each message, and return the last.
 
         Raises:
             WorkerDied: the process has ended.
@@ -96,20 +96,20 @@ class Worker:
                 return message
 
     def stop(self) -> None:
-        """Ask it to end; what it writes is still finished."""
+        """Ask it to stop; it finishes its current write."""
         self._child.finish()
 
     def end(self, patience: float) -> None:
-        """As `stop`, and wait for its end; after so many seconds end it."""
+        """Call `stop` and wait; kill the process after `patience` seconds."""
         self._child.end(patience)
 
 
 def fewer_batches(send: Send, interval: float) -> Callback:
-    """Pass events on, of batches only as many as a person can follow.
+    """Forward events, but limit the rate of those about batches.
 
     Args:
-        send: gets them.
-        interval: seconds between two events of batches, at least.
+        send: called with the events.
+        interval: minimum seconds between events about batches.
     """
     waiting, last = 0, 0.0
 
@@ -133,14 +133,14 @@ def fewer_batches(send: Send, interval: float) -> Callback:
 
 
 class UnitTrainer:
-    """Trains units, in the process of a worker.
+    """Trains units in a worker process.
 
     Args:
-        cache: has what units read.
-        store: of finished units.
-        threads: of the arithmetic.
-        send: gets the messages.
-        interval: seconds between two messages about batches, at least.
+        cache: provides the inputs of units.
+        store: store of finished units.
+        threads: compute threads.
+        send: called with the messages.
+        interval: minimum seconds between messages about batches.
     """
 
     def __init__(
@@ -177,22 +177,22 @@ class UnitTrainer:
 
 
 def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send) -> None:
-    """Have a unit trained; whatever happens, the last message is an `Ending`."""
+    """Train a unit; the last message is always an `Ending`."""
     try:
         ending: Ending = trainer().train(request)
     except (MtlvError, OSError) as error:
         ending = Failed(error)
-    except Exception:  # nobody sees what this process prints
+    except Exception:  # the output of this process is not shown
         ending = Crashed(traceback.format_exc())
     send(ending)
 
 
 def serve(requests: SimpleQueue[Any], send: Send) -> None:
-    """Train one unit after another until no more requests come."""
+    """Train one unit after another until there are no more requests."""
     location, threads = requests.get()
 
     @functools.cache
-    def trainer() -> UnitTrainer:  # made at the first request: a store may be out of reach
+    def trainer() -> UnitTrainer:  # made at the first request: the store may be unreachable
         store = open_store(location)
         return UnitTrainer(InputCache(store, warner(send)), store, threads, send)
 
@@ -201,23 +201,23 @@ def serve(requests: SimpleQueue[Any], send: Send) -> None:
 
 
 def _listen(parent: Connection, requests: SimpleQueue[Any]) -> None:
-    """Take requests. Their end, also by the parent's death, ends this process, in good order if it can."""
+    """Receive requests. When they end, also by the parent's death, stop this process gracefully."""
     with suppress(ProcessEnded):
         while True:
             requests.put(parent.receive())
     requests.put(None)
-    _thread.interrupt_main()  # training ends as by Ctrl-C: what is being written is finished
+    _thread.interrupt_main()  # stop training like Ctrl-C: current writes are finished
     time.sleep(GRACE)
     os._exit(1)
 
 
 def main() -> None:
-    """Train what is requested until the parent ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
+    """Train requested units until the parent ends."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
     signal.signal(signal.SIGINT, signal.default_int_handler)
     requests: SimpleQueue[Any] = SimpleQueue()
     connection = processes.parent(grace=True)  # to write its checkpoint
     with suppress(KeyboardInterrupt, BrokenPipeError), connection as parent:
         threading.Thread(target=_listen, args=(parent, requests), daemon=True).start()
         serve(requests, parent.send)
-    os._exit(0)  # a thread still reads
+    os._exit(0)  # a thread is still reading

@@ -1,1 +1,1 @@
-"""Figures drawn by Matplotlib, and the geometry that they share with the page."""
+"""Figures drawn with Matplotlib, and layouts shared with the comparison page."""

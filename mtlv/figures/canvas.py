@@ -1,4 +1,4 @@
-"""What the figures share: their style, fonts that hold, and files that are the same bytes each time."""
+"""Shared style, fonts and file output of the figures; the same figure gives the same bytes."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ STYLE: Mapping[str, object] = {
     "xtick.color": "#202124",
     "ytick.color": "#202124",
     "savefig.dpi": "figure",
-    "text.parse_math": False,  # a label may hold dollar signs
+    "text.parse_math": False,  # labels may contain dollar signs
 }
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in the house style; quiet about signs that no font here has."""
+    """Apply the style of all figures, and ignore warnings about missing glyphs."""
     import matplotlib as mpl
     from matplotlib.font_manager import get_font_names
 
     there = set(get_font_names())
-    family = [font for font in FONTS if font in there]  # the first has Latin, the others what it lacks
+    family = [font for font in FONTS if font in there]  # the first is Latin, the others add scripts
     with mpl.rc_context({**STYLE, "font.family": family}), warnings.catch_warnings():  # type: ignore[dict-item]
         warnings.filterwarnings("ignore", message="Glyph")
         yield
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of that many inches on an Agg canvas, laid out so that nothing is cut off."""
+    """Create a figure of this size in inches on an Agg canvas, with a layout that cuts nothing off."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,20 +57,20 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG without a date or version in it, so that the same figure is the same bytes."""
+    """Write a PNG without date and version, so that the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None})
     return path
 
 
 def bare(axes: Axes, *keep: str) -> None:
-    """Take the frame away but for the sides in `keep`."""
+    """Remove the frame except for the sides in `keep`."""
     for side, spine in axes.spines.items():
         spine.set_visible(side in keep)
 
 
 def wrapped(name: str, width: int, lines: int = 2) -> str:
-    """`name` on at most `lines` lines of `width` letters, cut with an ellipsis where it is longer."""
+    """Wrap `name` to at most `lines` lines of `width` letters, with an ellipsis if it is longer."""
     plain = " ".join(name.split())
     rows = textwrap.wrap(plain, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
     return "\n".join(rows)

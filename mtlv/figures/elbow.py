@@ -1,4 +1,4 @@
-"""The elbow plot: inertia for k = 1..K with the knee marked, the silhouette beside it, the reason below."""
+"""The elbow plot: inertia for k = 1..K with the knee marked, the silhouette, and the reason as a caption."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CAPTION = 128  # letters per line of the reason
 
 
 class ElbowCurve(Protocol):
-    """What is drawn; a grouping's `Elbow` is one."""
+    """Data of the plot, such as a grouping's `Elbow`."""
 
     @property
     def k(self) -> Sequence[int]:
-        """1..K."""
+        """Numbers of groups, 1..K."""
 
     @property
     def inertia(self) -> Sequence[float]:
@@ -29,19 +29,19 @@ class ElbowCurve(Protocol):
 
     @property
     def silhouette(self) -> Sequence[float | None]:
-        """Mean silhouette for each k; none where it is not defined."""
+        """Mean silhouette for each k; None where undefined."""
 
     @property
     def recommended(self) -> int:
-        """The k at the knee."""
+        """k at the knee."""
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """Reason for the recommendation, as a sentence."""
 
 
 def elbow_json(curve: ElbowCurve) -> dict[str, object]:
-    """The numbers of the plot, ready for JSON."""
+    """Return the numbers of the plot for JSON."""
     return {
         "k": list(curve.k),
         "inertia": list(curve.inertia),
@@ -95,16 +95,16 @@ def _inertia(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
         _mark(axes, chosen, known, marker="s", label=f"choice: k = {chosen}")
     axes.set_ylabel("Sum of distances to the nearest medoid")
     axes.margins(y=0.1)
-    axes.set_ylim(*axes.get_ylim())  # the lines down from the marks do not stretch it
+    axes.set_ylim(*axes.get_ylim())  # so that the vertical lines do not change the limits
     for k in {curve.recommended, chosen} & known.keys():
         axes.vlines(
             k, axes.get_ylim()[0], known[k], color=canvas.ORANGE, linewidth=0.8, linestyle=":", zorder=1
         )
-    axes.legend(loc="upper right", frameon=False, fontsize=8)  # the curve falls, so this corner is free
+    axes.legend(loc="upper right", frameon=False, fontsize=8)  # the curve decreases, so this corner is free
 
 
 def _mark(axes: Axes, k: int, known: dict[int, float], *, marker: str, label: str) -> None:
-    if k not in known:  # a choice beyond the curve
+    if k not in known:  # the chosen k is outside the curve
         axes.plot([], [], linestyle="none", marker=marker, color=canvas.ORANGE, label=label + " (not drawn)")
         return
     axes.plot([k], [known[k]], linestyle="none", marker=marker, markersize=11, markerfacecolor="none",
@@ -116,7 +116,7 @@ def _silhouette(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
     axes.set_ylabel("Mean silhouette")
     if not pairs:
         axes.set_yticks([])
-        axes.text(0.5, 0.5, "not defined for so few tasks", transform=axes.transAxes, ha="center", size=8)
+        axes.text(0.5, 0.5, "undefined for this few tasks", transform=axes.transAxes, ha="center", size=8)
         return
     ks, values = zip(*pairs, strict=True)
     colours = [canvas.ORANGE if k == chosen else canvas.BLUE for k in ks]

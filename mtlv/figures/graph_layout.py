@@ -1,4 +1,4 @@
-"""Where the nodes and the curved arrows of a graph of helping stand: a circle, in plain numbers."""
+"""Layout of the transfer graph: positions of nodes on a circle, and of curved arrows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation.transfer import TransferEffect, Verdict
 
-BEND = 0.16  # of an edge's length: how far its bend is pushed aside, so that both directions show
-INWARD = 0.28  # share of the way to the middle by which it is pulled there, away from other nodes
+BEND = 0.16  # sideways shift of an edge's middle, as a share of its length; separates the two directions
+INWARD = 0.28  # share by which it is shifted to the centre, away from other nodes
 GAP = 0.072  # radii between a node's centre and the ends of its edges
 HEAD = 0.072, 0.056  # radii: length and width of an arrow's head
-THIN, THICK = 0.7, 4.6  # width of an edge without difference, and of the largest of few
-CROWDED = 60  # edges; with more of them they become thinner and their heads smaller
-ORDER: tuple[Verdict, ...] = ("neutral", "harms", "helps")  # from the lowest to the highest
+THIN, THICK = 0.7, 4.6  # width of an edge without difference, and of the largest if there are few edges
+CROWDED = 60  # with more edges, they get thinner and their heads smaller
+ORDER: tuple[Verdict, ...] = ("neutral", "harms", "helps")  # from bottom to top
 COLOURS: Mapping[Verdict, str] = {"helps": "#009E73", "harms": "#D55E00", "neutral": "#9AA0A6"}
-"""Green, red and grey of Okabe and Ito's palette, which colour-blind readers can tell apart."""
+"""Green, red and grey of Okabe and Ito's palette, which is safe for colour-blind readers."""
 DASHES: Mapping[Verdict, tuple[float, ...]] = {"helps": (1, 0), "harms": (5, 2), "neutral": (1, 2)}
-"""Solid, dashed, dotted, for print without colours."""
+"""Solid, dashed and dotted lines, for print without colours."""
 
 Points = NDArray[np.float64]
 
@@ -30,10 +30,10 @@ class Edge:
     """An arrow from source to target.
 
     Args:
-        effect: what it stands for.
+        effect: the effect that it shows.
         curve: [3, 2] control points of a quadratic Bézier curve, from the source to the arrow's head.
         head: [3, 2] corners of the arrow's head, its tip first.
-        width: of the line, in points or pixels.
+        width: width of the line, in points or pixels.
     """
 
     effect: TransferEffect
@@ -43,13 +43,13 @@ class Edge:
 
 
 def circle(names: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Places of names on the circle with radius 1, clockwise from the top."""
+    """Return positions of names on the unit circle, clockwise from the top."""
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / max(1, len(names))
     return {name: (float(np.cos(a)), float(np.sin(a))) for name, a in zip(names, angles, strict=True)}
 
 
 def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, float]]) -> list[Edge]:
-    """Arrows of all effects that have a verdict, in the order in which they are drawn: grey ones lowest."""
+    """Return arrows of all effects with a verdict, in drawing order: grey ones first."""
     drawn = [cell for cell in found if cell.verdict != "unknown"]
     largest = max((abs(cell.mean) for cell in drawn), default=0.0)
     ordered = sorted(drawn, key=lambda cell: (ORDER.index(cell.verdict), abs(cell.mean)))
@@ -58,14 +58,14 @@ def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, flo
 
 
 def bezier(curve: Points, steps: int = 24) -> Points:
-    """Points [steps + 1, 2] of a quadratic curve with control points [3, 2]."""
+    """Return points [steps + 1, 2] on a quadratic curve with control points [3, 2]."""
     t = np.linspace(0, 1, steps + 1)[:, None]
     out: Points = (1 - t) ** 2 * curve[0] + 2 * t * (1 - t) * curve[1] + t**2 * curve[2]
     return out
 
 
 def _edge(cell: TransferEffect, places: Mapping[str, tuple[float, float]], share: float, size: float) -> Edge:
-    """The curve ends where its arrow's head begins; the head's tip stands before the target's node."""
+    """Build an arrow: the curve ends at the base of the arrowhead, the tip in front of the target's node."""
     start, end = (np.array(places[name]) for name in (cell.source, cell.target))
     along = end - start
     aside = np.array([along[1], -along[0]])

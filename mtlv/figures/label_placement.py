@@ -1,4 +1,4 @@
-"""Where to write the labels of points, so that no two overlap and each stands by its own point."""
+"""Placement of the labels of points, without overlaps and close to their own points."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ANGLES = np.deg2rad(np.arange(0, 360, 15))
-RINGS = 1.35  # each ring of candidates is this much wider than the one before
-SWEEPS = 4  # rounds in which each label may move again, the others standing still
-SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line at which it is looked at
-NEAREST = 64  # free places whose cost is looked at
-UNCLEAR = 25.0  # what a label costs that is nearer to another point than to its own
-CROSSING = 250.0  # what a leader line across a label or a point costs, in pixels of distance
+RINGS = 1.35  # ratio of the radii of successive rings of candidates
+SWEEPS = 4  # rounds in which each label may move again while the others stay
+SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line that are checked
+NEAREST = 64  # number of free positions whose cost is computed
+UNCLEAR = 25.0  # cost of a label that is closer to another point than to its own
+CROSSING = 250.0  # cost of a leader line across a label or a point, in pixels of distance
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What labels must keep clear of, in pixels.
+    """Geometry for the placement of labels, in pixels.
 
     Attributes:
         points: [T, 2] centres of the markers.
         sizes: [T, 2] width and height of each label.
-        area: (x0, y0, x1, y1) in which labels must stay.
-        marker: half the side of a marker.
-        gap: least distance between two labels, and of a label from the area's edge.
+        area: (x0, y0, x1, y1) that contains all labels.
+        marker: half the width of a marker.
+        gap: minimum distance between two labels, and from a label to the edge of the area.
     """
 
     points: Array
@@ -39,7 +39,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Placed:
-    """Centres [T, 2] of all labels, their cost, and whether no leader line runs across a label or point."""
+    """Centres [T, 2] of all labels, their cost, and whether no leader line crosses a label or a point."""
 
     centres: Array
     cost: float
@@ -47,12 +47,12 @@ class Placed:
 
 
 def place(scene: Scene) -> Placed | None:
-    """Places for all labels, or none where they do not all fit.
+    """Place all labels, or return None if they do not all fit.
 
-    Each label takes the cheapest free place on rings round its point: nearest first, and rather further off
-    than with a leader line across another label. After that every label may move again in turn. This is done
-    in several orders (most and least crowded point first, left to right, bottom to top) and the cheapest
-    outcome is kept. Nothing is random.
+    Each label gets the free position of lowest cost on rings around its point; a closer position is cheaper
+    unless its leader line crosses another label. Then each label may move again in turn. This is repeated for
+    several orders (most and least crowded point first, left to right, bottom to top), and the cheapest
+    result is kept. The result is deterministic.
     """
     count = len(scene.points)
     apart = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
@@ -85,7 +85,7 @@ def _placed_in_order(scene: Scene, order: NDArray[np.intp]) -> Placed | None:
 
 
 def _crossed(scene: Scene, centres: Array) -> bool:
-    """Whether the leader line of any label runs across another label or another's point."""
+    """Whether the leader line of any label crosses another label or another's point."""
     ends = leader_ends(scene, centres)
     lines = scene.points + SAMPLES[:, None, None] * (ends - scene.points)  # [S, T, 2]
     markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
@@ -93,24 +93,24 @@ def _crossed(scene: Scene, centres: Array) -> bool:
     inside = _inside(lines.reshape(-1, 2), areas).reshape(len(SAMPLES), len(ends), 2, len(ends))
     hit = np.logical_or.reduce(inside, axis=0)  # [T, 2, T]
     distance = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
-    apart = distance > scene.marker  # of points on one another, a line must cross the other
+    apart = distance > scene.marker  # if points coincide, a line must cross the other point
     other = ~np.eye(len(ends), dtype=bool)
     return bool((hit[:, 0] & other).any() or (hit[:, 1] & apart).any())
 
 
 def boxes(centres: Array, sizes: Array) -> Array:
-    """Boxes [T, 4] (x0, y0, x1, y1) round centres."""
+    """Return boxes [T, 4] (x0, y0, x1, y1) around centres."""
     return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
 
 
 def leader_ends(scene: Scene, centres: Array) -> Array:
-    """The point [T, 2] of each label's box that is nearest to its marker."""
+    """Return the point [T, 2] of each label's box that is closest to its marker."""
     half = scene.sizes / 2
     return np.clip(scene.points, centres - half, centres + half)
 
 
 def nearer_to_another(scene: Scene, centres: Array) -> NDArray[np.bool_]:
-    """Which labels [T] stand nearer to another point than to their own."""
+    """Return a mask [T] of the labels that are closer to another point than to their own."""
     away = np.array(
         [_away(centres[[i]], scene.sizes[i], scene.points)[0] for i in range(len(centres))]
     )  # [T, T]
@@ -118,13 +118,13 @@ def nearer_to_another(scene: Scene, centres: Array) -> NDArray[np.bool_]:
 
 
 def _away(tried: Array, size: Array, points: Array) -> Array:
-    """Distance [P, T] of label boxes of one size, round centres [P, 2], to points [T, 2]."""
+    """Return distances [P, T] from label boxes of one size, centred at [P, 2], to points [T, 2]."""
     gap = np.maximum(np.abs(tried[:, None] - points) - size / 2, 0.0)  # [P, T, 2]
     return np.hypot(gap[..., 0], gap[..., 1])
 
 
 def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None:
-    """The cheapest free centre [2] for one label and its cost, the placed ones (not NaN) standing still."""
+    """Return the free centre [2] of lowest cost for one label, and the cost; placed labels are not NaN."""
     tried = _candidates(scene, item)
     found = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
     x0, y0, x1, y1 = scene.area
@@ -146,7 +146,7 @@ def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None
 
 
 def _candidates(scene: Scene, item: int) -> Array:
-    """Centres [P, 2] round a point, ring by ring."""
+    """Return centres [P, 2] around a point, ring by ring."""
     x0, y0, x1, y1 = scene.area
     rings, radius = [], scene.marker + scene.gap
     while radius < np.hypot(x1 - x0, y1 - y0):
@@ -159,14 +159,14 @@ def _candidates(scene: Scene, item: int) -> Array:
 
 
 def _overlap(left: Array, right: Array) -> NDArray[np.bool_]:
-    """Which boxes [P, 4] overlap which [Q, 4]: [P, Q]."""
+    """Return a mask [P, Q] of the boxes [P, 4] that overlap boxes [Q, 4]."""
     apart = (left[:, None, 2] <= right[None, :, 0]) | (right[None, :, 2] <= left[:, None, 0])
     apart |= (left[:, None, 3] <= right[None, :, 1]) | (right[None, :, 3] <= left[:, None, 1])
     return ~apart
 
 
 def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles: Array) -> Array:
-    """Cost [P] of leader lines across other labels and markers, and of standing on another's leader line."""
+    """Return costs [P] of leader lines across labels and markers, and of covering another's leader line."""
     half = scene.sizes[item] / 2
     ends = np.clip(scene.points[item], tried - half, tried + half)  # [P, 2]
     mine = scene.points[item] + SAMPLES[:, None, None] * (ends - scene.points[item])  # [S, P, 2]
@@ -185,6 +185,6 @@ def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles:
 
 
 def _inside(points: Array, areas: Array) -> NDArray[np.bool_]:
-    """Which points [P, 2] lie in which boxes [Q, 4]: [P, Q]."""
+    """Return a mask [P, Q] of the points [P, 2] inside boxes [Q, 4]."""
     x, y = points[:, :1], points[:, 1:]
     return (x > areas[:, 0]) & (x < areas[:, 2]) & (y > areas[:, 1]) & (y < areas[:, 3])

@@ -1,4 +1,4 @@
-"""Colours that people with a colour-vision deficiency can tell apart, on light and on dark ground."""
+"""Colours for readers with colour-vision deficiency, on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from mtlv.evaluation.comparison import Comparison
 
-# Okabe and Ito's palette without black and yellow (both vanish on one of the grounds), then colours from Paul
-# Tol's muted one, the darkest made lighter so that they show on dark ground.
+# Okabe and Ito's palette without black and yellow (invisible on one of the backgrounds), then colours from
+# Paul Tol's muted palette, the darkest made lighter for dark backgrounds.
 RUNS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
     "#B2456E", "#999933", "#44AA99", "#AA4499", "#7F7F7F", "#8B6B4A",
@@ -19,28 +19,28 @@ DIVERGING = ("#B35806", "#F7F7F7", "#2166AC")  # worse, equal, better: orange to
 SEQUENTIAL = "viridis"
 
 
-LETTER, SWATCH = 7, 34  # pixels: of a letter at the legend's size, and of what stands round a name
-LEGEND = 620  # pixels: no legend is wider, so that it fits on half a page
+LETTER, SWATCH = 7, 34  # pixels: of a letter in the legend, and of symbol and margins of an entry
+LEGEND = 620  # pixels: maximum width of a legend, so that it fits on half a page
 
 
 def run_colour(comparison: Comparison) -> dict[str, Any]:
-    """Vega-Lite's `color` channel for the field `name` of rows: the same colour for a run everywhere."""
+    """Return Vega-Lite's `color` channel for the field `name`: a run has the same colour everywhere."""
     return _channel(comparison, RUNS, 1)
 
 
 def run_dash(comparison: Comparison) -> dict[str, Any]:
-    """The `strokeDash` channel that tells runs of one colour apart; the same legend as `run_colour`."""
+    """Return the `strokeDash` channel, for runs of the same colour; same legend as `run_colour`."""
     return _channel(comparison, [list(dash) for dash in DASHES], len(RUNS))
 
 
 def run_lines(comparison: Comparison) -> dict[str, Any]:
-    """Channels that tell lines of runs apart: the colour, and dashes once colours repeat."""
+    """Return the channels for lines of runs: colours, and dashes once colours repeat."""
     colour = {"color": run_colour(comparison)}
     return colour if len(comparison.runs) <= len(RUNS) else colour | {"strokeDash": run_dash(comparison)}
 
 
 def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[str, Any]:
-    """A channel by the name of a run; each of `values` serves `each` runs in turn."""
+    """Return a channel by run name; each of `values` is used for `each` runs in turn."""
     names = [run.name for run in comparison.runs]
     scale = {"domain": names, "range": [values[at // each % len(values)] for at in range(len(names))]}
     legend = _legend(names)
@@ -48,7 +48,7 @@ def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[s
 
 
 def _legend(names: Sequence[str]) -> dict[str, Any]:
-    """Above the figure, in as many columns as fit, with the runs that the rows have and no other."""
+    """Return a legend above the figure, in as many columns as fit, with only the runs in the rows."""
     there = ",".join(f"indata('rows','name',{json.dumps(n)})?{json.dumps(n)}:''" for n in names)
     kept = f"split(trim(replace(join([{there}],'\\n'),regexp('\\n+','g'),'\\n')),'\\n')"
     longest = max(map(len, names), default=1)

@@ -1,4 +1,4 @@
-"""F1 of each task, or what it is judged by, as bars, with the number of documents it was measured on."""
+"""Bars of F1, or the main metric, of each task, with the number of test documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROW = 0.26  # inches per task
 WIDEST_NAME = 44  # letters per line of a name
-MOST_ROWS = 200  # of more tasks the first and the last are drawn, half of each: report/per_task.csv has all
+MOST_ROWS = 200  # otherwise draw the first and last of the order; report/per_task.csv has all
 Order = Literal["support", "f1"]
 
 
@@ -31,17 +31,17 @@ def draw_per_task(
     order: Order = "support",
     figure: str = "F1",
 ) -> Path:
-    """Draw F1 per task, the largest `order` on top, and return `path`.
+    """Draw F1 per task, largest `order` on top, and return `path`.
 
     Args:
         names: T task names.
-        f1: [T], fractions.
-        support: [T], positive documents.
-        path: the PNG.
-        title: above the bars.
+        f1: [T] fractions.
+        support: [T] numbers of positive documents.
+        path: path of the PNG.
+        title: title above the bars.
         spread: [T] standard deviations, drawn as thin lines.
-        order: `support` shows rare tasks at the bottom, `f1` hard ones.
-        figure: what is drawn, where it is not F1 of yes/no tasks.
+        order: `support`: rare tasks at the bottom; `f1`: difficult tasks at the bottom.
+        figure: name of the metric, if it is not F1 of yes/no tasks.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
     sizes_first = np.lexsort((np.arange(len(names)), -values if order == "f1" else -sizes))
@@ -57,7 +57,7 @@ def draw_per_task(
         axes = page.add_subplot()
         _bars(axes, values[sizes_first], errors)
         counted = "positive test documents" if figure == "F1" else "test documents"
-        axes.set_xlabel(f"{figure} (number of {counted} beside each name)")
+        axes.set_xlabel(f"{figure} (number of {counted} after each name)")
         axes.set_yticks(range(len(labels)), labels)
         page.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
         _mean_line(axes, float(values.mean()), "macro F1" if figure == "F1" else "mean")

@@ -1,4 +1,4 @@
-"""The picture of a suite: F1 of every task under every member, and each member's macro and micro F1."""
+"""Figure of a suite: F1 of every task under every member, and each member's macro and micro F1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROW = 0.25  # inches per task
 COLUMN = 0.95  # inches per member
-MOST_NUMBERED = 30  # members; with more the numbers would not fit
+MOST_NUMBERED = 30  # maximum number of members with numbers in the cells
 MAP = "cividis"
 NUMBER: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
 
@@ -35,19 +35,19 @@ def draw_suite(
     macro_spread: ArrayLike | None = None,
     figure: str = "F1",
 ) -> Path:
-    """Draw the suite and return `path`. Rows are tasks, the one with most positive documents on top.
+    """Draw the suite and return `path`. Rows are tasks, sorted by positive documents, most on top.
 
     Args:
         members: M names of the suite's members.
         tasks: T task names.
-        f1: [M, T], fractions; NaN where a member has no such task.
-        support: [T], positive documents.
+        f1: [M, T] fractions; NaN if a member does not have the task.
+        support: [T] numbers of positive documents.
         macro: [M], macro F1.
-        path: the PNG.
-        title: above everything.
-        micro: [M], micro F1, as a second row of dots.
+        path: path of the PNG.
+        title: title of the figure.
+        micro: [M] micro F1, as a second row of dots.
         macro_spread: [M], standard deviations of `macro`.
-        figure: what is drawn, where it is not F1 of yes/no tasks; `macro` is then the plan's score.
+        figure: name of the metric, if it is not F1 of yes/no tasks; `macro` is then the plan's score.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
     order = np.lexsort((np.arange(len(tasks)), -sizes))
@@ -70,7 +70,7 @@ def draw_suite(
 def _dots(
     axes: Axes, name: str, macro: NDArray[np.float64], *, micro: ArrayLike | None, spread: ArrayLike | None
 ) -> None:
-    """Macro (and micro) F1 of each member, or its score, on an axis that holds them and no more."""
+    """Draw macro (and micro) F1 of each member, or its score, on an axis limited to these values."""
     rows = [(name, macro, canvas.BLUE, "o")]
     if micro is not None:
         rows.append(("micro F1", np.asarray(micro, float), canvas.ORANGE, "D"))
@@ -92,7 +92,7 @@ def _dots(
 
 
 def _dot_numbers(axes: Axes, values: NDArray[np.float64], *, close: float) -> None:
-    """A number beside each dot of `values` [1 or 2, M]; those of two dots nearer than `close` move apart."""
+    """Write a number next to each dot of `values` [1 or 2, M]; numbers of close dots move apart."""
     for column, pair in enumerate(values.T):
         near = pair.size > 1 and abs(pair[0] - pair[1]) < close
         for value in pair:
@@ -108,7 +108,7 @@ def _dot_numbers(axes: Axes, values: NDArray[np.float64], *, close: float) -> No
 
 
 def _heat(axes: Axes, values: NDArray[np.float64]) -> AxesImage:
-    """The cells [T, M], with numbers that are dark on light cells and light on dark ones."""
+    """Draw the cells [T, M], with dark numbers on light cells and light numbers on dark cells."""
     lowest = min(0.9, np.floor(10 * np.nanmin(values)) / 10) if np.isfinite(values).any() else 0.0
     image = axes.imshow(values, cmap=MAP, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
     axes.set_xticks(np.arange(-0.5, values.shape[1]), minor=True)
@@ -128,7 +128,7 @@ def _heat(axes: Axes, values: NDArray[np.float64]) -> AxesImage:
 
 
 def _member_names(axes: Axes, members: Sequence[str]) -> None:
-    """Names below the columns, on several lines; slanted where one is long."""
+    """Write the names below the columns, on several lines; slanted if one is long."""
     long = max(map(len, members)) > 26
     labels = [canvas.wrapped(name, 30 if long else 13, 2 if long else 3) for name in members]
     axes.set_xticks(range(len(members)), labels, fontsize=8)

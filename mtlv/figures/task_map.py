@@ -1,4 +1,4 @@
-"""The map of the tasks: their vectors in two dimensions, coloured by group, every name readable."""
+"""Map of the tasks: their vectors in two dimensions, coloured by group, with readable names."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Okabe and Ito's palette without its yellow, and two more that stay apart from it.
+# Okabe and Ito's palette without yellow, and two more distinct colours.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#882255", "#999933")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: no pair comes twice before 99
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: pairs repeat only after 99
 WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
-GROWTH = 1.2  # the figure grows by this until every name has a place, and at most
-TIDYING = 2  # times more, until no line from a point to its name crosses another name
-MARKER, SMALL_MARKER = 7.0, 4.5  # points; the smaller where not every task is named
+GROWTH = 1.2  # factor by which the figure grows until every name fits, and at most
+TIDYING = 2  # more times, until no line from a point to its name crosses another name
+MARKER, SMALL_MARKER = 7.0, 4.5  # points; the smaller one if not every task is named
 NAME = 26  # letters per line of a name
-MOST_NAMES = 120  # of more tasks the medoids alone are named: a thousand names would be read by nobody
+MOST_NAMES = 120  # with more tasks, only the medoids are named, to keep the map readable
 
 
 def project(vectors: ArrayLike) -> tuple[NDArray[np.float64], tuple[float, float]]:
-    """The first two principal components of vectors: [T, D] -> [T, 2], and the share of the variance of each.
+    """Project vectors on two principal components: [T, D] -> [T, 2]; also return their shares of variance.
 
-    The sign of a component is free; it is chosen so that its largest loading is positive.
+    The sign of a component is arbitrary; its largest loading is made positive.
     """
     matrix = np.asarray(vectors, dtype=float)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
@@ -59,12 +59,12 @@ def draw_map(
     """Draw the map and return `path`.
 
     Args:
-        vectors: [T, D], as the grouping saw them (scaled); their principal components are drawn.
+        vectors: [T, D], vectors as used by the grouping (scaled); their principal components are drawn.
         names: T names.
         labels: group of each task, 0..k-1.
-        path: the PNG.
-        title: above the map.
-        medoids: the most central task of each group: written in bold, with lines from its group's tasks.
+        path: path of the PNG.
+        title: title above the map.
+        medoids: most central task of each group, in bold, with lines from the tasks of its group.
     """
     figure, _ = map_figure(vectors, names, labels, title=title, medoids=medoids)
     with canvas.style():
@@ -79,10 +79,10 @@ def map_figure(
     title: str,
     medoids: Sequence[int] | None = None,
 ) -> tuple[Figure, list[Text]]:
-    """The map as a figure, and the texts of the names in it; arguments as `draw_map`.
+    """Return the map as a figure, and the texts of the names in it; arguments as for `draw_map`.
 
-    The figure grows until all names have a place, so that none is left out or written over another. Of more
-    than `MOST_NAMES` tasks the medoids of the largest groups are named, every task has its point.
+    The figure grows until all names fit without overlaps. With more than `MOST_NAMES` tasks, only the medoids
+    of the largest groups are named, but all tasks have a point.
     """
     points, shares = project(vectors)
     written = _written(labels, medoids or ())
@@ -104,7 +104,7 @@ def map_figure(
 
 
 def _written(labels: Sequence[int], medoids: Sequence[int]) -> list[int]:
-    """The tasks whose names are written."""
+    """Return the tasks whose names are written."""
     if len(labels) <= MOST_NAMES:
         return list(range(len(labels)))
     sizes = np.bincount(labels)
@@ -120,7 +120,7 @@ def _axes(figure: Figure, points: NDArray[np.float64], shares: tuple[float, floa
     for spread, limits in ((points[:, 0], axes.set_xlim), (points[:, 1], axes.set_ylim)):
         middle, half = (spread.max() + spread.min()) / 2, np.ptp(spread) / 2 or 1.0
         limits(middle - 1.25 * half, middle + 1.25 * half)
-    axes.set_xticks([])  # a component's unit says nothing; the distances between points do
+    axes.set_xticks([])  # the units of a component have no meaning; distances between points do
     axes.set_yticks([])
     return axes
 
@@ -139,7 +139,7 @@ def _points(
         colour, marker = COLOURS[group % len(COLOURS)], MARKERS[group % len(MARKERS)]
         centre = medoids[group] if group < len(medoids) else None
         if centre is not None:
-            rays = np.full((len(members), 3, 2), np.nan)  # to the medoid and back, one line with gaps
+            rays = np.full((len(members), 3, 2), np.nan)  # from the medoid to each point, one line
             rays[:, 0], rays[:, 1] = points[centre], points[members]
             axes.plot(*rays.reshape(-1, 2).T, color=colour, linewidth=0.9, alpha=0.3, zorder=1)
         title = f"Group {group + 1} ({len(members)})" + (f": {names[centre]}" if centre is not None else "")
@@ -171,11 +171,11 @@ def _names(
     *,
     bold: set[int],
 ) -> tuple[list[Text], bool]:
-    """Write these names, each at its own place, and tell whether no line crosses one; no texts where some
-    do not fit."""
+    """Write these names without overlaps. Return the texts, empty if some do not fit, and whether no leader
+    line crosses a name."""
     from matplotlib.patheffects import withStroke
 
-    figure.dpi = canvas.DPI  # extents are measured at the size at which the file is written
+    figure.dpi = canvas.DPI  # extents are measured at the resolution of the file
     texts = [
         axes.text(
             points[item, 0],
@@ -195,7 +195,7 @@ def _names(
     for text in texts:
         text.set_in_layout(False)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # the axes stay where they were measured
+    figure.set_layout_engine("none")  # keep the axes at the measured position
     extents = [text.get_window_extent() for text in texts]
     if not texts:
         return [], True

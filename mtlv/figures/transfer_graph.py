@@ -1,4 +1,4 @@
-"""The graph of helping: an arrow from each source to each target, by what it does to it."""
+"""The transfer graph: an arrow from each source to each target, with its effect."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 7.4, 6.6  # inches
 NAME = 18  # letters per line of a name
-SIDE, LETTER, TOP = 1.12, 0.032, 1.14  # radii from the middle to the edges, and what a letter needs beside
-FAINT = 0.55  # opacity of arrows that decide nothing
+SIDE, LETTER, TOP = 1.12, 0.032, 1.14  # radii from the centre to the edges, and width of a letter at the side
+FAINT = 0.55  # opacity of neutral arrows
 WORDS: Mapping[Verdict, str] = {"helps": "helps", "harms": "harms", "neutral": "neutral"}
 
 
 def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
     """Draw the graph and return `path`.
 
-    Green and solid: the source helps; red and dashed: it harms; grey and dotted: neutral. Width goes by the
-    square root of the difference. Cells with too few pairs for the rule have no arrow.
+    Green and solid: the source helps; red and dashed: it harms; grey and dotted: neutral. The width is
+    proportional to the square root of the difference. Cells with too few pairs for the rule have no arrow.
     """
     found = effects(transfers)
     places = circle(transfers.names)
@@ -43,7 +43,7 @@ def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
         for edge in drawn:
             _arrow(axes, edge)
         _nodes(axes, places)
-        told = f"Arrows go {transfers.wording.arrow}; {pairs_text(transfers, found)}. {RULE}"
+        told = f"Arrows point {transfers.wording.arrow}; {pairs_text(transfers, found)}. {RULE}"
         _key(axes, drawn, f"{told} {_widths(drawn)}", left=len(found) - len(drawn))
         return canvas.save(page, path)
 
@@ -57,13 +57,13 @@ def _arrow(axes: Axes, edge: Edge) -> None:
     look["zorder"] = 1 + ORDER.index(verdict)
     line = bezier(edge.curve)
     axes.plot(*line.T, linewidth=edge.width, linestyle=_dashes(verdict), dash_capstyle="butt", **look)
-    if verdict != "neutral":  # a rim of white, so that crossings can be followed
+    if verdict != "neutral":  # a white outline, so that crossings are readable
         axes.lines[-1].set_path_effects([Stroke(linewidth=edge.width + 1.4, foreground="white"), Normal()])
     axes.add_patch(Polygon(edge.head, linewidth=0, **look | {"zorder": look["zorder"] + 3}))
 
 
 def _dashes(verdict: Verdict) -> Any:
-    """Matplotlib's line style; dashes grow with the width of the line."""
+    """Return Matplotlib's line style; dashes grow with the line width."""
     on, off = DASHES[verdict]
     return (0, (on, off)) if off else "solid"
 
@@ -86,7 +86,7 @@ def _widths(drawn: Sequence[Edge]) -> str:
     if not drawn:
         return ""
     largest = max(abs(edge.effect.mean) for edge in drawn)
-    return f"Width goes by the square root of the difference, up to {POINTS * largest:.1f} points."
+    return f"The width shows the square root of the difference, up to {POINTS * largest:.1f} points."
 
 
 def _key(axes: Axes, drawn: Sequence[Edge], rule: str, *, left: int) -> None:

@@ -1,8 +1,8 @@
-"""The matrix of transfers as a picture: differences to the baseline of each row, and how sure they are.
+"""The transfer matrix as a figure: differences to the baseline of each row, and their certainty.
 
-One scale holds for all rows, symmetric round 0, so that a colour means the same everywhere; it goes by the
-square root of the difference, so that small ones show beside large ones. A scale of each row's own would
-paint the noise of a quiet row as strongly as the gains of a loud one.
+All rows have the same scale, symmetric around 0, so that a colour has the same meaning everywhere; it uses
+the square root of the difference, so that small differences are visible next to large ones. With a separate
+scale per row, noise in one row would look as strong as real gains in another.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-CELL = (0.62, 0.4)  # inches, of a cell
+CELL = (0.62, 0.4)  # size of a cell in inches
 NAME = 20  # letters per line of a name
 APART = 1.25  # columns from the baseline to the first source
-LEAST = 0.01  # reach of the scale: where all differences are tiny, none is painted strongly
+LEAST = 0.01  # minimum range of the scale, so that tiny differences have pale colours
 HATCHES = {"neutral": "////", "unknown": "...."}
 MISSING, FRAME, HATCH = "#D5D8DC", "#FFFFFF", "#6B7075"
 NUMBER: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 4}
 
 
 def reach(found: Sequence[TransferEffect]) -> float:
-    """Half the range of the colours: the largest difference of all cells, 1 point at least."""
+    """Return half the range of the colours: the largest difference of all cells, at least 1 point."""
     return max((LEAST, *(abs(cell.mean) for cell in found)))
 
 
 def name_lines(name: str, width: int, lines: int = 2) -> str:
-    """`canvas.wrapped` that breaks a long name at its underscores too."""
+    """Wrap a name like `canvas.wrapped`, but also at its underscores."""
     return canvas.wrapped(name.replace("_", "_ "), width, lines).replace("_ ", "_")
 
 
 def draw_transfer(transfers: Transfers, path: Path, *, title: str) -> Path:
     """Draw the matrix and return `path`.
 
-    Rows are targets, columns sources; the first column, set apart, is the baseline. A number is a difference
-    in points (100 x fraction). Hatched: the interval holds 0. Dotted: too few pairs for the rule. Grey: not
-    measured. `–`: source and target are the same.
+    Rows are targets, columns sources; the first column, set apart, is the baseline. Numbers are differences
+    in points (100 x fraction). Hatched: the interval contains 0. Dotted: too few pairs for the rule. Grey:
+    not measured. `–`: source and target are the same.
     """
     found = effects(transfers)
     width = 2.6 + CELL[0] * (len(transfers.sources) + APART)
@@ -61,7 +61,11 @@ def draw_transfer(transfers: Transfers, path: Path, *, title: str) -> Path:
         _names(axes, transfers)
         _scale(axes, colours, reach(found))
         told = f"Differences to the row's baseline in points, {pairs_text(transfers, found)}. {RULE}"
-        _key(axes, f"{told} Colours go by the square root of the difference, alike in all rows.", letters)
+        _key(
+            axes,
+            f"{told} Colours show the square root of the difference, on the same scale in all rows.",
+            letters,
+        )
         return canvas.save(page, path)
 
 
@@ -138,7 +142,7 @@ def _names(axes: Axes, transfers: Transfers) -> None:
 
 
 def _scale(axes: Axes, colours: ScalarMappable, limit: float) -> None:
-    """The colours' bar, with as many ticks as have room on a scale that is narrow at its ends."""
+    """Draw the colour bar, with as many ticks as fit; the scale is compressed at its ends."""
     ticks = [-limit, -limit / 4, 0.0, limit / 4, limit]
     bar = axes.figure.colorbar(colours, ax=axes, pad=0.02, ticks=ticks, aspect=24, fraction=0.06)
     bar.ax.set_yticklabels([points(tick) for tick in ticks], fontsize=8)
@@ -151,7 +155,7 @@ def _key(axes: Axes, rule: str, letters: int) -> None:
     from matplotlib.patches import Patch
 
     key = [
-        Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["neutral"], label="interval holds 0"),
+        Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["neutral"], label="interval contains 0"),
         Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["unknown"], label="too few pairs"),
         Patch(facecolor=MISSING, label="not measured"),
     ]

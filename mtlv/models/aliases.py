@@ -1,4 +1,4 @@
-"""Short names of encoders and where they come from."""
+"""Short names of encoders and their sources."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ HUB = {
 
 @dataclass(frozen=True)
 class Packaged:
-    """Published weights that a Python package carries.
+    """Published weights in a Python package.
 
     Args:
-        package: import name; the weights lie in its folder `model`.
-        extra: the extra of `mtlv` that installs it.
-        sha256: of `model.safetensors`, checked before it is read.
+        package: import name; the weights are in its folder `model`.
+        extra: extra of `mtlv` that installs it.
+        sha256: checksum of `model.safetensors`, checked before loading.
     """
 
     package: str
@@ -40,9 +40,9 @@ PACKAGED = {
 }
 
 TINY = "tiny"
-"""A random 2-layer BERT with a vocabulary trained on the corpus, for tests and quick looks."""
+"""A random 2-layer BERT with a vocabulary trained on the corpus, for tests and quick trials."""
 
 
 def known_names() -> list[str]:
-    """Every alias, in the order of this file."""
+    """Return all aliases, in the order of this file."""
     return [*HUB, TINY]

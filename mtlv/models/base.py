@@ -1,4 +1,4 @@
-"""The part of a published model that reads text, of whatever family it is."""
+"""The text encoder of a published model of any family."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from mtlv.errors import EncoderError
 
 
 def base_class(config: Any) -> Any:
-    """Transformers' auto class of the base model that a config describes; of encoder and decoder the encoder.
+    """Return Transformers' auto class for the base model of a config; of encoder-decoder models the encoder.
 
     Raises:
-        EncoderError: a model of both, such as BART, whose encoder Transformers does not load alone.
+        EncoderError: an encoder-decoder model, such as BART, whose encoder Transformers cannot load
+            separately.
     """
     from transformers import MODEL_FOR_TEXT_ENCODING_MAPPING, AutoModel, AutoModelForTextEncoding
 
@@ -19,7 +20,7 @@ def base_class(config: Any) -> Any:
         return AutoModelForTextEncoding
     if config.is_encoder_decoder:
         raise EncoderError(
-            "`encoder.name`: this is a model of encoder and decoder, and its encoder cannot be loaded alone",
+            "`encoder.name`: the encoder of this encoder-decoder model cannot be loaded separately",
             got=config.model_type,
             allowed="an encoder, a decoder, or a model like T5",
         )
@@ -27,7 +28,7 @@ def base_class(config: Any) -> Any:
 
 
 def empty_model(config: Any) -> Any:
-    """The base model that a config describes, without memory for its weights."""
+    """Create the base model of a config, without memory for its weights."""
     import torch
 
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""Whether an encoder's tokens see those behind them, and what may be read of one whose tokens do not."""
+"""Detection of causal attention, and the features that causal encoders support."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from mtlv.models.layers import config_file
 from mtlv.models.sizes import need_possible
 
 UNSEEING = frozenset({"cls", "pooler", "start"})
-"""Features of documents and relations that read a first token, which sees no other in a causal encoder."""
+"""Features that read a first token, which sees no other token in a causal encoder."""
 SEEING = {"encoder.features": "mean, last", "heads.relation_features": "document, mention"}
-"""The others, by their setting."""
+"""The other features, by setting."""
 SEEN = 1e-5
-"""Of the largest value; in random models of 110 families rounding is up to 2e-7, what is seen from 9e-4."""
+"""Relative to the largest value; in random models of 110 families rounding is <= 2e-7, effects >= 9e-4."""
 
 
 def is_causal(module: Any, name: str) -> bool:
-    """Whether no token's vector depends on a token behind it, found by changing the last one.
+    """Whether no token's vector depends on later tokens; found by changing the last one.
 
-    Configs do not say it in one way, and some not at all.
+    Configs do not state it uniformly, or at all.
 
     Args:
-        module: a Transformers base model in evaluation.
-        name: of the encoder.
+        module: a Transformers base model in evaluation mode.
+        name: name of the encoder.
 
     Raises:
-        EncoderError: it makes no vectors of token ids alone.
+        EncoderError: it cannot compute vectors from token ids alone.
     """
     try:
         return _seen(module) <= SEEN
-    except Exception as error:  # models that want pictures, sound or a second text raise errors of their own
+    except Exception as error:  # models that need images, audio or a second text raise various errors
         raise EncoderError(
-            f"`encoder.name`: `{name}` does not read texts by themselves",
+            f"`encoder.name`: `{name}` does not read text alone",
             got=module.config.model_type,
-            allowed="a model that makes a vector of each token of a text",
+            allowed="a model that computes a vector for each token of a text",
         ) from error
 
 
 def _seen(module: Any) -> float:
-    """How much vectors change with the token behind them, as a share of their largest value."""
+    """Return how much vectors change with the next token, relative to their largest value."""
     import torch
 
-    # Of the vocabulary: neither special tokens nor those that nothing has trained.
+    # In the middle of the vocabulary: neither special nor untrained tokens.
     middle = module.get_input_embeddings().weight.shape[0] // 2
     ids = torch.full((2, 1, 4), middle)
     ids[1, 0, -1] = middle // 2 + 1
@@ -56,7 +56,7 @@ def _seen(module: Any) -> float:
 
 
 def said_causal(name: str) -> bool:
-    """Whether the config of encoder `name` on this machine says so; False where it does not say."""
+    """Whether the local config of encoder `name` says that it is causal; False if unknown."""
     path = None if name in known_names() else config_file(name)
     if path is None:
         return False
@@ -66,32 +66,34 @@ def said_causal(name: str) -> bool:
         need_possible(path.parent)
         config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
         causal = [getattr(part, "is_causal", False) for part in empty_model(config).modules()]
-    except Exception:  # told when the encoder is loaded
+    except Exception:  # reported when the encoder is loaded
         return False
-    # Transformers' own switch makes a decoder's attention look both ways.
+    # Transformers' own switch makes a decoder's attention bidirectional.
     return True in causal and getattr(config, "is_causal", True)
 
 
 def need_seeing(
     name: str, *, features: str, relation_features: str = "document", tagged: bool = False
 ) -> None:
-    """Refuse what would be read of tokens that see little or nothing of the text, of a causal encoder.
+    """Raise an error for features of tokens that see little or nothing of the text, in a causal encoder.
 
     Args:
-        name: of the encoder.
+        name: name of the encoder.
         features: the setting `encoder.features`.
-        relation_features: the setting `heads.relation_features`, where relations are learned.
+        relation_features: the setting `heads.relation_features`, if relations are learned.
         tagged: whether tags of words are learned.
 
     Raises:
-        EncoderError: a document's, an entity's or a word's first token would be read.
+        EncoderError: the first token of a document, entity or word would be read.
     """
     why = f"in encoder `{name}` a token sees only those before it (causal attention)"
     for key, value in (("encoder.features", features), ("heads.relation_features", relation_features)):
         if value in UNSEEING:
-            raise EncoderError(f"`{key}`: {why}, a first token none", got=value, allowed=SEEING[key])
+            raise EncoderError(
+                f"`{key}`: {why}, and the first token sees no other", got=value, allowed=SEEING[key]
+            )
     if tagged:
         raise EncoderError(
             f"`encoder.name`: tags are read from the first token of each word, and {why}",
-            then="give an encoder whose attention looks both ways, or leave tagging tasks out",
+            then="use an encoder with bidirectional attention, or leave out tagging tasks",
         )

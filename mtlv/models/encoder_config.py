@@ -1,4 +1,4 @@
-"""An encoder without its weights: what must be on disk so that trained weights can be put into it again."""
+"""An encoder without its weights: the files needed to load trained weights into it again."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ HERE = {"local_files_only": True, "trust_remote_code": False}
 
 
 def write_bare(encoder: Encoder, folder: Path) -> None:
-    """Write the encoder's config and its tokenizer's files into `folder`, no weights."""
+    """Write the encoder's config and tokenizer files into `folder`, without weights."""
     encoder.module.config.save_pretrained(folder)
     encoder.tokenizer.save_pretrained(folder)
 
 
 def read_bare(folder: Path) -> tuple[Any, Any]:
-    """The Transformers base model that `folder` describes, its weights not yet of any use, and the tokenizer.
+    """Return the Transformers base model of `folder`, with uninitialized weights, and the tokenizer.
 
-    Nothing is fetched, and code that a folder brings or names is not run.
+    Nothing is downloaded, and no code of the folder is run.
 
     Raises:
-        EncoderError: the folder's files are not there, cannot be read, or ask for more than can be.
+        EncoderError: the files are missing, cannot be read, or describe a model that is too large.
     """
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
@@ -43,7 +43,7 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
         return base_class(config).from_config(config, trust_remote_code=False), tokenizer
     except EncoderError:
         raise
-    except Exception as error:  # readers of configs and vocabularies raise errors of their own
+    except Exception as error:  # readers of configs and vocabularies raise various errors
         said = str(error).strip().splitlines()
         raise EncoderError(
             f"the encoder in {folder} cannot be read",
@@ -53,19 +53,19 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Digest of how texts become ids, 16 hexadecimal digits; equal where a copy was read back faithfully."""
+    """Digest of the tokenization, 16 hexadecimal digits; equal for a faithful copy."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:  # written in Python: its vocabulary is all that can be asked for
+    if backend is None:  # a Python tokenizer: only its vocabulary is accessible
         content = json.dumps(sorted(tokenizer.get_vocab().items()))
     else:
         parts = json.loads(backend.to_str())
-        # The last call's length limit and padding stay in it, and say nothing about the next.
+        # It contains length limit and padding of the last call, which do not matter.
         content = json.dumps({**parts, "truncation": None, "padding": None}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def tokenizer_key(tokenizer: Any) -> tuple[str, str, str]:
-    """What tells it from tokenizers that make other tokens: itself, its side of truncation, its library."""
+    """Return the identity of a tokenizer: its digest, side of truncation, and library version."""
     import tokenizers
 
     return tokenizer_digest(tokenizer), tokenizer.truncation_side, tokenizers.__version__

@@ -1,4 +1,4 @@
-"""What the tokenizer of a decoder often lacks: a token that pads a text, and one that ends it."""
+"""Missing special tokens of decoders' tokenizers: padding and end of text."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any
 
 
 def complete(tokenizer: Any) -> tuple[str, ...]:
-    """Pad with the tokenizer's end token where it has no pad token, and end texts where it marks nothing.
+    """Use the end token for padding if there is no pad token, and to end texts if nothing marks their ends.
 
-    Each text then ends in that token, also both of a pair (as in Radford et al. 2018): without it two texts
-    would run into each other, and an empty one would have no token.
+    Each text then ends with this token, also both texts of a pair (as in Radford et al. 2018). Without it,
+    two texts would not be separated, and an empty text would have no token.
 
     Args:
-        tokenizer: changed in place; one that marks texts in any way and pads stays as it is.
+        tokenizer: changed in place, unless it already marks texts and pads.
 
     Returns:
-        Notes of what was changed.
+        Notes on the changes.
     """
     end, notes = tokenizer.eos_token, []
     if end is None:
         return ()
     if tokenizer.pad_token is None:
         tokenizer.pad_token = end
-        notes.append(f"has no pad token: {end} fills short documents, and is not read there")
+        notes.append(f"has no pad token: {end} is used for padding, and is masked there")
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and not backend.num_special_tokens_to_add(False):
         backend.post_processor = _ending(backend.post_processor, end, tokenizer.eos_token_id)
-        notes.append(f"marks no ends of texts: {end} stands behind each")
+        notes.append(f"marks no ends of texts: {end} is appended to each")
     return tuple(notes)
 
 

@@ -1,4 +1,4 @@
-"""What the frozen part of an encoder makes of documents: computed once for all models that share it."""
+"""Cache of the outputs of an encoder's frozen layers, shared by all models that have them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Lower = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor
 class FrozenCache:
     """Vectors above the frozen layers, by a document's tokens, in main memory and in fp32.
 
-    For one encoder with one number of frozen layers in one precision. Equal to what the layers give in a
-    batch but for rounding.
+    For one encoder with one number of frozen layers in one precision. Equal to the results in a batch except
+    for rounding.
 
     Args:
-        room: bytes at most; documents that find no room are computed each time.
+        room: maximum bytes; further documents are computed each time.
     """
 
     def __init__(self, room: int) -> None:
@@ -29,10 +29,10 @@ class FrozenCache:
     def vectors(
         self, lower: Lower, ids: torch.Tensor, mask: torch.Tensor, segments: torch.Tensor | None
     ) -> torch.Tensor:
-        """Vectors of a batch's documents [B, L, H] on a processor, 0 where no token stands.
+        """Return vectors of a batch's documents [B, L, H] on a CPU, 0 for padding.
 
         Args:
-            lower: computes those that are not here yet.
+            lower: computes missing vectors.
             ids, mask, segments: [B, L]; see `mtlv.data.batches.Batch`.
         """
         out: torch.Tensor | None = None
@@ -46,9 +46,9 @@ class FrozenCache:
         return out
 
     def _of_one(self, lower: Lower, parts: list[torch.Tensor]) -> torch.Tensor:
-        """Vectors [L, H] of one document, of its tokens and where given its segments, both [L].
+        """Return vectors [L, H] of one document, given its tokens and optional segments, both [L].
 
-        Computed by itself, without padding: not even its rounding depends on what was asked before.
+        Computed separately, without padding, so that not even rounding depends on previous calls.
         """
         key = b"|".join(part.to(torch.int32).numpy().tobytes() for part in parts)
         if key in self._kept:

@@ -1,4 +1,4 @@
-"""Heads: what stands behind the encoder's vectors."""
+"""Heads on the encoder's vectors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ INIT_STD = 0.02  # BERT's
 
 @dataclass(frozen=True)
 class HeadSize:
-    """How large a head is.
+    """Size of a head.
 
     Args:
-        width: H, the encoder's width and that of hidden layers.
-        outputs: columns of the last layer.
-        layers: at least 1.
+        width: H, width of the encoder and of hidden layers.
+        outputs: outputs of the last layer.
+        layers: number of layers, at least 1.
         dropout: probability of dropping a feature before each layer.
-        inputs: size of the vectors that it reads; None is H.
+        inputs: size of its input vectors; None is H.
     """
 
     width: int
@@ -30,7 +30,7 @@ class HeadSize:
 
 
 class Head(nn.Module):
-    """Dropout and a linear layer; each further layer puts a hidden one of the encoder's width before."""
+    """Dropout and a linear layer; each further layer adds a hidden one of the encoder's width before."""
 
     def __init__(self, shape: HeadSize) -> None:
         super().__init__()
@@ -45,15 +45,15 @@ class Head(nn.Module):
         """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs].
 
         Args:
-            vectors: of documents, or of words.
-            there: [B, W] true where a word stands; None for documents.
+            vectors: vectors of documents or of words.
+            there: [B, W] true for words; None for documents.
         """
         return self.layers(vectors)
 
     def reset(self, generator: torch.Generator) -> None:
-        """Draw new weights: the last layer from N(0, 0.02), as BERT does; biases 0.
+        """Initialize the weights: the last layer from N(0, 0.02), as in BERT; biases 0.
 
-        Hidden layers follow Glorot and Bengio (2010): from N(0, 0.02) they would pass on two fifths of the
+        Hidden layers follow Glorot and Bengio (2010): from N(0, 0.02) they would pass only two fifths of the
         signal and of the gradient at H = 384, and learn late.
         """
         linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]

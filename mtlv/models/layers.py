@@ -1,4 +1,4 @@
-"""Layers of an encoder: how many it has, those that do not learn, and those that are computed twice."""
+"""Layers of an encoder: their number, frozen layers, and gradient checkpointing."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mtlv.foreign import read_json
 from mtlv.models.aliases import HUB, PACKAGED, TINY
 
 TINY_LAYERS = 2
-COUNTS = ("num_hidden_layers", "n_layers", "n_layer")  # what configs call it
+COUNTS = ("num_hidden_layers", "n_layers", "n_layer")  # names in configs
 
 
 def known_layers(name: str) -> int | None:
-    """Layers of encoder `name`, from what is on this machine; None where that does not say."""
+    """Return the number of layers of encoder `name`, from local files; None if unknown."""
     if name == TINY:
         return TINY_LAYERS
     path = config_file(name)
     try:
         config = read_json(path) if path is not None else {}
-    except (OSError, ValueError):  # told when the encoder is loaded
+    except (OSError, ValueError):  # reported when the encoder is loaded
         return None
     found = [config[key] for key in COUNTS if isinstance(config.get(key), int)] if config else []
     return found[0] if found else None
 
 
 def config_file(name: str) -> Path | None:
-    """Where on this machine the config of encoder `name` is; None where it is not."""
+    """Return the local path of the config of encoder `name`; None if there is none."""
     if name in PACKAGED:
         spec = importlib.util.find_spec(PACKAGED[name].package)
         if spec is not None and spec.origin is not None:
@@ -43,35 +43,35 @@ def config_file(name: str) -> Path | None:
 
     try:
         cached = try_to_load_from_cache(HUB.get(name, name), "config.json")
-    except HFValidationError:  # a name that no hub can have
+    except HFValidationError:  # not a valid name on a hub
         return None
     return Path(cached) if isinstance(cached, str) else None
 
 
 def check_frozen(wanted: int, layers: int | None, name: str) -> None:
-    """Refuse to freeze more layers than there are.
+    """Raise an error for more frozen layers than there are.
 
     Args:
         wanted: the setting `encoder.frozen_layers`.
-        layers: that the encoder has; None where that is not known yet.
-        name: of the encoder.
+        layers: number of layers of the encoder; None if unknown.
+        name: name of the encoder.
 
     Raises:
         EncoderError: there are fewer.
     """
     if layers is not None and wanted > layers:
         raise EncoderError(
-            f"`encoder.frozen_layers` is more than encoder `{name}` has layers",
+            f"`encoder.frozen_layers` is more than the number of layers of encoder `{name}`",
             got=wanted,
             allowed=f"0 to {layers}",
         )
 
 
 def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
-    """The embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
+    """Return the embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
 
     Raises:
-        EncoderError: it has fewer layers, or keeps them in a way of its own.
+        EncoderError: it has fewer layers, or an unknown structure.
     """
     from torch import nn
 
@@ -83,7 +83,7 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     below = [part for key, part in encoder.named_children() if key.startswith("embeddings")]
     if not found or not below:
         raise EncoderError(
-            "`encoder.frozen_layers`: the layers of this encoder cannot be told apart",
+            "`encoder.frozen_layers`: the layers of this encoder cannot be found",
             got=name,
             allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
         )
@@ -91,12 +91,12 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
 
 
 def compute_twice(encoder: Any) -> None:
-    """Keep no values inside the layers for the gradient, but compute them again (Chen et al. 2016).
+    """Recompute the layers in the backward pass instead of storing their values (Chen et al. 2016).
 
-    Gradients stay the same bit for bit, also with dropout; a step takes about a third longer there.
+    Gradients are the same bit for bit, also with dropout; a step takes about a third longer.
 
     Raises:
-        EncoderError: the encoder cannot.
+        EncoderError: the encoder does not support it.
     """
     # Its name before and after Transformers 5.23.
     enable = getattr(encoder, "activation_checkpointing_enable", None)
@@ -104,17 +104,17 @@ def compute_twice(encoder: Any) -> None:
         (enable or encoder.gradient_checkpointing_enable)()
     except ValueError as error:
         raise EncoderError(
-            "`training.gradient_checkpointing`: this encoder cannot compute its layers twice",
+            "`training.gradient_checkpointing`: not supported by this encoder",
             got=str(encoder.config.model_type),
             then="set it to false",
         ) from error
-    encoder.disable_input_require_grads()  # wanted by another way of doing it; here it is work for nothing
+    encoder.disable_input_require_grads()  # only needed for another implementation
 
 
 def split(encoder: Any, count: int) -> tuple[Any, Any]:
-    """The part of a base model up to its `count` lowest layers, and the part above them.
+    """Split a base model into the part up to its `count` lowest layers, and the part above them.
 
-    Both are views: their modules are the encoder's own. The upper one reads vectors [B, L, H] that are set as
+    Both are views with the encoder's own modules. The upper one reads vectors [B, L, H] that are set as
     `embeddings.hidden`.
     """
     lower, upper = _with_layers(encoder, slice(count)), _with_layers(encoder, slice(count, None))
@@ -129,7 +129,7 @@ def _given() -> Any:
     from torch import nn
 
     class Given(nn.Module):
-        """In place of embeddings: vectors that are there already."""
+        """Replacement of embeddings: precomputed vectors."""
 
         hidden: Any = None
 
@@ -140,7 +140,7 @@ def _given() -> Any:
 
 
 def _with_layers(encoder: Any, kept: slice) -> Any:
-    """A view of an encoder with some of its layers."""
+    """Return a view of an encoder with some of its layers."""
     from torch import nn
 
     count = int(encoder.config.num_hidden_layers)

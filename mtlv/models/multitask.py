@@ -25,23 +25,23 @@ NO_RELATIONS: Mapping[str, Pooler] = MappingProxyType({})
 
 
 class MultiTaskModel(nn.Module):
-    """An encoder shared by heads; `forward` gives each head's logits by the head's name.
+    """An encoder shared by heads; `forward` returns each head's logits by the head's name.
 
     Args:
         encoder: a Transformers base model, trained in place.
-        heads: what each head learns.
+        heads: specification of each head.
         tasks: the tasks by name.
         features: one of `mtlv.models.pooling.FEATURES`.
-        seed: draws the heads' first weights, the same whatever else the model holds.
+        seed: seed of the heads' initial weights, which do not depend on other parts of the model.
         dropout: for encoder and heads; None keeps the encoder's own.
         kinds: the kinds of task by name.
-        relations: task name -> what its head reads in place of the document's vector.
-        frozen_layers: lowest layers of the encoder that do not learn, nor do its embeddings then, and that
-            drop nothing; 0 freezes nothing.
-        below: where what frozen layers come to is shared with other models, on a processor.
+        relations: task name -> features of its head, instead of the document vector.
+        frozen_layers: number of frozen layers, from the lowest; the embeddings are then frozen too, and
+            neither has dropout; 0 freezes nothing.
+        below: cache of the outputs of frozen layers on a CPU, shared with other models.
 
     Raises:
-        PlanError: the tasks of a head do not read the same.
+        PlanError: the tasks of a head have different inputs.
         EncoderError: the encoder has fewer layers.
     """
 
@@ -83,7 +83,7 @@ class MultiTaskModel(nn.Module):
             self.heads[self._modules_of[head.name]] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
         use_fast_dropout(self)
-        self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: named once only
+        self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)
         self._below = below if frozen_layers else None
@@ -91,14 +91,14 @@ class MultiTaskModel(nn.Module):
         self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
 
     def use_compiled(self, compiled: Compile) -> None:
-        """Have the encoder's training steps computed by what `compiled` makes of it; others stay as they are.
+        """Use `compiled` for the encoder in training steps; predictions do not use it.
 
-        Predictions have large batches, of ever new sizes: there is nothing to win.
+        Predictions have large batches of varying sizes, for which it has no advantage.
         """
         self._compiled = (compiled(self.encoder),)
 
     def train(self, mode: bool = True) -> Self:
-        """As every module; what is frozen stays in evaluation."""
+        """Set the training mode; frozen parts stay in evaluation mode."""
         super().train(mode)
         for part in self._frozen:
             part.eval()
@@ -114,25 +114,25 @@ class MultiTaskModel(nn.Module):
         heads: Collection[str] | None = None,
         padded: bool = True,
     ) -> dict[str, torch.Tensor]:
-        """Logits of each head: [B, outputs], or [B, W, outputs] where each word has some.
+        """Return the logits of each head: [B, outputs], or [B, W, outputs] with one per word.
 
         Args:
             input_ids, attention_mask: [B, L].
-            segments: [B, L] which text of a pair a token belongs to; None for single texts.
-            words: [B, W] place of each word's first token, -1 for none; for heads that read words.
-            mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative for
+            segments: [B, L] text of a pair to which a token belongs; None for single texts.
+            words: [B, W] index of each word's first token, -1 for none; for heads that read words.
+            mentions: [B, M, 2] first token of each marked entity and the one after its last, negative for
                 none; for heads that read mentions.
-            heads: names of the wanted ones; None is all.
-            padded: whether `attention_mask` may be false anywhere; False spares the encoder the mask.
+            heads: names of the requested heads; None is all.
+            padded: whether `attention_mask` may be false anywhere; if False, the encoder gets no mask.
         """
-        # RoBERTa and DistilBERT tell two texts apart by the separator alone.
+        # RoBERTa and DistilBERT distinguish two texts only by the separator.
         two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
         given = {"token_type_ids": segments} if two and segments is not None else {}
         output = self._encoded(input_ids, attention_mask, given, padded)
         wanted = [name for name in self.specs if heads is None or name in heads]
         places = TokenPositions(attention_mask, words, mentions)
         there = None if words is None else words >= 0
-        # What several heads read is made once.
+        # Features of several heads are computed once.
         vectors = {
             reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
         }
@@ -142,8 +142,8 @@ class MultiTaskModel(nn.Module):
     def _encoded(
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool
     ) -> Any:
-        """The encoder's output; its frozen layers' share is taken from `below`, where that is given."""
-        if self.training and self._compiled:  # with a mask always: without one it is compiled once more
+        """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
+        if self.training and self._compiled:  # always with a mask, to compile only once
             return self._compiled[0](input_ids=ids, attention_mask=mask, **given)
         if self._below is None or self._halves is None or ids.device.type != "cpu":
             return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
@@ -163,11 +163,11 @@ def _reader(head: HeadSpec, usual: Pooler, relations: Mapping[str, Pooler]) -> P
     found = {relations.get(task, usual) for task in head.tasks}
     if len(found) > 1:
         raise PlanError(
-            f"tasks of one head read different features: {', '.join(head.tasks)}",
-            then="give relations heads of their own, or all the same features",
+            f"tasks of one head have different features: {', '.join(head.tasks)}",
+            then="give relations separate heads, or the same features to all",
         )
     return found.pop()
 
 
 def _module_name(head: str) -> str:
-    return f"head_{content_key(head, 8)}"  # PyTorch allows no dot, and no name that a module has already
+    return f"head_{content_key(head, 8)}"  # PyTorch allows no dots and no existing attribute names

@@ -1,4 +1,4 @@
-"""Layers that need a package which not everyone has; nothing heavy is imported."""
+"""Layers that need an optional package; nothing heavy is imported."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from mtlv.errors import PlanError
 
 PACKAGES = {"crf": ("torchcrf", "pytorch-crf")}
-"""Tagging layer -> what it imports, and the name of the package."""
+"""Tagging layer -> imported module and name of the package."""
 
 
 def check_layer(layer: str) -> None:
-    """Whether a tagging layer can be built here.
+    """Check that a tagging layer can be built.
 
     Raises:
         PlanError: its package is not installed.
@@ -21,7 +21,7 @@ def check_layer(layer: str) -> None:
 
 
 def missing(layer: str) -> PlanError:
-    """The package of a tagging layer is not installed."""
+    """Return the error for a missing package of a tagging layer."""
     return PlanError(
         f"`heads.tagging_layer: {layer}` needs the package {PACKAGES[layer][1]}",
         then=f"install it: pip install 'mtlv[{layer}]'",

@@ -1,4 +1,4 @@
-"""What a head reads, made of an encoder's last layer: vectors of documents, of words, of marked entities."""
+"""Inputs of heads from an encoder's last layer: vectors of documents, words and marked entities."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mtlv.errors import EncoderError, PlanError
 
 @dataclass(frozen=True)
 class TokenPositions:
-    """Where things stand in B documents.
+    """Token positions in B documents.
 
     Args:
-        mask: [B, L], true where a token stands.
-        words: [B, W] place of each word's first token, negative where there is none; None without words.
-        mentions: [B, M, 2] first token of each marked entity and the one behind its last, negative where
-            there is none; None where none is marked.
+        mask: [B, L], true for tokens.
+        words: [B, W] index of each word's first token, negative if there is none; None without words.
+        mentions: [B, M, 2] first token of each marked entity and the one after its last, negative if
+            there is none; None without marked entities.
     """
 
     mask: torch.Tensor
@@ -29,14 +29,14 @@ class TokenPositions:
 
 
 class Pooler(Protocol):
-    """Vectors for a head."""
+    """Computes the vectors for a head."""
 
     def width(self, hidden: int) -> int:
-        """Size of a vector, of an encoder of width `hidden`."""
+        """Return the size of a vector, for an encoder of width `hidden`."""
         ...
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
-        """[B, width], or [B, W, width] of words, from the encoder's output."""
+        """Return [B, width], or [B, W, width] for words, from the encoder's output."""
         ...
 
 
@@ -45,40 +45,40 @@ Featurizer = Callable[[Any, torch.Tensor], torch.Tensor]
 
 
 def cls_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:  # noqa: ARG001
-    """The first token's vector [B, H]."""
+    """Return the first token's vector [B, H]."""
     return output.last_hidden_state[:, 0]
 
 
 def pooler_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:  # noqa: ARG001
-    """The encoder's own pooler: for BERT a dense layer and tanh on the first token [B, H]."""
+    """Return the encoder's own pooler output: for BERT a dense layer and tanh on the first token [B, H]."""
     return output.pooler_output
 
 
 def mean_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
-    """The mean over a document's tokens, special tokens included [B, H]."""
+    """Return the mean over a document's tokens, including special tokens [B, H]."""
     weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)  # [B, L, 1]
     return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
 
 
 def last_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
-    """The last token's vector [B, H], of a text that is padded behind or before."""
+    """Return the last token's vector [B, H], with padding on either side."""
     at = torch.arange(mask.shape[1], device=mask.device)  # [L]
     return _gathered(output.last_hidden_state, (mask * at).argmax(1, keepdim=True))[:, 0]
 
 
 def word_vectors(output: Any, words: torch.Tensor | None) -> torch.Tensor:
-    """The vector of each word's first token [B, W, H]; of a word that has none, the document's first.
+    """Return the vector of each word's first token [B, W, H]; without one, the document's first vector.
 
     Raises:
-        PlanError: the documents were not given as words.
+        PlanError: the documents are not given as words.
     """
     if words is None:
-        raise PlanError("tags need documents that are given as words")
+        raise PlanError("tags need documents given as words")
     return _gathered(output.last_hidden_state, words)
 
 
 def _gathered(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Vectors [B, P, H] at `places` [B, P]; the document's first at negative ones."""
+    """Return vectors [B, P, H] at `places` [B, P]; the document's first for negative ones."""
     at = places.clamp(min=0).unsqueeze(-1)  # [B, P, 1]
     return hidden.gather(1, at.expand(-1, -1, hidden.shape[-1]))
 
@@ -93,7 +93,7 @@ FEATURES: dict[str, Featurizer] = {
 
 @dataclass(frozen=True)
 class DocumentPooler:
-    """One vector for each document [B, H].
+    """One vector per document [B, H].
 
     Args:
         vector: one of `FEATURES`.
@@ -110,7 +110,7 @@ class DocumentPooler:
 
 @dataclass(frozen=True)
 class WordPooler:
-    """One vector for each word [B, W, H]."""
+    """One vector per word [B, W, H]."""
 
     def width(self, hidden: int) -> int:
         return hidden
@@ -120,11 +120,11 @@ class WordPooler:
 
 
 MentionVectors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""(last layer [B, L, H], mentions' first tokens and those behind their last [B, M, 2]) -> [B, M, H]."""
+"""(last layer [B, L, H], mentions' first tokens and those after their last [B, M, 2]) -> [B, M, H]."""
 
 
 def largest_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
-    """The largest value among a mention's tokens, in each dimension [B, M, H]."""
+    """Return the maximum over a mention's tokens, in each dimension [B, M, H]."""
     at = torch.arange(hidden.shape[1], device=hidden.device)  # [L]
     inside = (at >= mentions[..., :1]) & (at < mentions[..., 1:])  # [B, M, L]
     # One mention at a time: [B, M, L, H] would be M times the last layer.
@@ -133,22 +133,22 @@ def largest_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Te
 
 
 def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
-    """The vector of a mention's first token, which is its marker where the text has markers [B, M, H]."""
+    """Return the vector of a mention's first token, which is its marker in texts with markers [B, M, H]."""
     return _gathered(hidden, mentions[..., 0])
 
 
 @dataclass(frozen=True)
 class MentionPooler:
-    """A vector for each of M mentions, one behind the other [B, M * H].
+    """One vector for each of M mentions, concatenated [B, M * H].
 
-    A mention that was cut off, or that a document lacks, has the document's first vector.
+    A truncated or missing mention has the document's first vector.
 
     Args:
-        vectors: of the mentions.
-        mentions: M, the most that a document has.
+        vectors: function for the vectors of mentions.
+        mentions: M, the maximum number in a document.
 
     Raises:
-        PlanError: no entity is marked, or more than M are.
+        PlanError: no entities are marked, or more than M.
     """
 
     vectors: MentionVectors
@@ -161,7 +161,7 @@ class MentionPooler:
         hidden: torch.Tensor = output.last_hidden_state
         given = self._given(places)
         given = functional.pad(given, (0, 0, 0, self.mentions - given.shape[1]), value=-1)
-        first = torch.arange(2, device=given.device)  # the document's first token, where a mention has none
+        first = torch.arange(2, device=given.device)  # the document's first token, for missing mentions
         return self.vectors(hidden, torch.where(given < 0, first, given)).flatten(1)
 
     def _given(self, places: TokenPositions) -> torch.Tensor:
@@ -169,7 +169,7 @@ class MentionPooler:
             raise PlanError("a relation's features need documents with marked entities", allowed="`cls`")
         if places.mentions.shape[1] > self.mentions:
             raise PlanError(
-                "a document has more marked entities than its head can read",
+                "a document has more marked entities than its head supports",
                 got=places.mentions.shape[1],
                 allowed=f"up to {self.mentions}",
             )
@@ -181,14 +181,14 @@ RELATION_FEATURES: dict[str, Callable[[int], Pooler]] = {
     "mention": lambda mentions: MentionPooler(largest_of_mention, mentions),
     "start": lambda mentions: MentionPooler(start_of_mention, mentions),
 }
-"""What the head of a relation among so many mentions reads."""
+"""Poolers of relation heads, given the number of mentions."""
 
 
 def prepare_pooler(encoder: Any, features: str) -> None:
-    """Drop the pooler where nothing reads it, so that every weight left can learn.
+    """Remove an unused pooler, so that all remaining weights are trained.
 
     Raises:
-        EncoderError: the pooler is asked for and the encoder has none.
+        EncoderError: the pooler is requested but the encoder has none.
     """
     pooler = getattr(encoder, "pooler", None)
     if features == "pooler" and pooler is None:

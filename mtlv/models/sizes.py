@@ -1,4 +1,4 @@
-"""How large an encoder says that it is: looked at before anything of that size is made."""
+"""Size limits of an encoder, checked from its files before it is built."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from mtlv.errors import EncoderError
 from mtlv.foreign import read_json
 from mtlv.models.base import empty_model
 
-MOST_BYTES = 200_000_000  # of a file beside the weights: a config, a vocabulary
+MOST_BYTES = 200_000_000  # maximum bytes of a file other than weights: a config, a vocabulary
 MOST_LAYERS = 1_000
-MOST_LABELS = 100_000  # Transformers makes a name for each
+MOST_LABELS = 100_000  # Transformers creates a name for each
 MOST_PARAMETERS = 20_000_000_000
 LAYERS = re.compile(r"(?:^|_)layers?$")  # `num_hidden_layers`, `n_layer`, `encoder_layers`
 TEXTS = (".json", ".txt", ".model")
-THEN = "give another encoder, or get its files again"
+THEN = "use another encoder, or download its files again"
 
 
 def need_possible(folder: Path) -> None:
-    """Refuse the files of an encoder by what they say of themselves, before Transformers reads them.
+    """Check the sizes in the files of an encoder, before Transformers reads them.
 
     Raises:
-        EncoderError: a file is too large, or `config.json` is no JSON object or asks for too much.
+        EncoderError: a file is too large, or `config.json` is not a JSON object or describes a model that is
+            too large.
     """
     for path in sorted(folder.iterdir()):
         if path.suffix in TEXTS and path.stat().st_size > MOST_BYTES:
@@ -36,7 +37,7 @@ def need_possible(folder: Path) -> None:
 
 
 def need_parameters(config: Any, place: object) -> None:
-    """Refuse a model that no machine of today trains; it is built without its weights to be counted.
+    """Reject a model that is too large to train; it is built without weights to count them.
 
     Raises:
         EncoderError: it has more than `MOST_PARAMETERS`.
@@ -54,7 +55,7 @@ def _object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise EncoderError(f"`{path}` cannot be read", got=error, then=THEN) from error
     if not isinstance(found, dict):
-        raise EncoderError(f"`{path}` is no config of an encoder", allowed="a JSON object", then=THEN)
+        raise EncoderError(f"`{path}` is not a config of an encoder", allowed="a JSON object", then=THEN)
     return found
 
 

@@ -1,4 +1,4 @@
-"""`tiny`: a random 2-layer BERT whose vocabulary is trained on the corpus at hand."""
+"""`tiny`: a random 2-layer BERT with a vocabulary trained on the corpus."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
-    """A BertModel (2 layers, H = 128) and its tokenizer; equal texts give equal weights.
+    """Build a BertModel (2 layers, H = 128) and its tokenizer; equal texts give equal weights.
 
     Raises:
-        EncoderError: there is no text to train the vocabulary on.
+        EncoderError: there are no texts to train the vocabulary on.
     """
     import torch
     from transformers import BertConfig, BertModel
@@ -64,10 +64,10 @@ def _train_tokenizer(texts: Sequence[str]) -> Any:
 
 
 def _vocabulary(counts: Mapping[str, int]) -> dict[str, int]:
-    """Ids of the special tokens, the characters (first and later in a word) and the most frequent words.
+    """Return ids of special tokens, characters (first and later in a word) and the most frequent words.
 
-    The trainer of `tokenizers` breaks ties by the order of a hash table, another one in every process: its
-    vocabulary, and with it the encoder, would be another one in every run.
+    The trainer of `tokenizers` breaks ties by the order of a hash table, which differs between processes, so
+    that vocabulary and encoder would differ between runs.
     """
     characters: Counter[str] = Counter()
     for word, count in counts.items():

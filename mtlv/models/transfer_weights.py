@@ -1,4 +1,4 @@
-"""Weights of one model taken over by another that goes on from it."""
+"""Loading the weights of an earlier model into a model that continues from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _of_encoder(weights: Weights, own: Weights) -> dict[str, torch.Tensor]:  # n
 
 
 def _of_all(weights: Weights, own: Weights) -> dict[str, torch.Tensor]:
-    """A head's name in the state is that of its tasks, so what has the same name learned the same."""
+    """Return the weights of encoder and heads; heads with the same name have the same tasks."""
     heads = {name: value for name, value in weights.items() if name in own and not name.startswith(ENCODER)}
     return _of_encoder(weights, own) | heads
 
@@ -27,19 +27,19 @@ CARRY: dict[str, Callable[[Weights, Weights], dict[str, torch.Tensor]]] = {
     "encoder": _of_encoder,
     "encoder_and_heads": _of_all,
 }
-"""What of an earlier model's weights is taken over, given those and the model's own."""
+"""Selection of an earlier model's weights, given those and the model's own."""
 
 
 def take_over(model: nn.Module, weights: Weights, carry: str) -> None:
-    """Put an earlier model's weights into a model; heads that it does not have stay new.
+    """Load an earlier model's weights into a model; heads that are not in them stay new.
 
     Args:
-        model: that goes on, a `MultiTaskModel`.
-        weights: the state of the earlier one.
+        model: a `MultiTaskModel`.
+        weights: state of the earlier model.
         carry: one of `CARRY`.
 
     Raises:
-        PlanError: they are of another encoder, or of heads of other shapes.
+        PlanError: the encoder differs, or heads have other shapes.
     """
     own = model.state_dict()
     taken = CARRY[carry](weights, own)
@@ -49,7 +49,7 @@ def take_over(model: nn.Module, weights: Weights, carry: str) -> None:
     ] + missing
     if others:
         raise PlanError(
-            "the weights of the earlier stage are not of this encoder and these heads",
+            "the weights of the earlier stage do not match this encoder and these heads",
             got=", ".join(others[:3]),
             then="set `start.carry: encoder`, or give the heads the same `head_layers`",
         )

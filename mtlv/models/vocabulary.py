@@ -1,4 +1,4 @@
-"""Tokens of our own in a pretrained encoder."""
+"""Additional tokens in a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from mtlv.errors import EncoderError
 from mtlv.models.encoder import Encoder, weights_digest
 from mtlv.seeding import seed_from
 
-SPREAD = 0.02  # BERT's, of its first embeddings
+SPREAD = 0.02  # standard deviation of BERT's initial embeddings
 
 
 def new_tokens(tokenizer: Any, tokens: Iterable[str]) -> tuple[str, ...]:
-    """Those that the tokenizer would split, lower-case or not know, in their order, each once."""
+    """Return the tokens that the tokenizer would split, lower-case or not know, without duplicates."""
     whole = tokenizer.get_added_vocab()
     return tuple(token for token in dict.fromkeys(tokens) if token not in whole)
 
 
 def with_tokens(encoder: Encoder, tokens: Iterable[str], *, seed: int = 0) -> Encoder:
-    """An encoder that reads each of `tokens` as one; the encoder handed in is not changed.
+    """Return an encoder that reads each of `tokens` as one token; the given encoder is not changed.
 
-    The embedding of a token that the vocabulary lacks is the mean of the embeddings of the pieces that the
-    name was split into, and N(0, 0.02) on top, so that no two are equal; it depends on the name, `seed` and
-    the encoder only. What stands in a text as such a token is read as one too.
+    The embedding of a new token is the mean of the embeddings of the tokens into which its name was split,
+    plus N(0, 0.02), so that no two are equal; it depends only on the name, `seed` and
+    the encoder. Occurrences of these tokens in the original text are also read as one token.
 
     Args:
-        encoder: shared with others.
-        tokens: such as `@GENE$`; without new ones, the encoder itself comes back.
-        seed: draws the new embeddings.
+        encoder: encoder, which may be shared.
+        tokens: tokens such as `@GENE$`; without new ones, the encoder itself is returned.
+        seed: seed of the new embeddings.
 
     Raises:
-        EncoderError: the tokenizer is not a fast one, or a token is empty or has blanks around it.
+        EncoderError: the tokenizer is not a fast one, or a token is empty or has surrounding spaces.
     """
     wanted = new_tokens(encoder.tokenizer, tokens)
     if not wanted:
@@ -52,18 +52,18 @@ def with_tokens(encoder: Encoder, tokens: Iterable[str], *, seed: int = 0) -> En
 def _check(encoder: Encoder, tokens: Sequence[str]) -> None:
     wrong = [token for token in tokens if not token or token != token.strip()]
     if wrong:
-        raise EncoderError("a new token is empty or has blanks around it", got=repr(wrong[0]))
+        raise EncoderError("a new token is empty or has surrounding spaces", got=repr(wrong[0]))
     if not getattr(encoder.tokenizer, "is_fast", False):
         raise EncoderError(
             f"the tokenizer of `encoder.name` `{encoder.name}` is not a fast one",
-            then="take an encoder with a tokenizer.json, or show relations as `original`",
+            then="use an encoder with a tokenizer.json, or set `data.mentions: original`",
         )
 
 
 def _add(tokenizer: Any, tokens: Sequence[str]) -> None:
     from tokenizers import AddedToken
 
-    # Found in the text before it is lower-cased or split.
+    # Searched in the text before it is lower-cased or split.
     tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in tokens])
 
 
@@ -73,14 +73,14 @@ def _pieces(tokenizer: Any, token: str) -> list[int]:
 
 
 def _embed(module: Any, rows: dict[int, tuple[str, list[int]]], seed: int) -> None:
-    """Give the rows, id -> (token, pieces), their embeddings; all others stay."""
+    """Set the embeddings of the rows, id -> (token, pieces); all others are unchanged."""
     import torch
 
     if not rows:
         return
     old = module.get_input_embeddings().weight.detach().clone()
     if max(rows) >= len(old):
-        with torch.random.fork_rng(devices=[]):  # Transformers draws rows that are then written over
+        with torch.random.fork_rng(devices=[]):  # Transformers draws rows that are then overwritten
             module.resize_token_embeddings(max(rows) + 1, mean_resizing=False)
     weight = module.get_input_embeddings().weight
     with torch.no_grad():

@@ -1,1 +1,1 @@
-"""What a run writes to its tracker: metrics, tables, figures, descriptions."""
+"""Results that a run writes to its tracker: metrics, tables, figures, descriptions."""

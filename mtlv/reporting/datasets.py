@@ -1,4 +1,4 @@
-"""The data that runs read, as MLflow's data set columns show it."""
+"""Data sets of runs, for MLflow's data set columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROLES = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart, ...]:
-    """The three parts of a fold; folds with the same test part share its digest."""
+    """Return the three parts of a fold; folds with the same test part share its digest."""
     out = []
     for part, role in ROLES.items():
         ids = [corpus.ids[i] for i in fold.part(part)]
@@ -28,11 +28,11 @@ def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart
 
 
 def whole(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
-    """All that a member's folds divide; its digest is the one in the tag `mtlv.data_digest`."""
+    """Return all data of a member's folds; the digest is that of the tag `mtlv.data_digest`."""
     role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
     return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)
 
 
 def _source(data: DataSettings) -> str:
-    """The user's own file or data set, or the corpus's home."""
+    """Return the user's own file or data set, or the source address of the corpus."""
     return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each)

@@ -1,4 +1,4 @@
-"""What a run was and what it found, in words: the Markdown at the top of its page in MLflow."""
+"""Descriptions of runs and their results: the Markdown text at the top of a run's page in MLflow."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
-LONGEST = 7500  # characters; MLflow cuts at 8000 without a word
+LONGEST = 7500  # characters; MLflow truncates at 8000 without notice
 FILES = {
-    "report.html": "everything on one page: figures, groups, pictures, settings",
+    "report.html": "everything on one page: metrics, groups, figures, settings",
     "comparison.png": "test F1 of every task and member",
     "elbow.png": "inertia and silhouette over the number of groups",
     "task_map.png": "the tasks on a map, by group",
     "per_task_f1.png": "test F1 of every task",
-    "report/per_task.json": "figures of every task, as a table",
+    "report/per_task.json": "metrics of every task, as a table",
     "report/classification_report.txt": "precision, recall and F1 as scikit-learn prints them",
     "comparison.md": "the suite's table",
-    "transfer_matrix.png": "what each task gains from one that is learned before it",
+    "transfer_matrix.png": "gain of each task from another one learned before it",
     "transfer_graph.png": "which task helps or harms which, as arrows",
-    "transfer.md": "the best intermediate task of each",
-    "pairs_matrix.png": "what each task gains from one that is learned with it",
+    "transfer.md": "the best intermediate task for each task",
+    "pairs_matrix.png": "gain of each task from another one learned together with it",
     "pairs_graph.png": "which task helps or harms which, as arrows",
-    "pairs.md": "the best partner of each task",
+    "pairs.md": "the best partner for each task",
     "search.json": "every trial of the search, the best on validation first",
     "scores": "raw outputs and targets of every document",
-    "config.yml": "the settings; `mtlv run` takes it",
+    "config.yml": "the settings, as a config for `mtlv run`",
 }
-"""Artifacts worth opening first, and why."""
+"""Artifacts to open first, with a description."""
 
 
 def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
-    """What a member is about to do."""
+    """Describe a member before its training."""
     settings, child = resolved.member.settings, resolved.children[0]
     system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
     what, _, how = system.partition(": ")
@@ -64,15 +64,15 @@ def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     if child.groups is not None:
         lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
         if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
-            lines.append("These are the groups of the first fold; other folds have others.")
+            lines.append("These are the groups of the first fold; other folds have different groups.")
     return "\n\n".join(lines)
 
 
 def _stage(name: str, settings: Settings) -> str:
-    """An earlier stage in a line."""
+    """Describe an earlier stage in one line."""
     what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
     return (
-        f"Before it, stage {plain(name)}: {what}, {many(settings.training.epochs, 'epoch')}, "
+        f"Preceded by stage {plain(name)}: {what}, {many(settings.training.epochs, 'epoch')}, "
         f"learning rate {settings.training.learning_rate:g}."
     )
 
@@ -84,21 +84,21 @@ def _groups(method: str, features: str, groups: TaskGroups) -> str:
 
 
 def describe_parent(result: MemberResult, files: Collection[str]) -> str:
-    """What a member was and what it found; `files` are the artifacts in its root and the tables."""
+    """Describe a member and its results; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
     spread = _spread(result)
     figures = (f"{c.title} {shown(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan))
     found = f"**Test {', '.join(figures)}**{spread}."
     tasks = _extremes({task: fmean(result.main(task)) for task in result.resolved.tasks}, judged_by(result))
     plan = describe_plan(result.resolved, generated=result.generated)
-    # MLflow folds all but the first lines away.
+    # MLflow collapses all but the first lines.
     report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
     first = " ".join(filter(None, [found, tasks, report]))
     return _cut([first, plan, _airy(as_markdown([row])), where(files)])
 
 
 def describe_child(result: FoldResult, files: Iterable[str]) -> str:
-    """What a fold with a seed came to."""
+    """Describe the results of one fold and seed."""
     child, found = result.child, result.outcome
     figures, columns = found.metrics.plan.as_dict(), _first(found.metrics.plan)
     shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
@@ -115,43 +115,43 @@ def describe_child(result: FoldResult, files: Iterable[str]) -> str:
 
 
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
-    """What a suite's members came to, side by side."""
+    """Describe the results of a suite's members."""
     column = _first(results[0].outcomes[0].metrics.plan)[0]
     best = [row.name for row in rows if row.cells[column.key].best]
     text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
     text += f"Highest {column.title}: **{', '.join(map(plain, best))}**."
     table = _fitting(_airy(as_markdown(rows)))
-    more = "With statistics, curves and errors: `mtlv compare`."
+    more = "For statistics, curves and errors: `mtlv compare`."
     return _cut([text, table, where(files), more])
 
 
 def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
-    """How to read the experiment's list of runs."""
+    """Describe how to read the list of runs of the experiment."""
     shown_views = ", ".join(
         f"[{view.name}]({'view' if view.sections else 'table'}:{view.id})" for view in views
     )
     return "\n\n".join(
         [
             f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
-            "- A row is a member of a suite: one architecture, encoder and setting. Its figures are means "
-            "over its folds and seeds, which hang below it (**+**).\n"
-            "- `comparison of ...` holds the table and the picture of a whole suite.\n"
-            f"- Ready columns and charts, also under **Views**: {shown_views}.\n"
-            "- Select members and press **Compare** to lay their curves over each other.\n"
-            "- With statistics: `mtlv compare --experiment NAME`.",
+            "- A row is a member of a suite: one architecture, encoder and setting. Its metrics are means "
+            "over its folds and seeds, whose runs are nested below it (**+**).\n"
+            "- `comparison of ...` has the table and the figure of a whole suite.\n"
+            f"- Prepared columns and charts, also under **Views**: {shown_views}.\n"
+            "- Select members and press **Compare** to plot their curves together.\n"
+            "- For statistics: `mtlv compare --experiment NAME`.",
         ]
     )
 
 
 def where(files: Iterable[str]) -> str:
-    """Where to look."""
+    """Return a list of links to artifacts."""
     known = set(files)
     lines = [f"- [{name}](artifact:{name}): {why}" for name, why in FILES.items() if name in known]
     return "\n".join(["**Artifacts:**\n", *lines]) if lines else ""
 
 
 def _first(figures: MetricValues) -> list[SuiteColumn]:
-    """The first two columns of the table that are figures of a plan."""
+    """Return the first two columns of the table that are metrics of a plan."""
     held = figures.as_dict()
     return [column for column in COLUMNS if column.key in held][:2]
 
@@ -174,19 +174,19 @@ def _extremes(values: Mapping[str, float], named: str) -> str:
 
 
 def _spread(result: MemberResult) -> str:
-    """What stands behind `±`; nothing for one child."""
+    """Return the explanation of `±`; empty for one child."""
     over = _over(result.resolved.children)
     return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
 
 
 def _over(children: Sequence[FoldRun]) -> list[str]:
-    """`4 folds`, `3 seeds`: what there are several of."""
+    """Return the counts of folds and seeds that are above 1: `4 folds`, `3 seeds`."""
     folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
     return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
 
 
 def _airy(table: str) -> str:
-    """MLflow sets the columns of a table without a gap, so each cell brings its own."""
+    """Add space to each cell, because MLflow renders tables without gaps between columns."""
     head, rule, *rows = table.splitlines()
     return "\n".join([_gaps(head), rule, *map(_gaps, rows)])
 
@@ -200,7 +200,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _fitting(table: str) -> str:
-    """As many lines of a table as fit, and how many do not."""
+    """Return as many lines of a table as fit, and the number of the others."""
     lines = table.splitlines()
     kept = len(lines)
     while sum(map(len, lines[:kept])) + kept > LONGEST - 1500:
@@ -210,6 +210,6 @@ def _fitting(table: str) -> str:
 
 
 def _cut(parts: Sequence[str]) -> str:
-    """The parts with a line between, at most `LONGEST` characters."""
+    """Join the parts with empty lines, truncated to `LONGEST` characters."""
     text = "\n\n".join(part.strip() for part in parts if part)
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"

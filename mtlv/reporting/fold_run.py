@@ -1,4 +1,4 @@
-"""Artifacts of a child run, and what a parent has in common with it. `mtlv compare` reads these files."""
+"""Artifacts of a child run and those shared with its parent. `mtlv compare` reads these files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", 
 
 
 def curves_json(metrics: Iterable[Metric]) -> str:
-    """`curves.json`: `{KEY: [[step, value], ...]}` of every metric with a value per epoch, by step."""
+    """Return `curves.json`: `{KEY: [[step, value], ...]}` of every metric with a value per epoch."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for metric in metrics:
         if metric.key.startswith(CURVES):
@@ -39,13 +39,13 @@ def curves_json(metrics: Iterable[Metric]) -> str:
 
 
 def thresholds_json(thresholds: Thresholds) -> str:
-    """`thresholds.json`: how they were fitted, and each task's, by name."""
+    """Return `thresholds.json`: how the thresholds were fitted, and their values by task name."""
     content = {"scope": thresholds.scope, "values": dict(thresholds.values)}
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
 def per_task_table(found: PlanResult, names: MetricNames) -> TableFile:
-    """Figures of every task on the test part, and the head that it shares."""
+    """Return the test metrics of every task, and the head of each task."""
     held = {task: figures.as_dict() for task, figures in found.metrics.tasks.items()}
     columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
     rows = [
@@ -60,8 +60,8 @@ def _rounded(value: float | None) -> float | None:
 
 
 def tasks_json(names: MetricNames, support: Mapping[str, int], documents: int) -> str:
-    """`tasks.json`: slug to name, head, index and support in the test part of so many documents; how it is
-    judged."""
+    """Return `tasks.json`: slug to name, head, index, support in the test part of this many documents, and
+    kind of task."""
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
         | _judged(names.known[name])
@@ -77,7 +77,7 @@ def _judged(task: Task) -> dict[str, object]:
 
 
 def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, names: MetricNames) -> None:
-    """What was asked for and what it became: config, plan, tasks, packages."""
+    """Log config, plan, tasks and packages."""
     support = {task: figures.support for task, figures in found.metrics.tasks.items()}
     tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
     tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
@@ -86,7 +86,7 @@ def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, na
 
 
 def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
-    """Artifacts of a fold: its plan and groups, report, scores and the picture of its tasks."""
+    """Log the artifacts of a fold: plan and groups, report, scores and the figure of its tasks."""
     child, found, names = result.child, result.outcome, result.names
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)

@@ -1,4 +1,4 @@
-"""Pictures and numbers of a grouping: the same files for a run and for `mtlv cluster`."""
+"""Figures and numbers of a grouping: the same files for a run and for `mtlv cluster`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mtlv.planning.groups import TaskGroups
 
 
 def groups_json(groups: TaskGroups) -> dict[str, object]:
-    """`groups.json`: the groups, their medoids, why so many, how stable, and where the map has them."""
+    """Return `groups.json`: the groups, their medoids, the reason for k, their stability, and the map."""
     found = groups.grouping
     return {
         "k": found.k,
@@ -27,7 +27,7 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
 
 
 def _places(groups: TaskGroups) -> dict[str, list[float]]:
-    """Each task's place on the map by name; empty where nothing was clustered."""
+    """Return each task's position on the map by name; empty if nothing was clustered."""
     if groups.vectors is None:
         return {}
     points, _ = project(groups.vectors)
@@ -35,12 +35,12 @@ def _places(groups: TaskGroups) -> dict[str, list[float]]:
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
-    """Write `elbow.png`, `task_map.png`, `grouping/elbow.json` and `grouping/groups.json`, where they apply.
+    """Write `elbow.png`, `task_map.png`, `grouping/elbow.json` and `grouping/groups.json`, if they apply.
 
     Args:
-        groups: of one fold.
-        folder: where to.
-        title: above the pictures.
+        groups: groups of one fold.
+        folder: output folder.
+        title: title of the figures.
     """
     (folder / "grouping").mkdir(parents=True, exist_ok=True)
     path = folder / "grouping" / "groups.json"

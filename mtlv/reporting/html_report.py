@@ -1,6 +1,6 @@
-"""The report of one run: a single HTML page without scripts, network or outside files.
+"""The report of one run: a single HTML page without scripts, network access or other files.
 
-Everything that comes from data, settings or users is escaped; nothing of it can become markup.
+All text from data, settings or users is escaped; none of it can become markup.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from mtlv.formatting import many
 from mtlv.reporting.metric_titles import titled
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, shown, used
 
-PICTURES = 3_500_000  # bytes of all pictures; as base64 the page stays below 5 MB
-STABLE = 0.5  # adjusted Rand index below which a grouping is called unstable
-WORDS = {"names": "text"}  # columns of words, set to the left
+PICTURES = 3_500_000  # maximum bytes of all figures; with base64 the page stays below 5 MB
+STABLE = 0.5  # adjusted Rand index below which a grouping is reported as unstable
+WORDS = {"names": "text"}  # columns of text, left-aligned
 SYSTEMS = {
     "stl": "single-task learning: one model for each task",
     "mtl": "multi-task learning: one model, one head for all tasks",
@@ -28,21 +28,21 @@ SYSTEMS = {
 }
 
 
-YES_NO = "positive"  # the documents that a yes/no task's figures rest on
+YES_NO = "positive"  # the documents counted for a yes/no task
 
 
 @dataclass(frozen=True)
 class TaskLine:
-    """Figures of one task, means over the run's children.
+    """Metrics of one task: means over the run's children.
 
     Args:
-        name: the task's.
-        support: documents that `main` rests on.
-        counted: which those are, in a word.
-        main: the figure that the task is judged by.
-        judged_by: its name.
-        others: further figures by name.
-        main_std: standard deviation of `main`; nothing for one child.
+        name: name of the task.
+        support: number of documents counted for `main`.
+        counted: description of these documents.
+        main: main metric of the task.
+        judged_by: name of the main metric.
+        others: further metrics by name.
+        main_std: standard deviation of `main`; None for one child.
         group: number of its group.
     """
 
@@ -58,7 +58,7 @@ class TaskLine:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A PNG to put into the page."""
+    """A PNG to embed in the page."""
 
     title: str
     path: Path
@@ -67,28 +67,28 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What a report tells.
+    """Content of a report.
 
     Args:
         title: such as `gmtl minilm on openi`.
         architecture: `stl`, `mtl`, `gmtl`, `gmhl` or another name.
-        encoder: its name.
-        dataset: its name.
-        generated: the documents are generated, not real.
-        documents: per part (`train`, `validation`, `test`), of one fold.
-        tasks: a line for each.
-        rows: the run's row of the suite's table, and others' to compare with.
-        folds, seeds: numbers of children.
-        groups: task names of each group; empty where the architecture has none.
-        groups_reason: why this k, in words.
-        stability: adjusted Rand index against the same grouping with one thing changed.
-        pictures: in order.
-        settings: those that matter, by dotted key.
-        warnings: what a reader has to know first.
-        versions: of packages.
-        machine: what it ran on, by name.
+        encoder: name of the encoder.
+        dataset: name of the data set.
+        generated: whether the documents are generated, not real.
+        documents: documents per part (`train`, `validation`, `test`) of one fold.
+        tasks: one line per task.
+        rows: the run's row of the suite's table, followed by others for comparison.
+        folds, seeds: numbers of folds and seeds.
+        groups: task names of each group; empty if the architecture has no groups.
+        groups_reason: reason for k.
+        stability: adjusted Rand index to the same grouping with one setting changed.
+        pictures: figures in order.
+        settings: relevant settings by dotted key.
+        warnings: warnings, shown first.
+        versions: versions of packages.
+        machine: properties of the machine by name.
         created: date as text.
-        columns: of `rows`.
+        columns: columns of `rows`.
     """
 
     title: str
@@ -114,10 +114,10 @@ class ReportInput:
 
 
 def report_html(run: ReportInput) -> str:
-    """The page as text.
+    """Return the page as text.
 
     Raises:
-        OSError: a picture cannot be read.
+        OSError: a figure cannot be read.
     """
     parts = [
         _lead(run),
@@ -140,7 +140,7 @@ def _section(title: str, body: str) -> str:
 
 
 def _lead(run: ReportInput) -> str:
-    """What was run, in words."""
+    """Return a sentence that describes the run."""
     system = SYSTEMS.get(run.architecture, run.architecture)
     corpus = f"the generated corpus {run.dataset}" if run.generated else run.dataset
     text = f"{system[:1].upper()}{system[1:]}, with the encoder {run.encoder}, "
@@ -156,17 +156,17 @@ def _lead(run: ReportInput) -> str:
 def _warnings(run: ReportInput) -> str:
     told = list(run.warnings)
     if run.generated:
-        told.insert(0, "The documents are generated: these figures say nothing about real reports.")
+        told.insert(0, "The documents are generated: these metrics say nothing about real reports.")
     low = {name: value for name, value in run.stability.items() if value < STABLE}
     if low:
         changes = ", ".join(f"{name} ({value:.2f})" for name, value in low.items())
-        told.append(f"The grouping is not stable: it falls apart when one thing changes: {changes}.")
+        told.append(f"The grouping is not stable when one setting changes: {changes}.")
     lines = "".join(f"<p>{escape(line)}</p>" for line in told)
     return f'<div class="warnings" role="note">{lines}</div>' if lines else ""
 
 
 def _headline(run: ReportInput) -> str:
-    """The run's own figures (the first row), large."""
+    """Return the run's own metrics (the first row) in large type."""
     if not run.rows:
         return ""
     cells = [(column, run.rows[0].cells[column.key]) for column in run.columns]
@@ -189,7 +189,7 @@ def _measured(run: ReportInput) -> str:
     spread = any(cell.sd is not None for row in run.rows for cell in row.cells.values())
     note = "On the test set."
     if any(task.counted == YES_NO for task in run.tasks):
-        note += " Thresholds were fitted on validation documents only."
+        note += " Thresholds were fitted only on validation documents."
     note += " Mean ± standard deviation over the children." if spread else ""
     return f"<p>{note}</p>" + _table(["run", *(column.title for column in columns)], body)
 
@@ -204,16 +204,14 @@ def _groups(run: ReportInput) -> str:
     text = f"<p>{escape(run.groups_reason)}</p>" if run.groups_reason else ""
     text += _table(["group", "tasks", "names"], body)
     if run.stability:
-        told = (
-            "Adjusted Rand index against the same grouping with one thing changed (1: the same, 0: chance):"
-        )
+        told = "Adjusted Rand index to the same grouping with one setting changed (1: the same, 0: chance):"
         pairs = ", ".join(f"{name} {value:.2f}" for name, value in run.stability.items())
         text += f"<p>{told} {escape(pairs)}.</p>"
     return text
 
 
 def _tasks(run: ReportInput) -> str:
-    """A table for all tasks with the same figures."""
+    """Return a table for each set of tasks with the same metrics."""
     grouped = any(task.group for task in run.tasks)
     alike: dict[tuple[str, ...], list[TaskLine]] = {}
     for task in sorted(run.tasks, key=lambda task: -task.support):
@@ -241,7 +239,7 @@ def _task_cells(task: TaskLine, grouped: bool) -> list[tuple[str, str]]:
 
 
 def _table(titles: Iterable[str], rows: Iterable[Sequence[tuple[str, str]]]) -> str:
-    """A table of (text, class) cells; the class `bar` draws its number as a bar."""
+    """Return a table of (text, class) cells; the class `bar` shows the number as a bar."""
     head = "".join(f'<th class="{WORDS.get(title, "")}">{escape(title)}</th>' for title in titles)
     body = "\n".join("<tr>" + "".join(_cell(*cell) for cell in row) + "</tr>" for row in rows)
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
@@ -264,7 +262,7 @@ def _pairs(values: Mapping[str, object]) -> str:
 
 
 def _pictures(pictures: Sequence[ReportFigure]) -> str:
-    """The pictures in the page; one that would make it too large is named instead."""
+    """Embed the figures; one that would make the page too large is only named."""
     left, out = PICTURES, []
     for picture in pictures:
         data = picture.path.read_bytes()

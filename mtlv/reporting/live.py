@@ -1,4 +1,4 @@
-"""A child run as it trains: every epoch's figures go to the tracker as soon as they are known."""
+"""Logging of a child run during training: every epoch's metrics go to the tracker immediately."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class LiveRun:
-    """Tells the tracker of a plan's models, which train one after another, in the plan's order.
+    """Logs the metrics of a plan's models, which are trained in the order of the plan.
 
-    What is known early is sent early, and at the end only what was not sent yet. A model's epoch tells what
-    concerns that model; an epoch of the plan's last model completes the plan's figures of that epoch.
+    Metrics are logged as soon as they are known; at the end only the missing ones are logged. An epoch of a
+    model gives the metrics of that model; an epoch of the last model also completes the plan's metrics of
+    that epoch.
 
     Args:
-        tracker: where to.
-        run: the child's run.
-        names: of its plan.
-        tasks: all, in the corpus's order.
-        models: how many the plan has.
+        tracker: the tracker.
+        run: id of the child's run.
+        names: names of the plan's metrics.
+        tasks: all tasks, in the order of the corpus.
+        models: number of models in the plan.
         settings: the `evaluation` section.
-        warn: hears once of a tracker that fails while a model trains.
+        warn: called once with a message if the tracker fails while a model is trained.
     """
 
     tracker: Tracker
@@ -49,12 +50,12 @@ class LiveRun:
 
     @property
     def points(self) -> tuple[Metric, ...]:
-        """All that was told so far."""
+        """Return all points logged so far."""
         return tuple(self._sent)
 
     def epoch(self, epoch: EpochRecord, validation: Scores) -> None:
-        """A model in training has ended `epoch`. A tracker that fails here must not end hours of training:
-        the points follow when the model is done."""
+        """Log an epoch of the model in training. A tracker that fails here must not stop hours of training:
+        the points are logged again when the model is finished."""
         points = unit_epoch(epoch, validation, self.names)
         if len(self._ended) == self.models - 1:
             parts = [record.validation_at(epoch.epoch) for record in self._ended]
@@ -67,26 +68,26 @@ class LiveRun:
             self._send(points)
         except TrackingError as error:
             self._failed = True
-            self.warn(f"nothing is tracked until this model is done: {error}")
+            self.warn(f"nothing is tracked until this model is finished: {error}")
 
     def ended(self, record: UnitRecord) -> None:
-        """The next model of the plan is done, or was found in the store.
+        """Log the next model of the plan, which was trained or found in the store.
 
         Raises:
-            TrackingError: the tracker fails.
+            TrackingError: the tracker failed.
         """
         self._failed = False
         self._ended.append(record)
         self._send(unit_metrics(record, self.names))
 
     def finish(self, earlier: Sequence[UnitRecord] = ()) -> PlanResult:
-        """What all models came to together.
+        """Log and return the results of all models together.
 
         Args:
-            earlier: of the stages before, whose time counts.
+            earlier: records of earlier stages, for their time.
 
         Raises:
-            TrackingError: the tracker fails.
+            TrackingError: the tracker failed.
         """
         found = outcome(
             self._ended, tasks=self.tasks, settings=self.settings, known=self._curve, earlier=earlier

@@ -1,4 +1,4 @@
-"""A member with what its children came to: rows of the table, means, spreads and mean curves."""
+"""Results of a member's children: rows of the table, means, spreads and mean curves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mtlv.tracking import Metric
 
 NO_FIGURES = ("support", "threshold")
 CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
-"""Beginnings of the keys that have a value per epoch."""
+"""Prefixes of metrics with a value per epoch."""
 MEAN_CURVES = (
     "train/loss",
     "val/score",
@@ -29,20 +29,20 @@ MEAN_CURVES = (
     "train.heads.loss/",
     "val.heads.",
 )
-"""Beginnings of the keys whose means over its children a parent has, epoch by epoch."""
+"""Prefixes of metrics whose means over the children are logged in the parent, per epoch."""
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """A fold with a seed, trained and scored.
+    """Results of a fold with a seed.
 
     Args:
-        member: the name of the member that it belongs to.
-        name: of its run.
+        member: name of its member.
+        name: name of its run.
         child: its fold, seed, groups and plan.
-        names: of the plan's heads and tasks.
-        outcome: what it came to.
-        points: every metric that the tracker was told.
+        names: names of the plan's heads and tasks.
+        outcome: its results.
+        points: every metric logged.
     """
 
     member: str
@@ -55,7 +55,7 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class MemberResult:
-    """A member and what each of its children came to; `generated` if its documents are made up."""
+    """A member and the results of its children; `generated` if its documents are generated."""
 
     resolved: ResolvedMember
     children: tuple[FoldResult, ...]
@@ -71,25 +71,25 @@ class MemberResult:
 
     @property
     def title(self) -> str:
-        """Name and data, with a word where the data is generated."""
+        """Return name and data set, and whether the data is generated."""
         data = self.resolved.member.settings.data.title
         return f"{self.name} on {data}{' (generated reports)' if self.generated else ''}"
 
     @property
     def timestamp_ms(self) -> int:
-        """When the last epoch ended."""
+        """Return the end of the last epoch in milliseconds."""
         return max(last_timestamp(found) for found in self.outcomes)
 
     def of_task(self, task: str, figure: str) -> list[float]:
-        """A test figure of a task, one value per child."""
+        """Return a test metric of a task, one value per child."""
         return [found.metrics.tasks[task].as_dict()[figure] for found in self.outcomes]
 
     def main(self, task: str) -> list[float]:
-        """The test figure that a task is judged by, one value per child."""
+        """Return the main test metric of a task, one value per child."""
         return [found.metrics.tasks[task].main for found in self.outcomes]
 
     def figures(self, task: str) -> list[str]:
-        """Names of a task's test figures."""
+        """Return the names of a task's test metrics."""
         held = self.outcomes[0].metrics.tasks[task].as_dict()
         return [name for name in held if name not in NO_FIGURES]
 
@@ -100,22 +100,22 @@ class MemberResult:
 
 
 def judged_by(result: MemberResult) -> str:
-    """What the tasks are judged by, for a person."""
+    """Return the title of the tasks' main metric."""
     return main_title(result.resolved.known)
 
 
 def as_members(results: Sequence[MemberResult]) -> list[SuiteMember]:
-    """Names and figures, as the table takes them."""
+    """Return names and metrics for the suite's table."""
     return [SuiteMember(result.name, tuple(map(_figures, result.outcomes))) for result in results]
 
 
 def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
-    """The suite's table."""
+    """Return the rows of the suite's table."""
     return make_rows(as_members(results))
 
 
 def spread_of(values: Sequence[float]) -> float | None:
-    """Standard deviation with ddof 1; nothing for one value."""
+    """Return the standard deviation with ddof 1; None for one value."""
     return stdev(values) if len(values) > 1 else None
 
 
@@ -125,7 +125,7 @@ def _figures(found: PlanResult) -> dict[str, float]:
 
 
 def parent_metrics(result: MemberResult) -> list[Metric]:
-    """Means and spreads over the children, and the elbow with k as the step."""
+    """Return means and spreads over the children, and the elbow curve with k as the step."""
     at = result.timestamp_ms
     out = []
     for name in result.outcomes[0].metrics.plan.as_dict():
@@ -146,9 +146,9 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
 
 
 def _mean_curves(result: MemberResult) -> Iterator[Metric]:
-    """Means over the children, epoch by epoch, so that parents can be laid over each other.
+    """Yield means over the children per epoch, so that parents can be compared.
 
-    Where folds have heads of their own, a head's mean is over the folds that have it.
+    If folds have different heads, the mean of a head is over the folds that have it.
     """
     kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.known))
     found: dict[tuple[str, int], list[Metric]] = {}

@@ -1,4 +1,4 @@
-"""What a member's parent run holds: means over its children, pictures, its report."""
+"""Content of a member's parent run: means over its children, figures, report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = ("data.", "encoder.", "architecture.", "grouping.", "training.", "evalua
 
 
 def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
-    """Metrics and artifacts of a member's own run, so that it tells the story when it is collapsed."""
+    """Log metrics and artifacts of a member's own run, which summarizes its children."""
     tracker.metrics(run, parent_metrics(result))
     child = result.resolved.children[0]
     write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.known))
@@ -45,7 +45,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
 
 
 def _per_task_table(result: MemberResult) -> TableFile:
-    """Means over the children of every task's figures on the test part."""
+    """Return the mean test metrics of every task over the children."""
     lines = [_task_line(result, task) for task in result.resolved.tasks]
     others = tuple(dict.fromkeys(name for line in lines for name in line.others))
     judged = ("f1", "f1_std") if result.all_yes_no else ("judged_by", "value", "value_std")
@@ -90,7 +90,7 @@ def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
         spread=[spread_of(result.main(task)) or 0.0 for task in tasks],
         figure=judged_by(result),
     )
-    counted = "its positive documents" if result.all_yes_no else "documents it rests on"
+    counted = "its positive documents" if result.all_yes_no else "its documents"
     return ReportFigure(
         f"{judged_by(result)} of each task", path, f"On the test part, with the number of {counted}."
     )

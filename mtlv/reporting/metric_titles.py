@@ -1,4 +1,4 @@
-"""What runs and tasks are judged by, in words: F1 where all tasks are yes/no, else each task's own figure."""
+"""Titles of the metrics of runs and tasks: F1 if all tasks are yes/no, else each task's main metric."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Protocol
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
-SEVERAL = "main figure"
+SEVERAL = "main metric"
 APART = "The runs were tested on different tasks"
 SCORE_SAID = (
-    "The score is the mean, over the corpora that a run was tested on, of the figure that their tasks are "
-    "judged by."
+    "The score is the mean, over the corpora on which a run was tested, of the main metric of their tasks."
 )
 
 
@@ -24,24 +23,24 @@ class TaskTitles(Protocol):
 
 
 def titled(figure: str) -> str:
-    """Name of a figure for a person: `average precision`, `F1 macro`."""
+    """Return the readable name of a metric: `average precision`, `F1 macro`."""
     words = figure.replace("_", " ").replace("f1", "F1")
     return words.title() if words in NAMES_OF_PERSONS else words
 
 
 def main_title(tasks: Sequence[TaskTitles]) -> str:
-    """The figure that all tasks are judged by; `main figure` where each has its own."""
+    """Return the main metric of all tasks, or `main metric` if they differ."""
     names = {task.main_metric for task in tasks} or {"f1"}
     return titled(names.pop()) if len(names) == 1 else SEVERAL
 
 
 def plan_title(comparison: Comparison) -> str:
-    """What runs are judged by: `macro F1`, or `score`."""
+    """Return the title of the main score of runs: `macro F1`, or `score`."""
     return "score" if comparison.scored else "macro F1"
 
 
 def judged_words(tasks: Sequence[TaskInfo]) -> str:
-    """Which task is judged by what, in a sentence; empty where all are by the same."""
+    """Return a sentence on the main metric of each task; empty if they all have the same one."""
     if main_title(tasks) != SEVERAL:
         return ""
     by: dict[str, list[str]] = {}
@@ -49,4 +48,4 @@ def judged_words(tasks: Sequence[TaskInfo]) -> str:
         by.setdefault(titled(task.main_metric), []).append(task.name)
     few = (names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"] for names in by.values())
     parts = (f"{figure} ({', '.join(names)})" for figure, names in zip(by, few, strict=True))
-    return f"The main figure is {'; '.join(parts)}."
+    return f"The main metric is {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""What a child run tells the tracker, by the names in the design: metrics, params, tags."""
+"""Metrics, params and tags of a child run, with the names of the tracking contract."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MetricNames:
-    """Slugs of a plan's heads and tasks, as metric keys have them."""
+    """Slugs of a plan's heads and tasks, as used in metric keys."""
 
     def __init__(self, plan: Plan, tasks: Sequence[Task]) -> None:
         self.known = {task.name: task for task in tasks}
@@ -36,16 +36,16 @@ class MetricNames:
         self.yes_no = set(yes_no_tasks(tasks))
 
     def of_yes_no(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
-        """Those of the heads whose tasks are yes/no, with their tasks."""
+        """Return those heads whose tasks are all yes/no, with their tasks."""
         return [(head, self.members[head]) for head in heads if self.yes_no.issuperset(self.members[head])]
 
     def watched(self, task: str) -> str:
-        """The figure of a task that an epoch of its model tells; of yes/no tasks one without a threshold."""
+        """Return the metric of a task that is logged per epoch; for yes/no tasks one without a threshold."""
         return "average_precision" if task in self.yes_no else self.known[task].main_metric
 
 
 def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
-    """Tags of a child's run; the member's own run has those of its first."""
+    """Return the tags of a child's run; the member's own run has those of its first child."""
     settings = resolved.member.settings
     return {
         "mtlv.architecture": settings.architecture.name,
@@ -60,12 +60,12 @@ def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
 
 
 def learned(settings: Settings) -> str:
-    """The names that `tasks` has in each stage, as JSON; an empty list is all tasks."""
+    """Return the `tasks` setting of each stage as JSON; an empty list means all tasks."""
     return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
 
 
 def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
-    """The grouping in a few words; `none` where the architecture has none."""
+    """Return a short description of the grouping; `none` if the architecture has no groups."""
     section = settings.grouping
     if groups is None:
         return "none"
@@ -74,17 +74,17 @@ def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
 
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:
-    """Every setting, flattened; no password of the tracking address."""
+    """Return every setting, flattened, without the password of the tracking address."""
     return dict(flatten(without_secrets(settings)))
 
 
 def own_params(child: FoldRun) -> dict[str, str | int | float | bool]:
-    """Params beside the settings: how many groups `grouping.k` came to, to group runs by and to plot over."""
+    """Return params in addition to the settings: the resulting number of groups."""
     return {} if child.groups is None else {"k": child.groups.grouping.k}
 
 
 def without_secrets(settings: Settings) -> Settings:
-    """The settings as they may be shown to others."""
+    """Return the settings without secrets."""
     uri = settings.tracking.uri
     if uri is None:
         return settings
@@ -92,16 +92,16 @@ def without_secrets(settings: Settings) -> Settings:
 
 
 def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
-    """What one epoch of one model tells by itself: the loss of its heads, and how well its tasks are ranked.
+    """Return the metrics of one epoch of one model: the loss of its heads, and ranking metrics of its tasks.
 
     Args:
-        epoch: just ended.
+        epoch: the epoch that just ended.
         validation: scores of the model's tasks after it.
-        names: of the whole plan.
+        names: names of the whole plan.
     """
     at = (epoch.epoch, epoch.timestamp_ms)
     tasks = list(validation.tasks)
-    # No threshold is needed to rank, so none is fitted.
+    # Ranking metrics need no threshold, so none is fitted.
     found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
     values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
@@ -116,7 +116,7 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
 def plan_epoch(
     epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: MetricNames
 ) -> list[Metric]:
-    """What epoch `number` of all of a plan's models tells together; a model may have stopped before."""
+    """Return the metrics of epoch `number` of all of a plan's models; a model may have stopped earlier."""
     at = (number, max(epoch.timestamp_ms for epoch in epochs))
     out = [
         Metric("train/loss", plan_loss(epochs), *at),
@@ -132,7 +132,7 @@ def plan_epoch(
 
 
 def unit_metrics(record: UnitRecord, names: MetricNames) -> list[Metric]:
-    """Everything that a finished model tells by itself."""
+    """Return all metrics of one finished model."""
     out = []
     for epoch in record.epochs:
         out += unit_epoch(epoch, record.validation_at(epoch.epoch), names)
@@ -140,7 +140,7 @@ def unit_metrics(record: UnitRecord, names: MetricNames) -> list[Metric]:
 
 
 def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
-    """Of each head, or of its tasks where they do not share one."""
+    """Yield the chosen epoch of each head, or of its tasks if they differ."""
     end = (0, record.epochs[-1].timestamp_ms)
     for head in record.epochs[-1].heads:
         chosen = {task: record.chosen_epochs[task] for task in names.members[head]}
@@ -153,7 +153,7 @@ def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
 
 
 def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
-    """Everything that needs all of a plan's models."""
+    """Return all metrics that depend on all of a plan's models."""
     out: list[Metric] = []
     for epoch, metrics in enumerate(found.curve):
         out += plan_epoch([record.epoch_at(epoch) for record in found.records], epoch, metrics, names)
@@ -167,12 +167,12 @@ def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
 
 
 def last_timestamp(found: PlanResult) -> int:
-    """When the last of a plan's models ended its last epoch, in milliseconds."""
+    """Return the end of the last epoch of a plan's models, in milliseconds."""
     return max(record.epochs[-1].timestamp_ms for record in found.records)
 
 
 def split_figures(split: str, metrics: Metrics, names: MetricNames) -> Iterator[tuple[str, float]]:
-    """`SPLIT/M` of the plan and `SPLIT.tasks.M/TASK` of each task."""
+    """Yield `SPLIT/M` of the plan and `SPLIT.tasks.M/TASK` of each task."""
     for name, value in metrics.plan.as_dict().items():
         yield f"{split}/{name}", value
     for task, figures in metrics.tasks.items():

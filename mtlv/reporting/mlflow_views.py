@@ -1,4 +1,4 @@
-"""The views that a suite puts into MLflow's menu: Runs, Compare, Tasks, Heads and Elbow."""
+"""Prepared views of a suite in MLflow's menu: Runs, Compare, Tasks, Heads and Elbow."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ BEFORE_TASKS = (
     "val.heads.average_precision_macro",
 )
 AFTER_TASKS = ("time", "cost", "pictures")
-"""Chart sections that MLflow makes of our metric keys, everything up to the last `/`; tasks' are between."""
+"""Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold")
 YES_NO, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
-"""Figures of a plan: where all of its tasks are yes/no, and where some are of another kind."""
+"""Main metrics of a plan: if all of its tasks are yes/no, and otherwise."""
 
 TOLD_APART = ("tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping", "params.k")
 SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one task, mean of the folds"
-MOST = 40  # charts, or lines in one chart, that can still be looked at
+MOST = 40  # maximum number of charts, or of lines in a chart, to stay readable
 
 
 def ready_views(members: Sequence[ResolvedMember]) -> tuple[View, ...]:
-    """Views of a suite's runs, made of its tasks and heads; known before anything is trained."""
+    """Return the views of a suite's runs, from its tasks and heads; known before training."""
     suite = _Suite(members)
     views = [_runs(suite), _compare(suite), _tasks(suite), _heads(suite)]
     if any(child.groups is not None for member in members for child in member.children):
@@ -44,7 +44,7 @@ def ready_views(members: Sequence[ResolvedMember]) -> tuple[View, ...]:
 
 
 class _Suite:
-    """What the views of some members show."""
+    """Content of the views of some members."""
 
     def __init__(self, members: Sequence[ResolvedMember]) -> None:
         self.members = members
@@ -56,12 +56,12 @@ class _Suite:
 
     @property
     def mains(self) -> tuple[str, ...]:
-        """What its members are judged by."""
+        """Return the main metrics of the members."""
         return tuple(figure for figure in (YES_NO[0], *OTHERS) if figure in self.figures)
 
     @property
     def results(self) -> tuple[str, ...]:
-        """Columns of a table of runs."""
+        """Return the result columns of a table of runs."""
         out = [key for main in self.mains for key in (f"metrics.test/{main}", f"metrics.test/{main}_std")]
         return (*out, *(["metrics.test/f1_micro"] if "f1_micro" in self.figures else []))
 
@@ -72,12 +72,12 @@ class _Suite:
 
 
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
-    """A chart for each key."""
+    """Return a chart for each key."""
     return tuple(Chart(kind, (key,)) for key in keys)  # type: ignore[arg-type]
 
 
 def _runs(suite: _Suite) -> View:
-    """Everything, with the columns that tell runs apart."""
+    """Return the view of all runs, with the columns that distinguish them."""
     columns = (*TOLD_APART, "params.fold", "params.seed", *suite.results, "metrics.time/train_seconds")
     return View("Runs", columns=columns)
 

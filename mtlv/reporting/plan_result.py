@@ -1,4 +1,4 @@
-"""What a plan's models came to together: gathered, thresholds fitted on validation, then scored."""
+"""Results of a plan's models together: scores gathered, thresholds fitted on validation, then evaluated."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """One child run's results.
+    """Results of one child run.
 
     Args:
-        validation: scores of the kept weights, all tasks.
-        test: likewise.
+        validation: validation scores of the kept weights, all tasks.
+        test: the same for the test part.
         thresholds: fitted on `validation`.
-        metrics: of the test part at those thresholds.
-        curve: of the validation part, epoch by epoch, each at thresholds fitted on that epoch's scores.
-        records: of the plan's models, in its order.
-        earlier: of the stages before.
+        metrics: test metrics at those thresholds.
+        curve: validation metrics per epoch, each at thresholds fitted on that epoch's scores.
+        records: records of the plan's models, in its order.
+        earlier: records of earlier stages.
     """
 
     validation: Scores
@@ -39,9 +39,9 @@ class PlanResult:
 
     @property
     def costs(self) -> dict[str, float]:
-        """What all models of the plan cost together; seconds, documents per second, MB, weights.
+        """Return the total costs of the plan's models: seconds, documents per second, MB, weights.
 
-        Stages before are told by themselves: several members may share them.
+        Costs of earlier stages are separate, because several members may share them.
         """
         seconds = sum(record.train_seconds for record in self.records)
         before = sum(record.train_seconds for record in self.earlier)
@@ -55,7 +55,7 @@ class PlanResult:
 
     @property
     def best_epoch(self) -> int:
-        """The first epoch with the highest figure that counts on validation: macro F1 of yes/no tasks."""
+        """Return the first epoch with the highest main validation metric: macro F1 for yes/no tasks."""
         values = [metrics.plan.main for metrics in self.curve]
         return values.index(max(values))
 
@@ -68,14 +68,14 @@ def outcome(
     known: Mapping[int, Metrics],
     earlier: Sequence[UnitRecord] = (),
 ) -> PlanResult:
-    """Gather, fit and score. Test targets enter only where the figures of the test part are computed.
+    """Gather scores, fit thresholds and evaluate. Test targets are used only for the test metrics.
 
     Args:
-        records: one per model, in the plan's order.
-        tasks: all, in the corpus's order.
+        records: records, one per model, in the plan's order.
+        tasks: all tasks, in the order of the corpus.
         settings: the `evaluation` section.
-        known: epochs whose validation figures were computed while the last model trained.
-        earlier: of the stages before.
+        known: validation metrics by epoch that were computed while the last model was trained.
+        earlier: records of earlier stages.
     """
     curve = {epoch: known.get(epoch) for epoch in range(max(len(record.curve) for record in records))}
     validation = gather([record.validation for record in records])
@@ -104,11 +104,11 @@ def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings
 
 
 def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: EvaluationSettings) -> Metrics:
-    """Figures of a plan's models after one epoch, at thresholds fitted on the same validation scores."""
+    """Return the metrics of a plan's models after one epoch, with thresholds fitted on the same scores."""
     scores = gather(parts)
     return evaluate_all(scores, tasks, _fit(scores, tasks, settings).values)
 
 
 def plan_loss(epochs: Sequence[EpochRecord]) -> float:
-    """Mean training loss of a plan's models in one epoch."""
+    """Return the mean training loss of a plan's models in one epoch."""
     return sum(epoch.loss for epoch in epochs) / len(epochs)

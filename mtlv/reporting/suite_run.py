@@ -1,4 +1,4 @@
-"""What a suite's comparison run holds: the table of its members, its picture, their groups."""
+"""Content of a suite's comparison run: the table of its members, its figure, their groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mtlv.tracking import RunSpec, Tracker
 
 
 def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
-    """The run that holds a suite's comparison."""
+    """Return the spec of the run with a suite's comparison."""
     uid = content_key(["comparison", [result.resolved.uid for result in results]])
     members = [result.resolved for result in results]
     tags = {
@@ -39,7 +39,7 @@ def _distinct(values: Iterable[str]) -> str:
 
 
 def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> None:
-    """The suite's table and its picture."""
+    """Log the suite's table and figure."""
     rows = member_rows(results)
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
@@ -50,7 +50,7 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
 
 
 def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> list[str]:
-    """Which task helps which, where members learned one after another or two together; names of the files."""
+    """Log transfers between tasks learned in sequence or in pairs; return the names of the files."""
     names = []
     with TemporaryDirectory() as folder:
         for found in transfers_among([_learner(result) for result in results]):
@@ -64,7 +64,7 @@ def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> l
 
 
 def _learner(result: MemberResult) -> TransferRun:
-    """A member by what it learned and what its last stage came to."""
+    """Return what a member learned and the results of its last stage."""
     known, stages = result.resolved.known, result.resolved.member.settings.each_stage
 
     def scores(name: str) -> dict[tuple[int, int], float]:
@@ -80,10 +80,10 @@ def _learner(result: MemberResult) -> TransferRun:
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
-    """Draw the suite where its members saw the same test documents."""
+    """Draw the suite if its members have the same test documents."""
     tasks = results[0].resolved.tasks
     if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
-        return False  # side by side, figures of different test sets would compare nothing
+        return False  # metrics on different test sets are not comparable
     with TemporaryDirectory() as folder:
         macro = [[found.metrics.plan.main for found in result.outcomes] for result in results]
         path = draw_suite(
@@ -103,7 +103,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
 
 
 def _micro(results: Sequence[MemberResult]) -> list[float] | None:
-    """Mean micro F1 of each member; nothing where not all tasks are yes/no."""
+    """Return the mean micro F1 of each member; None if not all tasks are yes/no."""
     if not all(result.all_yes_no for result in results):
         return None
     return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]

@@ -17,11 +17,11 @@ class SuiteColumn:
     """A column of the table.
 
     Args:
-        key: the figure's name.
-        title: what people read.
+        key: name of the metric.
+        title: heading of the column.
         best: whether the highest, the lowest or no value is marked.
-        scale: what a value is multiplied with to be shown.
-        digits: decimals shown.
+        scale: factor applied to a value before it is shown.
+        digits: number of decimals.
     """
 
     key: str
@@ -44,7 +44,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class SuiteMember:
-    """A member of a suite and what its children (fold x seed) measured, each a record of figures."""
+    """A member of a suite and the metrics of its children (fold x seed)."""
 
     name: str
     children: tuple[Mapping[str, float], ...]
@@ -52,13 +52,13 @@ class SuiteMember:
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of one member.
+    """One metric of one member.
 
     Args:
-        mean: over the n children that have it; NaN if none has.
-        sd: standard deviation with ddof 1; nothing for n = 1.
-        n: children counted.
-        best: no other member's mean is better (several can be equal).
+        mean: mean over the n children that have the metric; NaN if none has it.
+        sd: standard deviation with ddof 1; None for n = 1.
+        n: number of these children.
+        best: whether no other member's mean is better (several can be equal).
     """
 
     mean: float
@@ -76,12 +76,12 @@ class Row:
 
 
 def used(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[SuiteColumn]:
-    """Columns that some row has a value in."""
+    """Return the columns with a value in at least one row."""
     return [column for column in columns if any(row.cells[column.key].n for row in rows)]
 
 
 def make_rows(members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS) -> tuple[Row, ...]:
-    """Rows in the order of `members`, with the best of each column marked where there are several members."""
+    """Return rows in the order of `members`; with several members, the best of each column is marked."""
     rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
     for column in columns:
         means = [row[column.key].mean for row in rows]
@@ -103,7 +103,7 @@ def _cell(member: SuiteMember, key: str) -> Cell:
 
 
 def shown(cell: Cell, column: SuiteColumn) -> str:
-    """`0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
+    """Format a cell: `0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
     if not cell.n:
         return "-"
     mean = f"{cell.mean * column.scale:.{column.digits}f}"
@@ -113,7 +113,7 @@ def shown(cell: Cell, column: SuiteColumn) -> str:
 def as_text(
     members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Header and rows for a terminal."""
+    """Return header and rows for a terminal."""
     rows = make_rows(members, columns)
     columns = used(rows, columns)
     header = ("run", *(column.title for column in columns))
@@ -121,7 +121,7 @@ def as_text(
 
 
 def as_records(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[dict[str, object]]:
-    """Plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
+    """Return plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
     records = []
     for row in rows:
         record: dict[str, object] = {"member": row.name}
@@ -135,7 +135,7 @@ def as_records(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) ->
 
 
 def as_csv(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
-    """The records as CSV, figures in full precision, an empty cell for what is not known."""
+    """Return the records as CSV, with metrics in full precision and empty cells for unknown values."""
     columns = used(rows, columns)
     records = as_records(rows, columns)
     names = ["member"] + [f"{c.key}{end}" for c in columns for end in ("", "_std", "_n", "_best")]
@@ -147,7 +147,7 @@ def as_csv(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str
 
 
 def as_markdown(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
-    """A Markdown table, the best of each column in bold."""
+    """Return a Markdown table, with the best of each column in bold."""
     columns = used(rows, columns)
     lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))

@@ -1,1 +1,1 @@
-"""Where models that are in MLflow already look for their class; the code is in `mtlv.serving`."""
+"""Old import path of logged models; the code is in `mtlv.serving`."""

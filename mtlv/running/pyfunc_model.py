@@ -1,4 +1,4 @@
-"""The old path of `PyfuncPlan`: models that were logged before name it, and go on loading."""
+"""Old import path of `PyfuncPlan`, kept for models logged by earlier releases."""
 
 from mtlv.serving.pyfunc import PyfuncPlan
 

@@ -1,4 +1,4 @@
-"""What a served plan said, as a table for people or as a file."""
+"""Predictions of a served plan, as a table for a terminal or as a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mtlv.serving.kinds import OutputFormat, TaskPrediction
 from mtlv.serving.model import Prediction
 from mtlv.serving.texts import InputTexts
 
-SHOWN_TEXT = 60  # characters of a text in a row
+SHOWN_TEXT = 60  # maximum characters of a text in a row
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class PredictionTable:
 
     @cached_property
     def _kinds(self) -> list[OutputFormat]:
-        """Of the tasks, each once."""
+        """Return the kinds of the tasks, without duplicates."""
         return list(dict.fromkeys(prediction.kind for prediction in self.found.predictions))
 
     @property
     def header(self) -> tuple[str, ...]:
-        """Titles of `rows`."""
+        """Column titles of `rows`."""
         (kind, *others) = self._kinds
         if len(self.texts) == 1:
             return ("task", *(("answer", "more") if others else kind.header))
@@ -47,20 +47,20 @@ class PredictionTable:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """One text: a row per task, of yes/no tasks the decided ones first. Several: a row per text with what
-        was decided or found."""
+        """For one text, a row per task, with positive yes/no tasks first; for several, a row per text with
+        its predictions."""
         if len(self.texts) == 1:
             return [self._task_row(prediction) for prediction in self._order(0)]
         return [self._text_row(row) for row in range(len(self.texts))]
 
     @property
     def text_columns(self) -> int:
-        """How many columns of `rows` are words, from the left."""
+        """Number of columns of `rows` that are text, from the left."""
         alike = len(self.texts) == 1 and len(self._kinds) == 1
         return self._kinds[0].text_columns if alike else len(self.header)
 
     def _order(self, row: int) -> list[TaskPrediction]:
-        """Tasks of a text: decided before undecided, then the most probable first."""
+        """Return the tasks of a text: positive ones first, then by probability."""
         return sorted(self.found.predictions, key=lambda prediction: prediction.kind.rank(prediction, row))
 
     def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class PredictionTable:
         return (str(self.texts.numbers[row]), text, between.join(said) or "none")
 
     def record(self, row: int) -> dict[str, Any]:
-        """What all tasks give for a row, as JSON has it."""
+        """Return the predictions of all tasks for a row, for JSON."""
         found: dict[str, Any] = {}
         for kind in self._kinds:
             found |= kind.record(
@@ -85,22 +85,22 @@ class PredictionTable:
 
 
 def check_target(path: Path) -> Path:
-    """`path` itself, if answers can be written there.
+    """Return `path`, if predictions can be written there.
 
     Raises:
-        DataError: another suffix, or a folder that is not there.
+        DataError: an unknown suffix, or a missing folder.
     """
     if path.suffix.lower() not in WRITERS:
         raise DataError(
-            f"`--out` {path} is a file of an unknown kind", allowed=f"a file ending in {', '.join(WRITERS)}"
+            f"`--out` {path} is an unknown file type", allowed=f"a file ending in {', '.join(WRITERS)}"
         )
     if not path.absolute().parent.is_dir() or path.is_dir():
-        raise DataError(f"`--out` {path} cannot be written", then="give a file in a folder that is there")
+        raise DataError(f"`--out` {path} cannot be written", then="give a file in an existing folder")
     return path
 
 
 def write_answers(answers: PredictionTable, path: Path) -> None:
-    """Write every text with what each task gives, whole or not at all.
+    """Write every text with the predictions of each task, atomically.
 
     Raises:
         DataError: the file cannot be written.
@@ -120,7 +120,7 @@ def write_answers(answers: PredictionTable, path: Path) -> None:
 
 
 def _as_csv(answers: PredictionTable) -> str:
-    """Decisions as 1 and 0, as tables of labels have them."""
+    """Return CSV with decisions as 1 and 0, as in tables of labels."""
     columns = as_columns(answers.found, "both")
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -140,4 +140,4 @@ def _as_jsonl(answers: PredictionTable) -> str:
 
 
 WRITERS: dict[str, Callable[[PredictionTable], str]] = {".csv": _as_csv, ".jsonl": _as_jsonl}
-"""File ending -> writer."""
+"""Writers by file suffix."""

@@ -1,4 +1,4 @@
-"""Columns of the table that a served plan gives."""
+"""Columns of the table that a served plan returns."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mtlv.serving.model import Prediction
 
 
 def column_types(tasks: Sequence[Task]) -> dict[str, str]:
-    """Name and type of the columns of `both`, task by task: `TASK probability` (double), `TASK decided`
-    (boolean), `TASK class` (string), ...
+    """Return name and type of the columns of `both`, task by task: `TASK probability` (double), `TASK
+    decided` (boolean), `TASK class` (string), ...
 
-    Each has a word behind the task's name. Should a name come a second time (of a class that is called like
-    another task), primes stand behind it.
+    Each has a word after the task's name. If a name occurs a second time (a class named like
+    another task), primes are appended.
     """
     return {name: column.type for name, (_, column) in _columns(tasks, BOTH).items()}
 
 
 def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
-    """Columns [N] by name: those of `column_types`, or of `probabilities` or `decisions` alone.
+    """Return columns [N] by name: those of `column_types`, or only `probabilities` or `decisions`.
 
-    A task with one column of these has it by its own name.
+    A task with one of these columns has it under its own name.
 
     Raises:
         DataError: `wanted` is not among `COLUMNS`.
@@ -37,7 +37,7 @@ def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
 
 
 def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, OutputColumn]]:
-    """By name: the task's number and the column."""
+    """Return the task's number and the column, by column name."""
     out: dict[str, tuple[int, OutputColumn]] = {}
     for at, task in enumerate(tasks):
         for column in ANSWERS[task.kind].columns(task, wanted):

@@ -1,4 +1,4 @@
-"""A task of a kept model: what it is, and what it reads of a document."""
+"""A task of a logged model and its inputs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ MOST_MENTIONS = 1000
 
 @dataclass(frozen=True)
 class InputSchema:
-    """What a task reads of a document.
+    """Inputs that a task reads from a document.
 
     Args:
-        max_length: longest document in tokens, special tokens included; the rest is cut off.
-        reads: columns that it needs beside the text, of `OPTIONAL`.
-        shown: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
-        roles: of marked entities, in the order in which documents have them, each once.
-        mentions: how many marked entities a document has at most.
-        window: words of a window, where longer documents are cut into several; None cuts nothing.
-        window_overlap: words that neighbours share; None is as `data.window_overlap` says.
+        max_length: maximum length of a document in tokens, including special tokens; longer ones are
+            truncated.
+        reads: columns of `OPTIONAL` that it needs besides the text.
+        shown: presentation of marked entities, one of `mtlv.data.relations.INPUTS`.
+        roles: roles of marked entities, in order of occurrence, without duplicates.
+        mentions: maximum number of marked entities of a document.
+        window: words per window of longer documents; None does not cut them.
+        window_overlap: words shared by neighbouring windows; None as in `data.window_overlap`.
     """
 
     max_length: int
@@ -46,7 +47,7 @@ class InputSchema:
 
     @classmethod
     def of(cls, corpus: Corpus, data: DataSettings) -> Self:
-        """What the tasks of a corpus read."""
+        """Return the inputs of a corpus's tasks."""
         held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
         is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
@@ -62,7 +63,7 @@ class InputSchema:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """What may show an entity in a text, sorted.
+        """Return the tokens that may mark an entity in a text, sorted.
 
         Raises:
             DataError: a role cannot be shown this way.
@@ -72,17 +73,17 @@ class InputSchema:
         return INPUTS[self.shown].tokens([row])
 
     def check(self) -> None:
-        """Raises ValueError where a value cannot be."""
+        """Raise ValueError if a value is invalid."""
         if type(self.max_length) is not int or self.max_length < 1:
-            raise ValueError("`max_length` that is no whole number of 1 or more")
+            raise ValueError("`max_length` that is not a whole number of 1 or more")
         if not set(self.reads) <= set(OPTIONAL) or len(set(self.reads)) < len(self.reads):
             raise ValueError("`reads` with an unknown column")
         if {WORDS, MENTIONS} <= set(self.reads):
             raise ValueError("entities marked in words")
         if self.shown not in INPUTS:
-            raise ValueError(f"the unknown word {self.shown!r}")
+            raise ValueError(f"the unknown value {self.shown!r}")
         if type(self.mentions) is not int or not 0 <= self.mentions <= MOST_MENTIONS:
-            raise ValueError(f"`mentions` that is no whole number up to {MOST_MENTIONS}")
+            raise ValueError(f"`mentions` that is not a whole number up to {MOST_MENTIONS}")
         _check_window(self.window, self.window_overlap)
         try:
             self.tokens  # noqa: B018 - each role can be shown
@@ -92,53 +93,53 @@ class InputSchema:
 
 def _check_window(size: object, overlap: object) -> None:
     if size is not None and (type(size) is not int or size < 1):
-        raise ValueError("`window` that is no whole number of 1 or more")
+        raise ValueError("`window` that is not a whole number of 1 or more")
     if overlap is not None and (type(size) is not int or type(overlap) is not int or not 0 <= overlap < size):
-        raise ValueError("`window_overlap` that is no whole number below `window`")
+        raise ValueError("`window_overlap` that is not a whole number below `window`")
 
 
 @dataclass(frozen=True)
 class ServedTask:
-    """A task and its form."""
+    """A task and its input schema."""
 
     task: Task
     schema: InputSchema
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, those of the form without what is empty; `read` takes them."""
+        """Return plain values, without empty ones of the schema; the inverse of `read`."""
         task = {key: getattr(self.task, key) for key in KEPT}
         return task | {key: value for key, value in asdict(self.schema).items() if value not in ((), None)}
 
     @classmethod
     def read(cls, name: str, content: object) -> Self:
-        """A task from a description.
+        """Read a task from a description.
 
         Raises:
-            ValueError: a value is not what it should be.
+            ValueError: a value is invalid.
             TypeError: a key is unknown or missing.
         """
         if not isinstance(content, dict):
-            raise ValueError("`tasks` with a value that is no task")
+            raise ValueError("`tasks` with a value that is not a task")
         texts, lists = ("kind", "source", "shown"), ("classes", "negative", "reads", "roles")
         if not all(isinstance(content.get(key, ""), str) for key in texts):
-            raise ValueError(f"a value of task `{name}` that is no text")
+            raise ValueError(f"a value of task `{name}` that is not text")
         if not all(_are_names(content.get(key, [])) for key in lists):
-            raise ValueError(f"a value of task `{name}` that is no list of names")
+            raise ValueError(f"a value of task `{name}` that is not a list of names")
         values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in content.items()}
         task = Task(name, **{key: values.pop(key) for key in KEPT if key in values})
         schema = InputSchema(**values)
         schema.check()
         if not set(task.negative) <= set(task.classes):
-            raise ValueError(f"task `{name}` with `negative` that are none of its classes")
+            raise ValueError(f"task `{name}` with `negative` that are not among its classes")
         return cls(task, schema)
 
 
 KEPT = ("kind", "source", "classes", "negative")
-"""Of a task, in its description."""
+"""Attributes of a task in its description."""
 
 
 def _are_names(found: object) -> bool:
-    """A list of texts of which none repeats."""
+    """Whether it is a list of texts without duplicates."""
     return (
         isinstance(found, list)
         and len(found) <= MOST_CLASSES
@@ -148,12 +149,12 @@ def _are_names(found: object) -> bool:
 
 
 def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: DataSettings) -> dict[str, ServedTask]:
-    """By name, in their order; of a joined corpus each source has a form of its own.
+    """Return the tasks by name, in order; each source of a joined corpus has its own schema.
 
     Args:
-        tasks: those of the corpus that are learned.
-        corpus: of one source, or joined of several.
-        data: the settings that it was read by.
+        tasks: tasks of the corpus that are learned.
+        corpus: corpus of one source, or joined from several.
+        data: settings of the corpus.
     """
     members = zip(corpus.members or (corpus,), data.each, strict=True)
     forms = {

@@ -1,6 +1,6 @@
-"""What a task's outputs are to those who asked, for each kind of task: cells, columns, JSON.
+"""Presentation of the outputs of each kind of task: table cells, columns, JSON.
 
-A new kind is one more class, named in `ANSWERS`.
+A new kind needs one more class in `ANSWERS`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from mtlv.plan import Task
 from mtlv.serving.inputs import WORDS
 
 COLUMNS = ("both", "probabilities", "decisions")
-"""What a caller may ask for; the first is what it gets unasked."""
+"""Values of `columns`; the first is the default."""
 BOTH, PROBABILITIES, DECISIONS = COLUMNS
-SHOWN_CLASSES = 3  # beside the one that is predicted, in a table for people
+SHOWN_CLASSES = 3  # shown in a table, besides the predicted one
 FIRST = (False, -math.inf)
 
 
 @dataclass(frozen=True)
 class TaskPrediction:
-    """What a model says of N rows for one task.
+    """Predictions of a model for N rows of one task.
 
     Args:
-        task: name, kind and classes.
-        outputs: [N], [N, C] or N tuples of spans in words, as `mtlv.plan.TaskScores` has them.
-        threshold: the least probability that predicts; of yes/no tasks.
-        words: of each row, where the task reads words.
+        task: task with name, kind and classes.
+        outputs: [N], [N, C] or N tuples of spans in words, as in `mtlv.plan.TaskScores`.
+        threshold: decision threshold of a yes/no task.
+        words: words of each row, if the task reads words.
     """
 
     task: Task
@@ -49,18 +49,18 @@ class TaskPrediction:
 
     @property
     def decided(self) -> NDArray[np.bool_]:
-        """[N] of a yes/no task: whether the probability is at least the threshold."""
+        """[N] for a yes/no task: whether the probability is at least the threshold."""
         return self.outputs.astype(np.float64) >= self.threshold
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of a table of answers.
+    """A column of a table of predictions.
 
     Args:
-        name: of the column.
+        name: name of the column.
         type: `double`, `boolean` or `string`.
-        values: a task's answers -> [N].
+        values: function from a task's predictions to values [N].
     """
 
     name: str
@@ -69,16 +69,16 @@ class OutputColumn:
 
 
 class OutputFormat(Protocol):
-    """How a kind's outputs are told.
+    """Presentation of a kind's outputs.
 
     Args:
-        thresholded: whether its outputs are probabilities that a threshold decides.
+        thresholded: whether its outputs are probabilities decided by a threshold.
         classed: whether its tasks have classes.
-        needs: a column that its tasks cannot do without, beside the text; empty for none.
-        title: of what several rows are told, where all tasks are of this kind.
-        header: titles of `cells`.
-        text_columns: how many columns are words from the left, the task's name included.
-        gives: what a task gives, for a person.
+        needs: required column besides the text; empty for none.
+        title: column title for several rows, if all tasks are of this kind.
+        header: column titles of `cells`.
+        text_columns: number of text columns from the left, including the task's name.
+        gives: description of a task's output.
     """
 
     thresholded: bool
@@ -90,31 +90,31 @@ class OutputFormat(Protocol):
     gives: str
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
-        """Columns for one of `COLUMNS`; none where the kind has no such thing."""
+        """Return the columns for one of `COLUMNS`; [] if the kind has none."""
         ...
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        """A row in a table of tasks, behind the task's name."""
+        """Return a row in a table of tasks, without the task's name."""
         ...
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
-        """The same in two cells for tables of several kinds: the answer, and more about it."""
+        """Return the same in two cells, for tables of several kinds: the prediction, and details."""
         ...
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
-        """A few words with the task's name; empty where there is nothing to say."""
+        """Return a short text with the task's name; empty if there is nothing to show."""
         ...
 
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
-        """Where the task stands among others, the lowest first."""
+        """Return the sort key of the task among others, lowest first."""
         ...
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        """What all tasks of this kind give for a row, as JSON has it."""
+        """Return the predictions of all tasks of this kind for a row, for JSON."""
         ...
 
     def none(self, task: Task, rows: int) -> NDArray:
-        """Outputs of rows that have nothing to read."""
+        """Return outputs for rows without anything to read."""
         ...
 
 
@@ -164,7 +164,7 @@ class BinaryOutput:
 
 
 class ClassOutput:
-    """The class with the highest probability, of equal ones the first, and all probabilities."""
+    """The class with the highest probability (on ties the first), and all probabilities."""
 
     thresholded = False
     classed = True
@@ -213,7 +213,7 @@ class ClassOutput:
 
 
 class NumberOutput:
-    """A number, in the units of the corpus that taught it."""
+    """A number, in the unit of the training corpus."""
 
     thresholded = False
     classed = False
@@ -247,7 +247,7 @@ class NumberOutput:
 
 
 class SpanOutput:
-    """Spans of the text, with the words and characters that they cover."""
+    """Spans of the text, with the words and characters they cover."""
 
     thresholded = False
     classed = True
@@ -290,8 +290,8 @@ class SpanOutput:
 
 
 def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
-    """The spans of a row: `type`, `text`, `start` and `end` in characters (`end` exclusive), `words`, and
-    the number of the first of them among the row's words, from 0."""
+    """Return the spans of a row: `type`, `text`, `start` and `end` in characters (`end` exclusive), `words`,
+    and the index of the first of them among the row's words."""
     words = prediction.words[row]
     found = []
     for span in prediction.outputs[row]:

@@ -1,4 +1,4 @@
-"""`served.json`: what the networks of a kept model were trained and judged with."""
+"""`served.json`: how the networks of a logged model were trained and evaluated."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from mtlv.foreign import read_json
 from mtlv.serving.inputs import ServedTask
 from mtlv.serving.kinds import ANSWERS
 
-MOST_BYTES = 20_000_000  # of a JSON file
+MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
 FORMAT = 4
-"""Raise it when an older mtlv could no longer read the folder."""
+"""Increase it when older versions of mtlv can no longer read the folder."""
 
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """`served.json`.
+    """Content of `served.json`.
 
     Args:
         origin: name of the run that trained them.
-        tasks: by name, in the corpus's order.
-        thresholds: the least probability that predicts a yes/no task, fitted on validation.
+        tasks: tasks by name, in the order of the corpus.
+        thresholds: decision thresholds of yes/no tasks, fitted on validation.
         scope: how they were fitted; see `mtlv.evaluation.thresholds`.
-        networks: file of each model of the plan, by the model's name.
-        own: by task, the file that answers it where that is another than its model's.
-        encoder: its name.
-        tokenizer: digest of how texts become ids.
+        networks: file of each model of the plan, by model name.
+        own: file by task, if it is not that of the task's model.
+        encoder: name of the encoder.
+        tokenizer: digest of the tokenization.
         features: the setting `encoder.features`.
         heads: the settings `heads`; see `mtlv.units.model`.
-        precision: `fp32` or `bf16`, as it was tested.
-        mtlv: version that wrote it.
-        sha256: of the networks' files, by file; empty in what earlier versions wrote.
+        precision: `fp32` or `bf16`, as in the test.
+        mtlv: version of mtlv that wrote it.
+        sha256: checksums of the networks' files by file; empty if written by earlier versions.
         format: version of the folder.
     """
 
@@ -57,12 +57,12 @@ class ModelManifest:
 
     @property
     def thresholded(self) -> list[str]:
-        """Tasks that need a threshold."""
+        """Names of the tasks that need a threshold."""
         return [name for name, each in self.tasks.items() if ANSWERS[each.task.kind].thresholded]
 
     @property
     def files(self) -> list[str]:
-        """Of all networks, each once."""
+        """Files of all networks, without duplicates."""
         return list(dict.fromkeys((*self.networks.values(), *self.own.values())))
 
     def as_json(self) -> str:
@@ -72,16 +72,16 @@ class ModelManifest:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The description in `folder`.
+        """Read the description in `folder`.
 
         Raises:
-            TrackingError: it is not there, is broken, or is of a newer mtlv.
+            TrackingError: it is missing, invalid, or from a newer mtlv.
         """
         content = read_json_file(folder / DESCRIPTION)
         found = content.get("format") if isinstance(content, dict) else None
         if type(found) is not int or not 1 <= found <= FORMAT:
             raise TrackingError(
-                f"the model in {folder} has a format that this mtlv does not know",
+                f"the model in {folder} has a format that this version of mtlv does not support",
                 got=found,
                 allowed=f"up to {FORMAT}",
                 then="use the version of mtlv in its requirements.txt",
@@ -98,7 +98,7 @@ class ModelManifest:
 
 
 def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
-    """What mtlv 0.1 wrote, whose tasks were yes/no labels of single texts."""
+    """Convert a description by mtlv 0.1, whose tasks were yes/no labels of single texts."""
     kept = {key: value for key, value in content.items() if key != "max_length"}
     length = content["max_length"]
     if not isinstance(content["tasks"], dict):
@@ -108,12 +108,12 @@ def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_one_epoch(content: dict[str, Any]) -> dict[str, Any]:
-    """Before tasks could have a best epoch each."""
+    """Convert a description from before tasks could have their own best epochs."""
     return _without_sums({**content, "own": {}})
 
 
 def _without_sums(content: dict[str, Any]) -> dict[str, Any]:
-    """Before weights had a checksum."""
+    """Convert a description from before weights had checksums."""
     return {**content, "sha256": {}}
 
 
@@ -124,18 +124,18 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     3: _without_sums,
     4: dict,
 }
-"""Format -> how its content becomes today's."""
+"""Conversion to the current content, by format."""
 
 
 def _check(found: Mapping[str, Any]) -> None:
-    """Raises ValueError where a value is of another type than `ModelManifest` says."""
+    """Raise ValueError if the type of a value does not match `ModelManifest`."""
     texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
     mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
     files = [*found["networks"].values(), *found["own"].values()]
     if not all(isinstance(name, str) for name in files):
-        raise ValueError("`networks` with a value that is no text")
+        raise ValueError("`networks` with a value that is not text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
     if found["sha256"] and not found["sha256"].keys() >= set(files):
@@ -145,7 +145,7 @@ def _check(found: Mapping[str, Any]) -> None:
 
 
 def _check_kinds(found: ModelManifest) -> None:
-    """Raises ValueError for a kind that is unknown, or has not what it needs."""
+    """Raise ValueError for an unknown kind, or one without its required content."""
     for name, each in found.tasks.items():
         if each.task.kind not in ANSWERS:
             raise ValueError(f"task `{name}` of the unknown kind {each.task.kind!r}")
@@ -156,7 +156,7 @@ def _check_kinds(found: ModelManifest) -> None:
 
 
 def read_json_file(path: Path) -> Any:
-    """Raises TrackingError where `path` is not there, too large, or no JSON."""
+    """Read a JSON file; raise TrackingError if `path` is missing, too large, or not JSON."""
     try:
         return read_json(path, MOST_BYTES)
     except (OSError, ValueError) as error:
@@ -164,7 +164,7 @@ def read_json_file(path: Path) -> Any:
 
 
 def broken(path: Path, error: Exception) -> TrackingError:
-    """What to say of a file of a kept model that cannot be used."""
+    """Return the error for an unusable file of a logged model."""
     said = getattr(error, "strerror", None) or shorten(str(error))
     return TrackingError(
         f"the model's file {path} cannot be read", got=said, then="get the model again from its run"

@@ -1,4 +1,4 @@
-"""A trained plan read back from a folder: all its networks, as one model that takes texts."""
+"""A trained plan loaded from a folder: all its networks, as one model that predicts texts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
     from mtlv.models.multitask import MultiTaskModel
 
-MOST_LAYERS = 100  # of a head
+MOST_LAYERS = 100  # maximum layers of a head
 PLAN, ENCODER = "plan.json", "encoder"
 
 
 @dataclass(frozen=True)
 class Network:
-    """A model with the tasks that it is asked for; others of its heads have networks of their own."""
+    """A model and the tasks it predicts; its other heads have separate networks."""
 
     model: MultiTaskModel
     tasks: tuple[str, ...]
@@ -45,10 +45,10 @@ class Network:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a plan says of N rows.
+    """Predictions of a plan for N rows.
 
     Args:
-        predictions: of each of T tasks, in the corpus's order.
+        predictions: predictions of each of T tasks, in the order of the corpus.
     """
 
     predictions: tuple[TaskPrediction, ...]
@@ -67,8 +67,8 @@ class ServedPlan:
 
     Args:
         description: see `ModelManifest`.
-        networks: one per model of the plan, or several of different epochs; on one device.
-        encoder: with the tokenizer; its weights are of no use.
+        networks: one per model of the plan, or several from different epochs; on one device.
+        encoder: encoder with the tokenizer; its weights are not used.
     """
 
     def __init__(self, description: ModelManifest, networks: Sequence[Network], encoder: Encoder) -> None:
@@ -78,16 +78,16 @@ class ServedPlan:
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto") -> Self:
-        """The plan in `folder`; nothing is fetched and no pickle is read.
+        """Load the plan from `folder`, without downloads or pickles.
 
         Args:
-            folder: as `mtlv.serving.package` lays it out.
+            folder: folder in the layout of `mtlv.serving.package`.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
 
         Raises:
-            TrackingError: a file is missing or broken, or the tokenizer reads texts in another way here.
+            TrackingError: a file is missing or invalid, or the tokenizer splits texts differently here.
             EncoderError: the encoder's files cannot be read.
-            DeviceError: the device is not there.
+            DeviceError: the device is not available.
         """
         from mtlv.models.encoder import Encoder
         from mtlv.training.optim import resolve_device
@@ -98,7 +98,7 @@ class ServedPlan:
         bare, tokenizer = read_bare(folder / ENCODER)
         if tokenizer_digest(tokenizer) != description.tokenizer:
             raise TrackingError(
-                f"the tokenizer of the model in {folder} splits texts in another way here than in training",
+                f"the tokenizer of the model in {folder} splits texts differently here than in training",
                 then="install the version of transformers in its requirements.txt",
             )
         _need_positions(folder, description, bare)
@@ -112,21 +112,21 @@ class ServedPlan:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks, in the corpus's order."""
+        """Names of the tasks, in the order of the corpus."""
         return tuple(self.description.tasks)
 
     def predict(
         self, texts: Sequence[str] | InputTexts, *, tasks: Collection[str] | None = None
     ) -> Prediction:
-        """What every task gives for N texts, as the test part was scored.
+        """Predict N texts, in the same way as the test part was predicted.
 
         Args:
-            texts: N texts, or texts with what else the tasks read.
-            tasks: names of those that are wanted; None is all.
+            texts: N texts, or texts with the other inputs of the tasks.
+            tasks: names of the tasks to predict; None is all.
 
         Raises:
-            DataError: something among `texts` is not text, a row lacks what a task reads, or there is no such
-                task.
+            DataError: an element of `texts` is not text, a row lacks an input of a task, or a task does not
+                exist.
         """
         given = (
             texts
@@ -154,7 +154,7 @@ class ServedPlan:
     def _ask(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
     ) -> dict[str, TaskPrediction]:
-        """The answers of tasks that read the same."""
+        """Return the predictions of tasks with the same inputs."""
         count, rows = len(documents.texts), documents.readable
         found = self._outputs(documents, schema, tasks) if len(rows) else {}
         predictions = {}
@@ -190,7 +190,7 @@ class ServedPlan:
 
     @property
     def _precision(self) -> str:
-        """As tested; fp32 where this device does not compute bf16."""
+        """Return the precision of the test; fp32 if this device does not support bf16."""
         from mtlv.training.optim import resolve_precision
 
         device = next(self._networks[0].model.parameters()).device
@@ -219,12 +219,12 @@ def _read_plan(path: Path, description: ModelManifest) -> Plan:
     lost = [model.name for model in plan.models if model.name not in description.networks]
     lost += [name for name in description.thresholded if name not in description.thresholds]
     if lost:
-        raise broken(path.parent / DESCRIPTION, ValueError(f"nothing stands for {', '.join(lost)}"))
+        raise broken(path.parent / DESCRIPTION, ValueError(f"no entry for {', '.join(lost)}"))
     return plan
 
 
 def _files(model: ModelSpec, description: ModelManifest) -> dict[str, tuple[str, ...]]:
-    """The files of a model's networks, with the tasks that each answers."""
+    """Return the files of a model's networks, with the tasks that each predicts."""
     usual, found = description.networks[model.name], dict[str, tuple[str, ...]]()
     for task in model.tasks:
         file = description.own.get(task, usual)
@@ -233,7 +233,7 @@ def _files(model: ModelSpec, description: ModelManifest) -> dict[str, tuple[str,
 
 
 def _asked(network: Network, wanted: Collection[str]) -> list[str]:
-    """All tasks of the heads that answer what is wanted of a network; heads answer whole."""
+    """Return all tasks of the heads that are needed; heads predict all their tasks."""
     here = set(network.tasks) & set(wanted)
     return [name for head in network.model.specs.values() if here & set(head.tasks) for name in head.tasks]
 
@@ -257,13 +257,13 @@ def _network(
             seed=0,
         )
     except (KeyError, TypeError) as error:
-        raise broken(folder / DESCRIPTION, ValueError(f"the unknown word {error}")) from error
-    except ValueError as error:  # what Pydantic refuses
-        raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown word")) from error
+        raise broken(folder / DESCRIPTION, ValueError(f"the unknown value {error}")) from error
+    except ValueError as error:  # raised by Pydantic
+        raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
         if file in description.sha256 and digest_of(folder / file) != description.sha256[file]:
-            raise ValueError("its checksum is another: it was changed")
-        network.load_state_dict(load_file(folder / file))  # strict: every weight, and no other
+            raise ValueError("its checksum does not match: it was changed")
+        network.load_state_dict(load_file(folder / file))  # strict: exactly these weights
     except (OSError, ValueError, SafetensorError, RuntimeError) as error:
         raise broken(folder / file, error) from error
     network.eval()
@@ -271,7 +271,7 @@ def _network(
 
 
 def need_texts(texts: Sequence[object]) -> None:
-    """Refuse what is not text.
+    """Raise an error for inputs that are not text.
 
     Raises:
         DataError: names the rows.

@@ -1,4 +1,4 @@
-"""What the folder of a trained plan holds, and where its files come from."""
+"""Content of the folder of a trained plan, and the sources of its files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PACKAGES = ("mlflow", "torch", "transformers", "tokenizers", "safetensors", "num
 
 @dataclass(frozen=True)
 class EncoderFiles:
-    """An encoder's config and tokenizer on disk, and the digest of how the tokenizer splits."""
+    """An encoder's config and tokenizer on disk, and the digest of its tokenization."""
 
     folder: Path
     tokenizer: str
@@ -54,13 +54,14 @@ class EncoderFiles:
 
 @functools.cache
 def requirements() -> str:
-    """Packages that a trained plan needs, pinned as they are here; no build suffix such as `+cpu`."""
+    """Return the packages of a trained plan with their installed versions, without suffixes such as "
+    "`+cpu`."""
     pins = [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in PACKAGES]
     return "\n".join([f"mtlv=={__version__}", *pins]) + "\n"
 
 
 def encoder_files(store: Store, cache: InputCache, encoder: Encoder) -> EncoderFiles:
-    """Files of `encoder` in the store, written there once, so that every model can link to them."""
+    """Return the files of `encoder` in the store, written once, so that every model can link to them."""
     return cache.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
 
 
@@ -91,7 +92,7 @@ def describe(
     resolved: ResolvedMember,
     weights: Mapping[str, Path],
 ) -> ModelManifest:
-    """What the networks of a child were trained and judged with; `weights`: the file of each task's."""
+    """Describe how the networks of a child were trained and evaluated; `weights`: the file of each task."""
     settings = resolved.member.settings
     networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
@@ -120,13 +121,13 @@ def describe(
 def lay_out(
     description: ModelManifest, child: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
-    """The folder of a child's plan.
+    """Return the folder of a child's plan.
 
     Args:
         description: see `describe`.
-        child: whose weights these are.
+        child: child of the weights.
         encoder: see `encoder_files`.
-        weights: files of its networks' weights.
+        weights: files of the networks' weights.
     """
     files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
     files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
@@ -141,5 +142,5 @@ def lay_out(
 
 
 def _network_file(path: Path) -> str:
-    """The place of weights of a unit in the store: its key tells the units' files apart."""
+    """Return the path of a unit's weights in the folder, which contains the unit's key."""
     return f"{NETWORKS}/{path.parent.name}{path.name.removeprefix(Path(WEIGHTS).stem)}"

@@ -1,4 +1,4 @@
-"""`mtlv predict`: find a run's model and ask it."""
+"""The command `mtlv predict`: find a run's model and predict texts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """Where a model is looked for.
+    """Query for a model.
 
     Args:
-        run: a run's id, the beginning of one (6 digits or more), its name (the newest run of that name), or a
+        run: a run id, a prefix of one (6 digits or more), a run name (the newest run of that name), or a
             folder with a model.
         uri: tracking address; None means `mlflow.db` in the working folder.
-        experiment: only runs of it.
+        experiment: restricts to runs of this experiment.
     """
 
     run: str
@@ -47,18 +47,18 @@ class ModelQuery:
 def predict_texts(
     place: ModelQuery, texts: InputTexts, *, tasks: Collection[str] | None = None, device: str = "auto"
 ) -> PredictionTable:
-    """Ask the model at `place`.
+    """Predict texts with the model at `place`.
 
     Args:
-        place: of the model.
-        texts: to be read.
-        tasks: names of those that are wanted; None is all.
+        place: query for the model.
+        texts: texts to predict.
+        tasks: names of the tasks to predict; None is all.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        TrackingError: the run or its model is not there, or a name means several runs.
+        TrackingError: the run or its model is missing, or several runs match.
         EncoderError, DeviceError: the model cannot be loaded here.
-        DataError: a text lacks what a task reads, or there is no such task.
+        DataError: a text lacks an input of a task, or a task does not exist.
     """
     folder = _own_folder(place.run)
     if folder is not None:
@@ -75,10 +75,10 @@ def predict_texts(
 
 
 def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
-    """The run that `place` means.
+    """Return the run that matches `place`.
 
     Raises:
-        TrackingError: there is none, or the beginning of an id fits several.
+        TrackingError: no run matches, or several match an id prefix.
     """
     experiments = dict(reader.experiments())
     within = list(experiments.values())
@@ -93,7 +93,7 @@ def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
 
 def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> StoredRun:
     members = reader.runs(within, {KIND: MEMBER})
-    same = [run for run in members if run.name == text]  # with a quote, which no store can be asked for
+    same = [run for run in members if run.name == text]  # names with a quote cannot be used in a query
     if same:
         return same[0]
     if PART_OF_ID.fullmatch(text):
@@ -102,7 +102,7 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
         if len(begins) == 1:
             return begins[0]
         if begins:
-            raise TrackingError(f"`{text}` begins the ids of {len(begins)} runs", then="give more digits")
+            raise TrackingError(f"`{text}` is the prefix of {len(begins)} run ids", then="give more digits")
     known = dict.fromkeys(run.name for run in members)
     examples = "".join(f", such as `{name}`" for name in list(known)[:1])
     raise TrackingError(
@@ -113,15 +113,15 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
 
 
 def _own_folder(text: str) -> Path | None:
-    """The folder that the user names, where it is one with a model.
+    """Return the folder given by the user, if it contains a model.
 
     Raises:
-        TrackingError: it can only be meant as a folder, and holds no model.
+        TrackingError: the text must be a folder, but there is no model in it.
     """
     path = Path(os.path.expanduser(text))
     found = _content(path)
     if found is None and (path.is_absolute() or text.startswith((".", "~"))):
-        what = "holds no model" if os.path.isdir(path) else "is not there"
+        what = "contains no model" if os.path.isdir(path) else "does not exist"
         raise TrackingError(
             f"the folder {path} {what}", then="give one with the file MLmodel, or a run's id or name"
         )
@@ -138,14 +138,14 @@ def _content(folder: Path) -> Path | None:
 def _no_model(run: StoredRun) -> TrackingError:
     if run.kind not in (MEMBER, FOLD):
         return TrackingError(
-            f"run `{run.name}` ({run.id}) is no run that trains", then="name the run of a suite's member"
+            f"run `{run.name}` ({run.id}) does not train a model", then="give the run of a suite's member"
         )
     if run.status == "RUNNING":
-        return TrackingError(f"run `{run.name}` ({run.id}) has no model yet", then="wait until it has ended")
+        return TrackingError(f"run `{run.name}` ({run.id}) has no model yet", then="wait until it ends")
     return TrackingError(
         f"run `{run.name}` ({run.id}) has no model",
         then="run its config again with `tracking.models: all` and `store.keep_weights: true`: "
-        "what is in the store is not trained again",
+        "units in the store are not trained again",
     )
 
 

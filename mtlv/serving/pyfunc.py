@@ -1,4 +1,4 @@
-"""A trained plan as MLflow's python function. Only the code file of a tracked model imports this module."""
+"""A trained plan as an MLflow python function, imported only by the code file of a logged model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mtlv.serving.texts import COLUMN, InputTexts
 
 
 class PyfuncPlan(PythonModel):
-    """Texts in, a data frame with a row per text out; see `mtlv.serving.frame`."""
+    """Predicts texts and returns a data frame with a row per text; see `mtlv.serving.frame`."""
 
     def load_context(self, context: PythonModelContext) -> None:
         config = context.model_config or {}
@@ -31,14 +31,14 @@ class PyfuncPlan(PythonModel):
     def predict(
         self,
         context: PythonModelContext,  # noqa: ARG002 - MLflow's signature
-        model_input: pd.DataFrame,  # or what else `as_frame` takes: with this hint MLflow leaves it as it is
+        model_input: pd.DataFrame,  # or other inputs of `as_frame`; this hint keeps MLflow from converting
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """Columns of every task, with the index of the input; `params` may name `columns` and `tasks`.
+        """Return columns of every task, with the index of the input; `params` may have `columns` and `tasks`.
 
         Raises:
-            MlflowException: an input that is not text, a row that lacks what a task reads, or an unknown
-                value of `columns` or `tasks` (400 when served).
+            MlflowException: an input that is not text, a row without an input of a task, or an unknown
+                value of `columns` or `tasks` (status 400 when served).
         """
         given = params or {}
         try:
@@ -51,12 +51,12 @@ class PyfuncPlan(PythonModel):
 
 
 def as_frame(given: object) -> pd.DataFrame:
-    """One text, or several in a list, tuple, array or series, or a table, as a table with a column `text`.
+    """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
-    A list of mappings is a table too, with a row for each.
+    A list of mappings is also a table, with one row per mapping.
 
     Raises:
-        DataError: something else, or a data frame of which no column is the texts for certain.
+        DataError: another input, or a data frame without a clear text column.
     """
     if isinstance(given, str):
         return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
@@ -85,9 +85,9 @@ def _named(frame: pd.DataFrame) -> pd.DataFrame:
     if len(names) == 1:
         return frame.set_axis([COLUMN], axis=1)
     raise DataError(
-        "which column holds the texts is not clear",
+        "it is not clear which column contains the texts",
         got=", ".join(map(str, names)) or "none",
-        allowed=f"one column, or one called `{COLUMN}`",
+        allowed=f"one column, or one named `{COLUMN}`",
     )
 
 
@@ -98,7 +98,7 @@ def _texts(frame: pd.DataFrame) -> InputTexts:
 
 
 def _names(given: object) -> list[str] | None:
-    """Names of tasks from a parameter: a list in JSON, or one name; empty is all."""
+    """Return names of tasks from a parameter: a JSON list, or one name; empty means all."""
     if not given:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a task reads of the rows that a user gives, as a corpus has it."""
+"""Reads a task's inputs from the rows that a user gives."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from mtlv.serving.inputs import MENTIONS, SECOND, WORDS, InputSchema
 from mtlv.serving.texts import InputTexts
 
 T = TypeVar("T")
-LEAVE_OUT = "or leave the task out by naming the others: `--task NAME`, `tasks`"
+LEAVE_OUT = "or skip the task by naming the others: `--task NAME`, `tasks`"
 
 
 @dataclass(frozen=True)
 class Query:
-    """Rows that one task is asked about."""
+    """Rows to predict for one task."""
 
     rows: InputTexts
     schema: InputSchema
     task: str
 
     def column(self, name: str, read: Callable[[object], T], then: str) -> list[T]:
-        """Cells of a column that the task cannot do without.
+        """Return the cells of a required column.
 
         Raises:
-            DataError: names the task, the column and the rows without one, or with a wrong one.
+            DataError: rows have no value or a wrong value; names task, column and rows.
         """
         cells = self.rows.more.get(name, (None,) * len(self.rows))
         self.need(name, [is_missing(cell) for cell in cells], then)
         return [self.read(name, row, cell, read) for row, cell in enumerate(cells)]
 
     def need(self, name: str, missing: Sequence[bool], then: str) -> None:
-        """Refuse rows where something is missing of column `name`."""
+        """Raise an error if rows have no value in column `name`."""
         lost = [number for number, gone in zip(self.rows.numbers, missing, strict=True) if gone]
         if lost:
             where = f"{self.rows.unit} {lost[0]}{also(self.rows.unit, lost[1:])}"
             raise DataError(
-                f"task `{self.task}` reads `{name}`, and there is none at {where}",
+                f"task `{self.task}` needs `{name}`, which is missing at {where}",
                 then=f"{then}, {LEAVE_OUT}",
             )
 
@@ -66,11 +66,11 @@ class Query:
 
 @dataclass(frozen=True)
 class QueryDocuments:
-    """N documents as a form reads them.
+    """N documents, as read for an input schema.
 
     Args:
-        texts, seconds, mentions: as `mtlv.data.source.Corpus` has them.
-        words: of each document, at their places in its text; None where they are not read.
+        texts, seconds, mentions: as in `mtlv.data.source.Corpus`.
+        words: words of each document, with their positions in its text; None if they are not read.
     """
 
     texts: tuple[str, ...]
@@ -80,13 +80,13 @@ class QueryDocuments:
 
     @property
     def readable(self) -> NDArray[np.int64]:
-        """Those that have something to read: of documents that are read word by word, a word."""
+        """Return the documents that can be read; those read word by word need at least one word."""
         if self.words is None:
             return np.arange(len(self.texts))
         return np.flatnonzero([len(words) for words in self.words])
 
     def corpus(self, tasks: Sequence[Task]) -> Corpus:
-        """The readable documents, at least one, with targets that mean nothing."""
+        """Return a corpus of the readable documents, at least one, with dummy targets."""
         rows = self.readable.tolist()
         count = len(rows)
         return Corpus(
@@ -106,10 +106,10 @@ def _some(column: Sequence[T] | None, rows: Sequence[int]) -> tuple[T, ...] | No
 
 
 def read_documents(query: Query) -> QueryDocuments:
-    """What the rows are to a task.
+    """Read the rows for a task.
 
     Raises:
-        DataError: a row lacks what the task reads, or has something else; names task, column and row.
+        DataError: a row lacks an input or has an invalid one; names task, column and row.
     """
     found = QueryDocuments(query.rows.texts)
     for name in query.schema.reads:
@@ -123,7 +123,7 @@ def _seconds(query: Query, found: QueryDocuments) -> QueryDocuments:
 
 
 def _words(query: Query, found: QueryDocuments) -> QueryDocuments:
-    """The words that are given, or else those that the text is split into."""
+    """Read the given words, or else split the text into words."""
     cells = query.rows.more.get(WORDS)
     if cells is None:
         return replace(found, words=tuple(map(split_words, found.texts)))
@@ -141,7 +141,7 @@ def _words(query: Query, found: QueryDocuments) -> QueryDocuments:
 
 
 def _mentions(query: Query, found: QueryDocuments) -> QueryDocuments:
-    """The entities that are given, or else those that the text shows already."""
+    """Read the given entities, or else those already marked in the text."""
     how = INPUTS[query.schema.shown]
     cells = query.rows.more.get(MENTIONS, (None,) * len(found.texts))
     rows, texts = [], []
@@ -154,7 +154,7 @@ def _mentions(query: Query, found: QueryDocuments) -> QueryDocuments:
             spans = query.read(MENTIONS, row, cell, mentions_of)
         rows.append(spans)
         texts.append(text)
-    then = f"mark them by `--mentions '[[0, 7, \"ROLE\"], ...]'` or a column `{MENTIONS}`"
+    then = f"mark them with `--mentions '[[0, 7, \"ROLE\"], ...]'` or a column `{MENTIONS}`"
     if query.schema.tokens:
         then += ", or write the text with " + ", ".join(query.schema.tokens[:4])
     query.need(MENTIONS, [not spans for spans in rows], then)
@@ -184,4 +184,4 @@ READERS: dict[str, Callable[[Query, QueryDocuments], QueryDocuments]] = {
     WORDS: _words,
     MENTIONS: _mentions,
 }
-"""Column -> what it adds to documents."""
+"""Readers by column."""

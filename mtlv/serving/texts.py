@@ -16,13 +16,13 @@ COLUMN = TEXT
 
 @dataclass(frozen=True)
 class InputTexts:
-    """Texts, and what tells one from another: the number of each, from 1, or its line in a file.
+    """Texts with their numbers: from 1, or line numbers of a file.
 
     Args:
         texts: N texts.
-        numbers: of each.
-        unit: what the numbers count.
-        more: N cells of other columns, of `OPTIONAL`; they are read where a task asks for them.
+        numbers: number of each text.
+        unit: unit of the numbers.
+        more: N cells of other columns of `OPTIONAL`, used by tasks that need them.
     """
 
     texts: tuple[str, ...]
@@ -35,14 +35,14 @@ class InputTexts:
 
 
 def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
-    """Texts as they are, each with what else is given of it, in the same order.
+    """Return the given texts, each with its other inputs in the same order.
 
     Args:
         texts: N texts.
-        more: N cells of columns of `OPTIONAL`; None where nothing is given.
+        more: N cells of columns of `OPTIONAL`; None if not given.
 
     Raises:
-        DataError: one of the texts is empty, or there are not as many cells as texts.
+        DataError: a text is empty, or the numbers of cells and texts differ.
     """
     for name, cells in more.items():
         if cells is not None and len(cells) != len(texts):
@@ -52,29 +52,29 @@ def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
 
 
 def from_file(path: Path, column: str | None = None) -> InputTexts:
-    """A text per line of a `.txt` file (blank lines are left out), or a column of a table.
+    """Read a text per line of a `.txt` file (blank lines are skipped), or a column of a table.
 
-    A table's columns `text_pair`, `words` and `mentions` come along; of words alone, the text is those with a
-    blank between.
+    A table's columns `text_pair`, `words` and `mentions` are also read; with only words, the text is the
+    words joined by spaces.
 
     Args:
-        path: `.txt`, or a table of one of `FORMATS`.
-        column: of the table; None means `text`.
+        path: `.txt`, or a table in one of `FORMATS`.
+        column: text column of the table; None means `text`.
 
     Raises:
-        DataError: the file cannot be read, has no such column, holds no text, or an empty one.
+        DataError: the file cannot be read, has no such column, no text, or an empty text.
     """
     if path.suffix.lower() == ".txt":
         if column is not None:
             raise DataError(f"`{path.name}` has no columns", got=f"--column {column}", then="leave it out")
-        every = enumerate(read_text(path).split("\n"), 1)  # other signs that end lines may stand in a text
+        every = enumerate(read_text(path).split("\n"), 1)  # other line separators may occur in a text
         lines = [(n, line.rstrip("\r")) for n, line in every if line.strip()]
         if not lines:
-            raise DataError(f"`{path.name}` holds no text", then="write a text on each line")
+            raise DataError(f"`{path.name}` contains no text", then="write one text per line")
         return InputTexts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")
     if path.suffix.lower() not in FORMATS:
         known = ", ".join((".txt", *FORMATS))
-        raise DataError(f"`{path}` is a file of an unknown kind", allowed=f"a file ending in {known}")
+        raise DataError(f"`{path}` is an unknown file type", allowed=f"a file ending in {known}")
     table, name = read_table(path), column or COLUMN
     if column is None and name not in table.columns and WORDS in table.columns:
         name = WORDS
@@ -87,7 +87,7 @@ def from_file(path: Path, column: str | None = None) -> InputTexts:
         raise DataError(
             f"`{path.name}` has no text in column `{name}` at {table.unit} {wrong[0]}"
             + also(table.unit, wrong[1:]),
-            then="give another `--column`, or mend the file",
+            then="give another `--column`, or correct the file",
         )
     more = {key: columns[key] for key in OPTIONAL if key in table.columns and key != column}
     return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{path.name}`")

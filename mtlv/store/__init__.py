@@ -1,4 +1,4 @@
-"""Finished and unfinished units by content key, in a folder; `remote` has those at an address."""
+"""Finished and unfinished units by content key, in a local folder, or at an address (`remote`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def open_store(place: StoreLocation) -> Store:
-    """The store at a place, proven to be writable.
+    """Open the store at a location, after checking that it is writable.
 
     Raises:
         TrackingError: it cannot be reached or written.
-        ConfigError: what its address needs is not installed.
+        ConfigError: a package for its address is not installed.
     """
     if not place.shared:
         from mtlv.store.local import Store

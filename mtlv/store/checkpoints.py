@@ -1,4 +1,4 @@
-"""Checkpoints of a unit on disk: whole or not there, with a checksum, the last two of each unit."""
+"""Checkpoints of a unit on disk: written atomically, with a checksum; the last two of each unit are kept."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any
 from mtlv.disk import cannot_write, flush, tensor_bytes
 from mtlv.errors import shorten
 
-MARK = b"\nmtlv checkpoint 1, SHA-256 "  # ends a file, with the digest of what stands before it
+MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
 END = len(MARK) + 64
-KEPT = 2  # where the last is broken the one before it is used
+KEPT = 2  # if the last one is damaged, the previous one is used
 ENDING, BROKEN, PART = ".ckpt", ".broken", ".part"
 
 
 class Checkpoints:
-    """The checkpoints of one unit, in a folder of their own.
+    """The checkpoints of one unit, in a separate folder.
 
     Args:
-        folder: made when the first is written.
+        folder: created with the first checkpoint.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,41 +34,41 @@ class Checkpoints:
         self._writing: Future[None] | None = None
 
     def newest(self, warn: Callable[[str], None]) -> dict[str, Any] | None:
-        """The newest state that is whole; what is broken is set aside, and `warn` hears of it."""
+        """Return the newest valid state; damaged files are moved aside, with a message to `warn`."""
         for path in sorted(self.folder.glob(f"*{ENDING}"), reverse=True):
             try:
                 return read(path)
             except (OSError, ValueError) as error:
                 aside = path.with_suffix(BROKEN)
                 path.replace(aside)
-                warn(f"the checkpoint {path} cannot be used ({error}); it is set aside as `{aside.name}`")
+                warn(f"the checkpoint {path} cannot be used ({error}); it was renamed to `{aside.name}`")
         return None
 
     def write(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write a state that nobody changes any more, beside other work; waits for the one before it.
+        """Write a state, which must not change any more, in a thread, after the previous write has finished.
 
         Raises:
-            TrackingError: the one before it could not be written.
+            TrackingError: the previous state could not be written.
         """
         self.wait()
         self._writing = self._writer.submit(self._write, step, state)
 
     def wait(self) -> None:
-        """Until all is on disk.
+        """Wait until everything is on disk.
 
         Raises:
-            TrackingError: it could not be written.
+            TrackingError: a state could not be written.
         """
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
 
     def close(self) -> None:
-        """Wait for what is being written, whatever becomes of it."""
+        """Wait for the current write, and ignore its result."""
         self._writer.shutdown()
 
     def remove(self) -> None:
-        """The unit is done."""
+        """Remove the checkpoints of a finished unit."""
         self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -80,7 +80,7 @@ class Checkpoints:
             _write_whole(part, state)
             part.replace(path)
             flush(self.folder)
-        except (OSError, RuntimeError) as error:  # the latter is torch's word for a disk that is full
+        except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
             with contextlib.suppress(OSError):
                 part.unlink()
             raise cannot_write("a checkpoint", tensor_bytes(state), self.folder, error) from error
@@ -89,34 +89,34 @@ class Checkpoints:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The state in a file; tensors and plain values only, no code.
+    """Read the state in a file: only tensors and plain values, no code.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no checkpoint, of another format, or not what was written.
+        ValueError: it is not a checkpoint, has another format, or was changed.
     """
     import torch
 
     body, end = _parts(path)
     if hashlib.sha256(body).hexdigest().encode() != end[len(MARK) :]:
-        raise ValueError("its checksum is another: it was changed")
+        raise ValueError("its checksum does not match: it was changed")
     try:
         found = torch.load(io.BytesIO(body), weights_only=True)
-    except Exception as error:  # whatever torch raises of content that is not what it wrote
-        raise ValueError(f"it cannot be unpacked: {shorten(str(error))}") from error
+    except Exception as error:  # torch raises various errors for content that it did not write
+        raise ValueError(f"it cannot be loaded: {shorten(str(error))}") from error
     if not isinstance(found, dict):
-        raise ValueError("it holds no state")
+        raise ValueError("it contains no state")
     return found
 
 
 def _parts(path: Path) -> tuple[memoryview, bytes]:
-    """What a file holds, and its end; what has not the right end is not read, however large it is."""
+    """Return content and end of a file; a file with an invalid end is not read."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - END))
         end = file.read(END)
         if not end.startswith(MARK):
-            raise ValueError("it was cut short, or is of another format")
+            raise ValueError("it is truncated, or has another format")
         file.seek(0)
         try:
             return memoryview(file.read(size - END)), end

@@ -1,4 +1,4 @@
-"""What of a store can go: `mtlv clean` lists it, and deletes only when told to."""
+"""Files of a store that can be deleted: `mtlv clean` lists them, and deletes them only on request."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mtlv.store.token_cache import TokenCache
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something that nothing needs.
+    """A file or folder that nothing needs.
 
     Args:
         path: a file or folder of the store.
-        why: nobody needs it.
-        bytes: on disk.
+        why: reason why nothing needs it.
+        bytes: size on disk.
     """
 
     path: Path
@@ -27,7 +27,7 @@ class Leftover:
     bytes: int
 
     def delete(self) -> None:
-        """What is gone already is fine."""
+        """Delete it; a missing file is ignored."""
         if self.path.is_dir():
             remove(self.path)
         else:
@@ -37,23 +37,23 @@ class Leftover:
 def leftovers(
     store: Store, needed: Collection[str] | None = None, tokens: TokenCache | None = None
 ) -> list[Leftover]:
-    """Everything that can go, units that a process works on left out.
+    """Return everything that can be deleted, except for units that a process works on.
 
     Args:
-        store: where.
+        store: the store.
         needed: keys of units to keep; None keeps all.
-        tokens: which was asked for all tokens to keep; None keeps all.
+        tokens: cache from which all tokens to keep were requested; None keeps all.
     """
     found = [*_half_written(store), *_old_checkpoints(store)]
     if tokens is not None:
-        found += [(path, "tokens that none of the configs asks for") for path in tokens.unused()]
+        found += [(path, "tokens that none of the configs needs") for path in tokens.unused()]
     if needed is not None:
         found += _unneeded(store, needed)
     return [Leftover(path, why, _size(path)) for path, why in dict(found).items()]
 
 
 def delete(found: Collection[Leftover]) -> None:
-    """Delete them; what is gone already is fine."""
+    """Delete leftovers; missing files are ignored."""
     for each in found:
         each.delete()
 
@@ -61,11 +61,11 @@ def delete(found: Collection[Leftover]) -> None:
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
     for path in sorted([*store.units.glob(".*-*"), *(store.root / "checkpoints").glob(".*-*")]):
         if _free(store, path.name.lstrip(".").split("-")[0]):
-            yield path, "half a unit: its process ended while it was written or deleted"
+            yield path, "an incomplete unit: its process ended while writing or deleting it"
     for path in sorted(store.aside.glob("*")):
-        yield path, "a finished unit that was damaged and set aside"
+        yield path, "a damaged unit that was moved aside"
     for path in TokenCache(store.tokens).half_written():
-        yield path, "half a file of tokens: its process ended while it was written"
+        yield path, "an incomplete file of tokens: its process ended while writing it"
 
 
 def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
@@ -73,18 +73,18 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
         if not _free(store, folder.name):
             continue
         if store.has(folder.name):
-            yield folder, "checkpoints of a unit that is finished"
+            yield folder, "checkpoints of a finished unit"
             continue
         for path in sorted(folder.iterdir()):
             if path.suffix != ENDING:
-                yield path, "a checkpoint that is broken or half written"
+                yield path, "a damaged or incomplete checkpoint"
 
 
 def _unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
     for kind, what in (("units", "a finished unit"), ("checkpoints", "checkpoints of a unit")):
         for folder in _folders(store.root / kind):
             if folder.name not in needed and _free(store, folder.name):
-                yield folder, f"{what} that none of the configs asks for"
+                yield folder, f"{what} that none of the configs needs"
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
-"""Finished units on disk, by content key: weights, scores, curves and what they cost.
+"""Finished units on disk, by content key: weights, scores, curves and costs.
 
-Each file is checked when it is read, by its SHA-256; a unit with one that is damaged is set aside, whole.
+The SHA-256 of each file is checked when it is read; a unit with a damaged file is moved aside as a whole.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ASIDE = "damaged"  # folder of units that were set aside
+ASIDE = "damaged"  # folder of damaged units that were moved aside
 
 
 def silent(text: str) -> None:
-    """Hears nothing."""
+    """Ignore a message."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,18 @@ class UnitRecord:
 
     Args:
         key: the unit's content key.
-        epochs: what training came to, epoch by epoch.
-        chosen_epoch: the epoch whose weights were kept, best for the model as a whole; later stages start
+        epochs: training results per epoch.
+        chosen_epoch: the epoch whose weights are kept as the best for the whole model; later stages start
             from it.
-        chosen_epochs: by task, the epoch whose weights were kept and tested for it.
-        validation: scores of the validation part by the kept weights.
-        test: scores of the test part by the kept weights.
-        curve: validation outputs by task, epoch by epoch.
-        train_seconds: of training alone.
-        total_seconds: with validation and test.
-        parameters: weights trained.
-        peak_memory_mb: of the unit on CUDA, of the process up to its end on CPU; the largest of its ranks.
-        device: where it was trained.
+        chosen_epochs: by task, the epoch whose weights were kept and tested.
+        validation: validation scores of the kept weights.
+        test: test scores of the kept weights.
+        curve: validation outputs by task, per epoch.
+        train_seconds: seconds of training.
+        total_seconds: seconds including validation and test.
+        parameters: number of trained weights.
+        peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
+        device: device used for training.
     """
 
     key: str
@@ -103,21 +103,22 @@ class UnitRecord:
         return sum(epoch.documents for epoch in self.epochs)
 
     def epoch_at(self, epoch: int) -> EpochRecord:
-        """What `epoch` came to; of a unit that had stopped before, its last."""
+        """Return the record of `epoch`, or of the last epoch if the unit had stopped before."""
         return self.epochs[min(epoch, len(self.epochs) - 1)]
 
     def validation_at(self, epoch: int) -> Scores:
-        """Scores of the validation part after `epoch`; of a unit that had stopped before, after its last."""
+        """Return the validation scores after `epoch`, or after the last one if the unit had stopped "
+        "before."""
         return self.validation.with_outputs(self.curve[min(epoch, len(self.curve) - 1)])
 
 
 class Store:
-    """A folder of finished units, of splits and of tokens.
+    """A local folder of finished units, splits and tokens.
 
-    `SharedStore` is one at an address, which keeps a folder on each node.
+    `SharedStore` is a store at an address, with a folder on each node.
 
     Raises:
-        TrackingError: the folder cannot be made or written.
+        TrackingError: the folder cannot be created or written.
     """
 
     def __init__(self, root: Path) -> None:
@@ -138,41 +139,42 @@ class Store:
             raise TrackingError(
                 f"`store.uri`: {root} cannot be written",
                 got=error.strerror,
-                then="choose another folder or mend its permissions",
+                then="choose another folder or change its permissions",
             ) from error
 
     def has(self, key: str) -> bool:
-        """Whether it is finished; one of an earlier release, whose curve is of another format, is not."""
+        """Whether a unit is finished; units of earlier releases with another curve format are not."""
         return self.here(key)
 
     def here(self, key: str) -> bool:
-        """Whether its files are in the folder."""
+        """Whether the files of a unit are in the folder."""
         return all((self.units / key / name).is_file() for name in (UNIT, CURVE))
 
     def has_weights(self, key: str) -> bool:
-        """Whether a finished unit's weights were kept; nothing is fetched."""
+        """Whether the weights of a finished unit were kept; nothing is downloaded."""
         return (self.units / key / WEIGHTS).is_file()
 
     def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:  # noqa: ARG002
-        """Of a unit that is not finished; `warn` hears of what need not end training."""
+        """Return the checkpoints of an unfinished unit; `warn` gets errors that do not stop training."""
         return Checkpoints(self.root / "checkpoints" / key)
 
     def last_step(self, key: str) -> int | None:
-        """Of the last checkpoint of a unit, if there is one."""
+        """Return the step of the last checkpoint of a unit, or None."""
         return max(map(_step, self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
 
     def lock(self, key: str) -> Path:
-        """Held, on this machine, by the process that works on a unit; see `held`."""
+        """Return the lock file of a unit, held by the process of this machine that works on it; see "
+        "`held`."""
         return self.root / "locks" / f"{key}.lock"
 
     @contextmanager
     def held(self, key: str) -> Iterator[bool]:
-        """Whether nobody worked on a unit, so that it is this process's until the block ends."""
+        """Lock a unit until the block ends; yield whether no other process held the lock."""
         with locks.held(self.lock(key)) as mine:
             yield mine
 
     def holder(self, key: str) -> str:
-        """Who took a unit last, in words."""
+        """Return a description of the last holder of a unit's lock."""
         return locks.holder(self.lock(key))
 
     def busy(self, key: str) -> bool:
@@ -183,42 +185,42 @@ class Store:
             return not mine
 
     def agreed(self, path: Path, make: Callable[[], None]) -> None:
-        """A file of the store that all must read alike is there: `make` writes it where nobody has."""
+        """Ensure that a file which all processes must share exists; `make` writes it if necessary."""
         if not path.exists():
             make()
 
     def catch_up(self) -> Sequence[str]:
-        """Hand over what an earlier run could not; what its user should know, a line each."""
+        """Publish what an earlier run could not publish; return messages for the user."""
         return ()
 
     def publishing_status(self) -> AbstractContextManager[object]:
-        """While it is open, other machines can see how far a suite of this one is."""
+        """Return a context during which other machines can see the progress of this machine's suite."""
         return nullcontext()
 
     def forget(self, key: str) -> None:
-        """A unit is to be trained anew: nothing of it is left."""
+        """Remove everything of a unit, so that it is trained again."""
         for folder in (self.units / key, self.root / "checkpoints" / key):
             remove(folder)
         self.timestamps.forget(key)
 
     def missing(self, key: str) -> str:
-        """Which file of a finished unit is not there, in words; empty where none is missing."""
+        """Describe a missing file of a finished unit; empty if none is missing."""
         return missing(self.units / key)
 
     def set_aside(self, key: str) -> str:
-        """A damaged unit is there no more; what its user should know, and where it is now."""
+        """Move a damaged unit aside; return a message with its new location."""
         folder = self.units / key
         self.aside.mkdir(exist_ok=True)
         place = next(place for n in count(1) if not (place := self.aside / f"{key}-{n}").exists())
         with suppress(FileNotFoundError):
             folder.replace(place)
-        return f"it is set aside in {place}, and trained again"
+        return f"it was moved to {place} and is trained again"
 
     def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
-        """What `read` gives of a finished unit; a damaged one is set aside, and `warn` hears of it.
+        """Return the result of `read` for a finished unit; move a damaged unit aside, and call `warn`.
 
         Returns:
-            None where it was damaged, and is to be trained again; by another process, if that has its lock.
+            None if it was damaged and must be trained again; by another process, if that has its lock.
 
         Raises:
             TrackingError: it cannot be read for another reason.
@@ -228,24 +230,24 @@ class Store:
         with self.held(key) as mine:
             if mine and self.has(key):
                 try:
-                    return read()  # another process may have trained it again meanwhile
+                    return read()  # another process may have trained it again in the meantime
                 except DamagedError as error:
                     warn(f"a file of the finished unit is damaged ({error.why}); {self.set_aside(key)}")
         return None
 
     def weights(self, key: str) -> Path | None:
-        """File of the finished unit's weights, if they were kept: those that a later stage starts from.
+        """Return the file of a finished unit's kept weights, from which a later stage starts; or None.
 
         Raises:
-            DamagedError: it is not what was written.
+            DamagedError: it was changed.
         """
         return self.units / key / WEIGHTS if self._kept(key, [WEIGHTS]) else None
 
     def weights_of(self, record: UnitRecord) -> dict[str, Path]:
-        """The file that answers each task of a finished unit; empty where its weights were not kept.
+        """Return the weights file of each task of a finished unit; empty if its weights were not kept.
 
         Raises:
-            DamagedError: one of them is not what was written.
+            DamagedError: one of them was changed.
         """
         names = {task: _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
         if not self._kept(record.key, {WEIGHTS, *names.values()}):
@@ -253,14 +255,14 @@ class Store:
         return {task: self.units / record.key / name for task, name in names.items()}
 
     def where(self, key: str) -> str:
-        """What to delete so that a unit is trained again."""
+        """Return the path to delete so that a unit is trained again."""
         return str(self.units / key)
 
     def load(self, key: str) -> UnitRecord:
-        """The finished unit `key`, without its weights.
+        """Load the finished unit `key`, without its weights.
 
         Raises:
-            DamagedError: one of its files is not what was written.
+            DamagedError: one of its files was changed.
             TrackingError: it cannot be read for another reason.
         """
         folder = self.units / key
@@ -276,7 +278,7 @@ class Store:
             )
 
     def _kept(self, key: str, names: Collection[str]) -> bool:
-        """Whether files of weights were kept, and are what was written."""
+        """Whether files of weights were kept and are unchanged."""
         folder = self.units / key
         with reading(folder):
             _, files = read_unit(folder)
@@ -288,11 +290,11 @@ class Store:
         return True
 
     def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
-        """Keep a finished unit; it appears whole or not at all.
+        """Save a finished unit atomically.
 
         Args:
-            record: what it came to.
-            weights: of the chosen epochs, by epoch; None keeps none.
+            record: its results.
+            weights: weights of the chosen epochs, by epoch; None saves none.
 
         Raises:
             TrackingError: it cannot be written.
@@ -306,7 +308,7 @@ class Store:
             size = tensor_bytes([*(weights or {}).values(), *record.curve]) + 100_000
             raise cannot_write("a finished unit", size, self.units, error) from error
         finally:
-            shutil.rmtree(folder, ignore_errors=True)  # gone already where all went well
+            shutil.rmtree(folder, ignore_errors=True)  # already moved on success
 
     def _write(
         self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None, folder: Path
@@ -327,7 +329,7 @@ class Store:
         write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
         for path in (*folder.iterdir(), folder):
             flush(path)
-        if not self.here(record.key):  # else another process was faster; its unit is the same
+        if not self.here(record.key):  # otherwise another process was faster; its unit is the same
             folder.chmod(0o755)
             remove(self.units / record.key)  # of an earlier release
             os.replace(folder, self.units / record.key)
@@ -339,5 +341,5 @@ def _step(path: Path) -> int:
 
 
 def _file(epoch: int, record: UnitRecord) -> str:
-    """Name of the file of an epoch's weights."""
+    """Return the name of the weights file of an epoch."""
     return WEIGHTS if epoch == record.chosen_epoch else f"model-epoch-{epoch}.safetensors"

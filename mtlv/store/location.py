@@ -1,4 +1,4 @@
-"""Where a store is: a folder, or an address that all nodes reach, with a folder on each."""
+"""Location of a store: a local folder, or an address reachable from all nodes, with a folder on each."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class StoreOptions(Protocol):
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where a store is; small, so that a worker opens the same store by it.
+    """Location of a store; small, so that workers can open the same store.
 
     Args:
         uri: a folder, or an address such as `s3://bucket/prefix`.
-        cache: of an address, the folder on this node in which its own lies; None is the user's cache.
-        cache_gb: of an address, how much of what can be fetched again is kept on this node.
+        cache: for an address, the folder on this node that contains its local folder; None is the user's
+            cache.
+        cache_gb: for an address, maximum gigabytes of downloaded files on this node.
     """
 
     uri: str
@@ -45,12 +46,12 @@ class StoreLocation:
 
     @property
     def shared(self) -> bool:
-        """Whether it is an address, and no folder."""
+        """Whether it is an address, not a folder."""
         return ADDRESS.match(self.uri) is not None
 
     @property
     def folder(self) -> Path:
-        """The store's folder on this node. Nothing is made."""
+        """The store's folder on this node, which may not exist."""
         if not self.shared:
             return Path(self.uri)
         root = Path.home() / CACHE if self.cache is None else Path(_filled(self.cache))
@@ -60,22 +61,22 @@ class StoreLocation:
 
     @property
     def absolute(self) -> StoreLocation:
-        """The same, wherever a process works."""
+        """The same location with an absolute path."""
         return self if self.shared else replace(self, uri=str(self.folder.absolute()))
 
     @property
     def words(self) -> str:
-        """For a person, without a password."""
+        """Description for users, without a password."""
         if not self.shared:
             return f"`{self.uri}`"
-        return f"`{masked(self.uri)}`, by way of `{self.folder}` on this machine"
+        return f"`{masked(self.uri)}`, with the local folder `{self.folder}`"
 
 
 def location_of(section: StoreOptions) -> StoreLocation:
-    """The place that the `store` section of settings names."""
+    """Return the location from the `store` section of settings."""
     return StoreLocation(section.uri, section.cache, section.cache_gb)
 
 
 def _filled(path: str) -> str:
-    """`~` and variables such as `$TMPDIR`, which nodes have of their own."""
+    """Expand `~` and variables such as `$TMPDIR`, which may differ between nodes."""
     return os.path.expandvars(os.path.expanduser(path))

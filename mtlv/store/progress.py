@@ -1,4 +1,4 @@
-"""How far a suite is: a small file in the store that `mtlv status` reads, from any process, at any time."""
+"""Progress of a suite in a small file of the store, which `mtlv status` can read at any time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mtlv.seeding import content_key
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 FOLDER = "status"  # in the store
-PAUSE = 1.0  # seconds between two writes, at least
-SHARE = 20  # and so many times what a write takes of the processor: a file of 100,000 units takes a second
-KEPT = 20  # files of suites that have ended
+PAUSE = 1.0  # minimum seconds between two writes
+SHARE = 20  # and this many times the CPU time of a write: a file of 100,000 units takes a second
+KEPT = 20  # number of files of ended suites to keep
 
 
 @dataclass
@@ -28,15 +28,15 @@ class UnitState:
     """One unit of a suite.
 
     Args:
-        key: its content key.
-        name: what people read.
+        key: content key.
+        name: displayed name.
         member: the suite member that it belongs to.
         state: `waiting`, `running`, `done`, `failed` or `stopped`.
-        cached: it was found in the store.
-        epoch, epochs: epochs that have ended, and all; known once it runs.
-        documents_per_second: of training, in the epoch that ended last.
-        since, until: seconds since 1970 when it began and ended.
-        node: of a cluster, where it was trained last.
+        cached: whether it was found in the store.
+        epoch, epochs: finished epochs, and all epochs; known once it runs.
+        documents_per_second: training speed in the last finished epoch.
+        since, until: start and end in seconds since 1970.
+        node: cluster node on which it was trained last.
     """
 
     key: str
@@ -54,17 +54,17 @@ class UnitState:
 
 @dataclass
 class SuiteState:
-    """A suite: who runs it, and its units.
+    """A suite: its process and its units.
 
     Args:
-        experiment: its name.
-        config: path of its config, absolute.
-        host, pid, born: the process, and when it was started in ticks of its machine (None where unknown),
-            for another process may have its number now.
-        began, seen: seconds since 1970: its start, and the last time that it wrote.
-        state: `running`, `done`, `failed` or `stopped`, as the process itself knew it.
-        problem: why it failed.
-        units: in the order they run.
+        experiment: name of the experiment.
+        config: absolute path of its config.
+        host, pid, born: the process, and its start in ticks of its machine (None if unknown), because
+            another process may get the same pid later.
+        began, seen: seconds since 1970: start and last write.
+        state: `running`, `done`, `failed` or `stopped`, as recorded by the process.
+        problem: reason for a failure.
+        units: units in the order of execution.
     """
 
     experiment: str
@@ -80,17 +80,17 @@ class SuiteState:
 
 
 class SuiteProgress:
-    """A callback that keeps the file of a suite up to date, at most once a second; its exit records the end.
+    """A callback that updates the file of a suite, at most once a second; its exit records the end.
 
     Args:
-        store: its folder; two suites have two files in it.
-        state: what is known before it begins.
+        store: folder of the store; each suite has its own file.
+        state: initial state.
     """
 
     def __init__(self, store: Path, state: SuiteState) -> None:
         self.state = state
         self._units = {unit.name: unit for unit in state.units}
-        self._next = 0.0  # when it may be written again
+        self._next = 0.0  # earliest time of the next write
         self._changed = False
         state.host, state.pid, state.born = socket.gethostname(), os.getpid(), born(os.getpid())
         state.began = time.time()
@@ -113,14 +113,14 @@ class SuiteProgress:
         self._write()
 
     def __call__(self, event: Event) -> None:
-        """Note an event."""
+        """Handle an event."""
         match event:
             case UnitStarted(name, _, epochs):
                 self._set(name, state="running", epochs=epochs, epoch=0, since=time.time())
             case UnitPlaced(name, node):
                 self._units[name].node = node
             case BatchTrained():
-                if self._changed:  # what came too soon after another change to be written
+                if self._changed:  # a change that came too soon after another one
                     self._change()
             case EpochEnded(name, epoch, epochs):
                 speed = event.documents_per_second
@@ -140,7 +140,7 @@ class SuiteProgress:
             self._write()
 
     def _write(self) -> None:
-        """Whole or not at all: a reader sees the old file or the new. A full disk must not end training."""
+        """Write atomically: readers see the old file or the new one. A full disk must not stop training."""
         self._changed, begun = False, time.thread_time()
         self.state.seen = time.time()
         try:
@@ -154,7 +154,7 @@ class SuiteProgress:
 
 
 def read_states(folder: Path) -> list[SuiteState]:
-    """All suites known in a store, the newest first; a file that cannot be read is left out."""
+    """Return all suites in a store, newest first; unreadable files are skipped."""
     found = []
     for path in folder.glob("*.json"):
         try:
@@ -167,7 +167,7 @@ def read_states(folder: Path) -> list[SuiteState]:
 
 
 def _place(folder: Path, state: SuiteState) -> Path:
-    """The same suite again takes its old file, unless another process is still at it."""
+    """Return the file of a suite: its previous file, unless another process is still using it."""
     key = content_key([state.config, [unit.key for unit in state.units]])
     path = folder / f"{key}.json"
     for other in read_states(folder) if path.exists() else ():
@@ -182,7 +182,7 @@ def _same(one: SuiteState, two: SuiteState) -> bool:
 
 
 def _forget_old(folder: Path) -> None:
-    """Another suite may tidy up at the same time, and the folder may be read-only: neither ends a suite."""
+    """Delete old files; ignore errors, such as a read-only folder or files deleted by another suite."""
     try:
         ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in ended[KEPT:]:

@@ -1,4 +1,4 @@
-"""How often a member was asked to be run anew."""
+"""Number of requested reruns of each member."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 
 class RerunCounter:
-    """A small file for each member that was ever run again.
+    """Counts reruns in a small file for each member that was run again.
 
     Args:
-        folder: made when the first is counted.
+        folder: created with the first count.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def count(self, uid: str) -> int:
-        """0 for a member that was only ever resumed."""
+        """Return the number of reruns; 0 for a member that was only resumed."""
         try:
             return int((self.folder / uid).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return 0
 
     def more(self, uid: str) -> None:
-        """The member is run once more."""
+        """Count one more rerun of the member."""
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / f".{uid}.{os.getpid()}"
         part.write_text(str(self.count(uid) + 1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Scores as a Parquet file: a row per document, its group, and output, target and mask of each task."""
+"""Scores as a Parquet file: a row per document with its group, and output, target and mask of each task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_scores(scores: Scores, path: Path) -> None:
 
 
 def read_scores(source: Path | BinaryIO) -> Scores:
-    """Scores from `write_scores`."""
+    """Read scores written by `write_scores`."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(source)
@@ -50,7 +50,7 @@ def read_scores(source: Path | BinaryIO) -> Scores:
 
 
 def write_curve(curve: Sequence[Mapping[str, NDArray]], path: Path) -> None:
-    """Write outputs by task, epoch by epoch."""
+    """Write outputs by task, per epoch."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,7 +63,7 @@ def write_curve(curve: Sequence[Mapping[str, NDArray]], path: Path) -> None:
 
 
 def read_curve(source: Path | BinaryIO) -> tuple[dict[str, NDArray], ...]:
-    """Outputs from `write_curve`."""
+    """Read outputs written by `write_curve`."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(source)
@@ -77,7 +77,7 @@ def read_curve(source: Path | BinaryIO) -> tuple[dict[str, NDArray], ...]:
 
 
 def _column(values: NDArray) -> object:
-    """[N] as it is; [N, C] as lists of C numbers; tuples of spans as lists of records."""
+    """Convert values to a column: [N] unchanged; [N, C] as lists of C numbers; spans as lists of records."""
     import pyarrow as pa
 
     if values.dtype == object:

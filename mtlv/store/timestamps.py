@@ -1,4 +1,4 @@
-"""When each epoch of a unit was first told, so that training it again tells the same points."""
+"""First timestamps of the epochs of a unit, so that repeated training logs the same points."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mtlv.foreign import parse_json
 class EpochTimestamps:
     """Append-only files of first timestamps, one per unit key.
 
-    A tracker keeps a point twice if it comes with another timestamp or value. An interrupted unit goes on
-    from its last checkpoint, maybe some epochs back: with the timestamps of here, and the same values on the
-    same kind of processor and number of threads, its points are the ones already told. Where arithmetic is
-    not deterministic (a GPU, another number of threads), the epochs after the checkpoint stand twice, and the
-    two values differ in their last digits.
+    A tracker stores a point twice if it has another timestamp or value. An interrupted unit continues
+    from its last checkpoint, possibly some epochs earlier: with these timestamps, and the same values on the
+    same kind of processor and number of threads, its points are identical to those already logged. If
+    arithmetic is not deterministic (a GPU, another number of threads), the epochs after the checkpoint are
+    stored twice, with values that differ in their last digits.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def timestamp_ms(self, key: str, epoch: int) -> int:
-        """Milliseconds since 1970 at which `epoch` of unit `key` was first asked for; now, if it is new."""
+        """Return the first time in milliseconds since 1970 for `epoch` of unit `key`; now, if it is new."""
         path = self._path(key)
         found = _first(path, epoch)
         if found is not None:
@@ -34,13 +34,13 @@ class EpochTimestamps:
         line = json.dumps({"epoch": epoch, "timestamp_ms": now}) + "\n"
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, line.encode())  # one write: lines of two processes do not mix
+            os.write(file, line.encode())  # one write, so that lines of two processes do not mix
         finally:
             os.close(file)
         return _first(path, epoch) or now  # another process may have been first
 
     def forget(self, key: str) -> None:
-        """Unit `key` is to be told anew, in other runs."""
+        """Remove the timestamps of unit `key`, to log it again in other runs."""
         self._path(key).unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
@@ -53,7 +53,7 @@ def _first(path: Path, epoch: int) -> int | None:
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             entry = parse_json(line)
-        except ValueError:  # half a line, of a disk that was full
+        except ValueError:  # an incomplete line, after a full disk
             continue
         if entry["epoch"] == epoch:
             return int(entry["timestamp_ms"])

@@ -1,4 +1,4 @@
-"""Tokens of corpora kept in the store, so that a second run does not tokenise again."""
+"""Tokens of corpora cached in the store, so that later runs do not tokenize again."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from mtlv.data.tokens import Tokens
 
 ENDING = ".tokens"
-PATIENCE = 3600  # seconds in which a file that is being written is surely done
+PATIENCE = 3600  # seconds after which an incomplete file is not being written any more
 
 
 class TokenCache:
-    """A folder with a file for each corpus, tokenizer and way of reading.
+    """A folder with one file per corpus, tokenizer and tokenization options.
 
     Args:
-        folder: made when the first file is written.
-        warn: hears of files that are damaged.
+        folder: created with the first file.
+        warn: called with a message about damaged files.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None] = lambda _: None) -> None:
@@ -33,16 +33,16 @@ class TokenCache:
     def once(
         self, corpus: Corpus, tokenizer: Sequence[str], how: Mapping[str, object], make: Callable[[], Tokens]
     ) -> Tokens:
-        """The corpus's tokens from their file, or from `make`, which then is kept.
+        """Return the corpus's tokens from their file, or from `make`, whose result is stored.
 
-        They are on disk and read-only. A file that is damaged is made again, and `warn` hears of it; where
-        none can be written, the tokens are in memory.
+        The tokens are memory-mapped and read-only. A damaged file is created again, with a message to `warn`;
+        if no file can be written, the tokens are in memory.
 
         Args:
-            corpus: that is tokenised.
-            tokenizer: what tells the one that does it from others, as `tokenizer_key` has it.
-            how: what besides the two says which tokens come out.
-            make: tokenises.
+            corpus: corpus to tokenize.
+            tokenizer: identification of the tokenizer, from `tokenizer_key`.
+            how: further options that affect the tokens.
+            make: tokenizes the corpus.
         """
         path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
@@ -50,7 +50,7 @@ class TokenCache:
             found = read_tokens(path)
         except DamagedTokens as damaged:
             found = None
-            self._warn(f"the file of tokens {path} is damaged ({damaged}); they are made again")
+            self._warn(f"the file of tokens {path} is damaged ({damaged}); it is created again")
         if found is not None:
             return found
         made = make()
@@ -58,15 +58,15 @@ class TokenCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_tokens(path, made)
             return read_tokens(path) or made
-        except (OSError, DamagedTokens):  # a full disk, or one that may not be written: it only costs time
+        except (OSError, DamagedTokens):  # a full or read-only disk: it only costs time
             return made
 
     def half_written(self) -> Iterator[Path]:
-        """Files of processes that ended while they wrote them."""
+        """Yield files of processes that ended while writing them."""
         for path in sorted(self.folder.glob(f".*{ENDING}-*")):
             if time.time() - path.stat().st_mtime > PATIENCE:
                 yield path
 
     def unused(self) -> Iterator[Path]:
-        """Files that nobody asked this object for."""
+        """Yield files that were not requested from this object."""
         yield from sorted(set(self.folder.glob(f"*{ENDING}")) - self.used)

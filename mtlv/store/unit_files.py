@@ -1,4 +1,4 @@
-"""The files of a finished unit, with the SHA-256 of each, so that damage is found before they are used."""
+"""Files of a finished unit with their SHA-256, so that damage is detected before use."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from mtlv.store.remote.client import digest_of
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
-FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of what else stands in it
-OTHER = "its checksum is another: it was changed"
+FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of its other content
+OTHER = "its checksum does not match: it was changed"
 UNREADABLE = (
     LookupError,
     TypeError,
     AttributeError,
     NotImplementedError,
-)  # by readers, of what has no checksum
+)  # raised by readers of files without a checksum
 LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
 
 
 def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write `unit.json` beside the other files of a unit, which are all there.
+    """Write `unit.json` next to the other files of a unit, which must be complete.
 
     Raises:
         OSError: it cannot be written.
@@ -41,10 +41,10 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What `write_unit` was given, and the SHA-256 of each other file; none of a unit of an earlier release.
+    """Return the content of `write_unit`, and the SHA-256 of each other file (empty for earlier releases).
 
     Raises:
-        OSError, ValueError: it cannot be read, or is not what was written.
+        OSError, ValueError: it cannot be read, or was changed.
     """
     try:
         content = without_sum(read_json(folder / UNIT))
@@ -54,10 +54,10 @@ def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
-    """A small file, read once; `files` as `read_unit` gives it.
+    """Read a small file once; `files` is from `read_unit`.
 
     Raises:
-        OSError, ValueError: it cannot be read, or is not what was written.
+        OSError, ValueError: it cannot be read, or was changed.
     """
     content = path.read_bytes()
     _compare(path, files, hashlib.sha256(content).hexdigest)
@@ -65,16 +65,16 @@ def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
 
 
 def check_file(path: Path, files: Mapping[str, str]) -> None:
-    """A large file is what was written; after this it is in the system's cache.
+    """Check that a large file is unchanged; afterwards it is in the page cache.
 
     Raises:
-        OSError, ValueError: it cannot be read, or is not.
+        OSError, ValueError: it cannot be read, or was changed.
     """
     _compare(path, files, lambda: digest_of(path))
 
 
 def digest_kept(path: Path) -> str:
-    """SHA-256 of a unit's file, as it was written; of a unit of an earlier release as it is.
+    """Return the SHA-256 of a unit's file as written; computed for units of earlier releases.
 
     Raises:
         OSError, ValueError: it cannot be read.
@@ -84,30 +84,30 @@ def digest_kept(path: Path) -> str:
 
 
 def missing(folder: Path) -> str:
-    """Which file of a unit is not there, in words; empty where none is missing, or there is no folder."""
+    """Describe a missing file of a unit; empty if none is missing, or there is no folder."""
     if not folder.is_dir():
         return ""
     try:
         _, files = read_unit(folder)
-    except (OSError, ValueError):  # what it holds is found where it is read
+    except (OSError, ValueError):  # invalid content is detected when it is read
         files = {}
     lost = [name for name in (UNIT, CURVE, *files) if not (folder / name).is_file()]
     return f"`{lost[0]}` is missing" if lost else ""
 
 
 def with_sum(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values with a checksum of them."""
+    """Add a checksum to plain values."""
     return {**content, SUM: _sum(content)}
 
 
 def without_sum(content: Any) -> dict[str, Any]:
-    """What `with_sum` was given; of an earlier release the content as it is.
+    """Check and remove the checksum of `with_sum`; content of earlier releases is unchanged.
 
     Raises:
-        ValueError: it was changed, or is no mapping.
+        ValueError: it was changed, or is not a mapping.
     """
     if not isinstance(content, dict):
-        raise ValueError("it is no mapping")
+        raise ValueError("it is not a mapping")
     if not {FILES, SUM} & content.keys():
         return content
     if content.pop(SUM, None) != _sum(content):
@@ -117,11 +117,11 @@ def without_sum(content: Any) -> dict[str, Any]:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Tell as one error whatever is raised where a file of a unit cannot be read.
+    """Convert any error in reading a file of a unit.
 
     Raises:
-        DamagedError: a file itself is at fault.
-        TrackingError: a permission is, or a limit of this process.
+        DamagedError: a file is damaged.
+        TrackingError: missing permissions, or a limit of this process.
     """
     thing = f"the finished unit in {folder}"
     try:
@@ -129,12 +129,12 @@ def reading(folder: Path) -> Iterator[None]:
     except (OSError, ValueError, *UNREADABLE) as error:
         if not isinstance(error, OSError) or error.errno in LOST:
             raise DamagedError(f"{thing} is damaged", why=_said(error)) from error
-        then = "mend that, or delete the folder, and it is trained again"
+        then = "fix this, or delete the folder to train it again"
         raise TrackingError(f"{thing} cannot be read", got=error, then=then) from error
 
 
 def _said(error: Exception) -> str:
-    """What is wrong with a file, with its name."""
+    """Describe the error of a file, with its name."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"`{Path(os.fsdecode(error.filename)).name}`: {error.strerror}"
     return str(error) or type(error).__name__

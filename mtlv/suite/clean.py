@@ -1,4 +1,4 @@
-"""What `mtlv clean` says and does."""
+"""The command `mtlv clean`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 
 def clean_lines(store: Path | StoreLocation, suites: Sequence[Suite], *, delete: bool) -> list[str]:
-    """List what can go, delete it where that is wanted, and say which.
+    """List what can be deleted, delete it if requested, and return the lines to print.
 
     Args:
-        store: its folder or address.
-        suites: only their units are kept; without any all are.
-        delete: whether to.
+        store: folder or address of the store.
+        suites: suites whose units are kept; if empty, all units are kept.
+        delete: whether to delete.
 
     Raises:
         MtlvError: there is no store, or a suite cannot be resolved.
     """
     place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     if not place.shared and not (place.folder / "units").is_dir():
-        raise TrackingError(f"there is no store in `{place.uri}`", then="name its folder: `--store FOLDER`")
+        raise TrackingError(
+            f"there is no store in `{place.uri}`", then="give its folder with `--store FOLDER`"
+        )
     kept = open_store(place)
     cache = InputCache(kept)
     needed = _keys(cache, suites) if suites else None

@@ -1,4 +1,4 @@
-"""`mtlv cluster`: only the groups, with their elbow, map and stability. Nothing is trained."""
+"""The command `mtlv cluster`: only the groups, with their elbow, map and stability; without training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterResult:
-    """The groups of each different grouping of a suite, and the lines that tell of them."""
+    """The groups of each different grouping of a suite, and lines that describe them."""
 
     groups: tuple[TaskGroups, ...]
     lines: tuple[str, ...]
@@ -32,12 +32,12 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
     """Group the tasks for each different `grouping` of a suite, on its first fold.
 
     Args:
-        suite: checked settings; members that differ in nothing that matters to groups count once.
-        folder: where pictures and JSON go; None is `mtlv-clusters` in the working folder.
+        suite: checked settings; members with the same settings for groups count once.
+        folder: output folder for figures and JSON; None is `mtlv-clusters` in the working folder.
         callback: gets notes.
 
     Raises:
-        MtlvError: what a user can put right.
+        MtlvError: an error that a user can fix.
     """
     check_suite(suite)
     cache, folder = InputCache(), folder or Path("mtlv-clusters")
@@ -60,7 +60,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
 
 
 def _different(suite: Suite) -> list[Settings]:
-    """Settings with different data, grouping and encoder for it."""
+    """Return settings with different data, grouping or encoder of the grouping."""
     kept: dict[str, Settings] = {}
     for member in suite.members:
         kept.setdefault(content_key(_what_groups(member.settings)), member.settings)
@@ -68,7 +68,7 @@ def _different(suite: Suite) -> list[Settings]:
 
 
 def _what_groups(settings: Settings) -> list[object]:
-    """Every setting that groups depend on."""
+    """Return all settings that affect groups."""
     encoder = settings.grouping.encoder or [settings.encoder.name, settings.encoder.revision]
     return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder]
 
@@ -88,6 +88,6 @@ def _lines(name: str, groups: TaskGroups) -> list[str]:
         head = "" if medoids is None else f" (medoid: {groups.names[medoids[number]]})"
         out.append(f"  group {number + 1}{head}: {', '.join(members)}")
     if groups.stability:
-        out.append("  stability (adjusted Rand index against these groups; 1 is the same, 0 is chance):")
+        out.append("  stability (adjusted Rand index to these groups; 1 is the same, 0 is chance):")
         out += [f"    {change}: {value:.2f}" for change, value in groups.stability.items()]
     return out

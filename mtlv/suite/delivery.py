@@ -1,4 +1,4 @@
-"""How a suite's tracking reaches its store: through a journal on disk, so that training never waits."""
+"""Tracking of a suite through a journal on disk, so that training never waits for the tracking store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
 
 HURRY = 5.0
-"""Seconds for what is left after Ctrl-C or an error."""
+"""Seconds for uploading the rest after Ctrl-C or an error."""
 
 
 NOTHING_LEFT = UploadState(0)
@@ -29,32 +29,32 @@ NOTHING_LEFT = UploadState(0)
 
 @dataclass
 class TrackerConnection:
-    """A suite's way to its store.
+    """A suite's connection to its tracking store.
 
     Args:
-        tracker: what the suite writes to.
-        came: how far it was delivered when the suite ended.
+        tracker: tracker used by the suite.
+        came: state of the upload when the suite ended.
     """
 
     tracker: Tracker
     came: UploadState = NOTHING_LEFT
 
     def page(self, otherwise: str) -> str:
-        """Address of the experiment's page; `otherwise` where the store could not be asked for it."""
+        """Address of the experiment's page; `otherwise` if the store did not return it."""
         return self.came.page or otherwise
 
 
 @contextmanager
 def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> Iterator[TrackerConnection]:
-    """Deliver what the block tracks, and before it what earlier processes left; warn of what is left.
+    """Upload what is tracked in the block, after the rest of earlier processes; warn if something is left.
 
     Args:
-        settings: of the suite.
+        settings: settings of the suite.
         callback: gets a warning about each outage.
-        uploads: delivers; it was asked whether the store answers.
+        uploads: uploads records; the store has already been checked.
 
     Raises:
-        TrackingError: the store refuses, or the journal cannot be written.
+        TrackingError: the store rejects records, or the journal cannot be written.
     """
     root = location_of(settings.store).folder / FOLDER
     journal = Journal(root, uploads.uri, settings.experiment)
@@ -65,7 +65,7 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
         raise
     if earlier:
         callback(
-            NoteGiven(f"{many(earlier, 'record')} of earlier runs are delivered to the tracking store first")
+            NoteGiven(f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first")
         )
     delivery = TrackerConnection(JournalTracker(journal))
     try:
@@ -92,7 +92,7 @@ def _end(
         callback(
             WarningGiven(
                 f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
-                f"`mtlv sync --store {store}` delivers what is left{why}"
+                f"`mtlv sync --store {store}` uploads them{why}"
             )
         )
     return came

@@ -1,4 +1,4 @@
-"""Which runs get their trained model, and the model of which child stands for its member."""
+"""Trained models of runs, and the choice of the child whose model is logged with its member."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from mtlv.units.input_cache import InputCache
     from mtlv.units.job import Job
 
-NO_WEIGHTS = "no trained model is kept with the runs, because `store.keep_weights` is false"
+NO_WEIGHTS = "trained models are not logged with the runs, because `store.keep_weights` is false"
 SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
 
 
 @dataclass
 class ModelKeeper:
-    """Keeps trained plans with their runs, as `tracking.models` says.
+    """Logs trained plans with their runs, depending on `tracking.models`.
 
     Args:
-        tracker: where runs are written to.
+        tracker: tracker of the runs.
         cache: corpora and encoders.
-        store: where the weights lie.
-        callback: gets a note that says why a model is left out.
-        executor: trains units again whose weights are damaged.
+        store: store of the weights.
+        callback: gets a note if a model is not logged.
+        executor: trains units with damaged weights again.
     """
 
     tracker: Tracker
@@ -55,14 +55,14 @@ class ModelKeeper:
     _told: set[str] = field(default_factory=set)
 
     def child(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult) -> None:
-        """Keep a child's model with its run."""
+        """Log a child's model with its run."""
         settings = resolved.member.settings
         self._runs[resolved.uid, child.fold.index, child.seed] = run
         if settings.tracking.models == "all":
             self._keep(run, resolved, child, found, "")
 
     def parent(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
-        """Keep the best child's model with the member's run: best on validation, the first of equals."""
+        """Log the best child's model with the member's run: best on validation, the first on ties."""
         if resolved.member.settings.tracking.models == "none":
             return
         best = best_child(resolved, outcomes)
@@ -81,8 +81,8 @@ class ModelKeeper:
             folders = [self.store.where(record.key) for record in found.records]
             lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
             self._tell(
-                f"{child.jobs[0].name}: no model is kept with it, because an earlier run kept no weights; "
-                f"to train again delete {', '.join(lost)}"
+                f"{child.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
+                f"to train again, delete {', '.join(lost)}"
             )
             return
         networks = {task: path for paths in weights for task, path in paths.items()}
@@ -90,7 +90,7 @@ class ModelKeeper:
         self.tracker.model(run, self._with_figures(model, resolved, child, found))
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
-        """The files of a unit's weights; where one is damaged, the unit is trained again first."""
+        """Return the weight files of a unit; if one is damaged, the unit is first trained again."""
 
         def warn(text: str) -> None:
             self.callback(WarningGiven(f"{job.name}: {text}"))
@@ -105,7 +105,7 @@ class ModelKeeper:
     def _with_figures(
         self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, found: PlanResult
     ) -> TrackedModel:
-        """The model with what a list of models shows: where it comes from, and its test figures."""
+        """Return the model with its origin and test metrics, which MLflow's list of models shows."""
         settings = resolved.member.settings
         figures, end = found.metrics.plan.as_dict(), last_timestamp(found)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
@@ -151,7 +151,7 @@ def package(
 
 
 def _words(description: ModelManifest, why: str) -> str:
-    """What a model's page says."""
+    """Return the description on a model's page."""
     count = len(description.files)
     networks = "one network" if count == 1 else f"{count} networks as one model"
     reads = dict.fromkeys(
@@ -161,7 +161,7 @@ def _words(description: ModelManifest, why: str) -> str:
     kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
     row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
     return (
-        f"`{description.origin}`: {networks}. {why}It takes {takes} and gives each task's "
+        f"`{description.origin}`: {networks}. {why}Its input is {takes}; its output for each task is the "
         f"{', or '.join(kind.gives for kind in kinds)}.\n\n"
         f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
         f"model.predict({row})\n```\n\n"
@@ -170,11 +170,11 @@ def _words(description: ModelManifest, why: str) -> str:
 
 
 def validation_score(found: PlanResult, tasks: Sequence[Task]) -> float:
-    """What counts of the kept weights on validation, at the fitted thresholds: `judged_on` of the tasks."""
+    """Return the main metric on validation of the kept weights, at the fitted thresholds; see `judged_on`."""
     return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main
 
 
 def judged_on(tasks: Sequence[Task]) -> str:
-    """What `validation_score` is, for a person: macro F1 of yes/no tasks."""
+    """Return the title of `validation_score`: macro F1 for yes/no tasks."""
     figure = main_title(tasks)
     return "macro F1" if len(yes_no_tasks(tasks)) == len(tasks) else figure

@@ -1,4 +1,4 @@
-"""One member of a suite: its run, and below it a run for each fold and seed."""
+"""One member of a suite: its run, with child runs for each fold and seed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class SuiteContext:
-    """What running a suite needs at hand.
+    """Objects needed to run a suite.
 
     Args:
-        tracker: where runs are written to.
-        executor: who runs units.
+        tracker: tracker of the runs.
+        executor: runs the units.
         callback: gets the events.
-        models: keeps trained models with their runs.
+        models: logs trained models with their runs.
     """
 
     tracker: Tracker
@@ -48,7 +48,7 @@ class SuiteContext:
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
-        """An open run, closed whatever happens: FINISHED, FAILED, or KILLED on Ctrl-C."""
+        """Open a run and always close it: FINISHED, FAILED, or KILLED on Ctrl-C."""
         run = self.tracker.open_run(spec)
         status: Status = "FAILED"
         try:
@@ -62,13 +62,13 @@ class SuiteContext:
 
 
 def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
-    """Train, score and track a member; finished units are taken from the store.
+    """Train, evaluate and track a member; finished units are loaded from the store.
 
     Args:
-        session: what is at hand.
+        session: objects needed to run.
         resolved: the member with its plans.
-        corpus: that it reads.
-        colour: of its lines on the tracker's page.
+        corpus: corpus of the member.
+        colour: colour of its lines on the tracker's page.
     """
     child, settings = resolved.children[0], resolved.member.settings
     spec = RunSpec(
@@ -90,18 +90,18 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
 
 
 def _run_earlier(session: SuiteContext, job: Job) -> UnitRecord:
-    """A unit of an earlier stage, which has no run of its own; a member that ends with it would."""
+    """Run a unit of an earlier stage, which has no own run, unlike the last stage of a member."""
     return session.executor.run(job, lambda *_: None)
 
 
 def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
-    """What tells it from its siblings stands first: below its parent there is little room."""
+    """Return the name of a child, with fold and seed first, because nested names are cut off."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
     return f"fold {child.fold.index}{seeds} · {resolved.name}"
 
 
 def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
-    """A record for the documents of a fold: the suite that trained the unit may have had other sources."""
+    """Return a record for the documents of a fold; the suite that trained it may have had other sources."""
     try:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
         return replace(
@@ -112,7 +112,7 @@ def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
         )
     except KeyError as error:
         raise PlanError(
-            f"the finished unit {record.key} has no scores of a document of its fold",
+            f"the finished unit {record.key} has no scores for a document of its fold",
             got=error.args[0],
             then="train it again: `mtlv run CONFIG --if-exists rerun`",
         ) from error

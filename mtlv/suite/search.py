@@ -1,4 +1,4 @@
-"""Which member of a search is tried next, by what those before came to on validation."""
+"""Choice of the next member of a search, by the validation results of the previous ones."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from mtlv.settings.search import SearchSettings
 
 Turns = Generator[int, float | None, None]
-"""Gives the number of the member that is to be run next, and is told what it came to; None if it failed."""
+"""Yields the number of the next member to run, and receives its result; None if it failed."""
 
 
-GRID = "grid"  # all, or the first, as they stand
+GRID = "grid"  # all, or the first, in order
 SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}  # by name, of `optuna.samplers`
-TRIES = 20  # times that each combination may be asked for, on average, before the search ends
+TRIES = 20  # maximum requests per combination, on average, before the search ends
 
 
 def in_order(members: int) -> Turns:
-    """The first so many, as they stand."""
+    """Yield the first `members` numbers in order."""
     number = 0
-    while number < members:  # a range would take no answers
+    while number < members:  # a range cannot receive results
         yield number
         number += 1
 
 
 def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
-    """Those that the search's sampler asks for, each once.
+    """Yield the members suggested by the search's sampler, each once.
 
-    The sampler hears of every trial, so the same results lead to the same trials: a search that was
-    interrupted goes the same way again, and finds its units in the store.
+    The sampler receives every result, so that equal results lead to equal trials: an interrupted search
+    repeats the same trials, whose units are in the store.
 
     Args:
-        search: what is tried.
-        members: a combination of values each.
+        search: settings of the search.
+        members: members, one per combination of values.
 
     Raises:
         ConfigError: the package is not installed.
@@ -60,7 +60,7 @@ def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
     sampler = getattr(optuna.samplers, SAMPLERS[search.sampler])(seed=search.seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     known: dict[int, float | None] = {}
-    for _ in range(TRIES * len(members)):  # a sampler may ask for the same many times
+    for _ in range(TRIES * len(members)):  # a sampler may suggest the same member repeatedly
         if len(known) >= most:
             return
         trial = study.ask(space)
@@ -84,14 +84,14 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        text = "`search.sampler` needs the package optuna: pip install 'mtlv[search]', or take grid"
+        text = "`search.sampler` needs the package optuna: pip install 'mtlv[search]', or use grid"
         raise ConfigError([text]) from error
     return optuna
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A member of a search: its mean over folds and seeds on validation, by the kept weights."""
+    """A member of a search with its mean validation score over folds and seeds, for the kept weights."""
 
     name: str
     value: float
@@ -100,31 +100,31 @@ class Trial:
 
 
 def trial(result: MemberResult) -> Trial:
-    """What a member came to on validation. Test scores have no part in it."""
+    """Return a member's validation result. Test scores are not used."""
     values = [validation_score(found, result.resolved.known) for found in result.outcomes]
     figure = next(iter(result.outcomes[0].metrics.plan.as_dict()))
     return Trial(result.name, fmean(values), titled(figure), len(values))
 
 
 def best_line(trials: Sequence[Trial]) -> str:
-    """The best of a search, for a person."""
+    """Return a line on the best trial of a search."""
     best = max(trials, key=lambda each: each.value)
     mean = f", mean of {best.runs} runs" if best.runs > 1 else ""
     return f"Best on validation of {len(trials)} trials: {best.name} ({best.figure} {best.value:.4f}{mean})"
 
 
 def search_json(trials: Sequence[Trial]) -> str:
-    """`search.json`: every trial by its name, the best first."""
+    """Return `search.json`: every trial by name, best first."""
     order = sorted(trials, key=lambda each: -each.value)
     content = [{"name": t.name, "validation": t.value, "figure": t.figure, "runs": t.runs} for t in order]
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
 def check_search(search: SearchSettings) -> None:
-    """Refuse before anything is trained what could not be searched.
+    """Check before training that the search can run.
 
     Raises:
-        ConfigError: the package that the sampler is of is not installed.
+        ConfigError: the package of the sampler is not installed.
     """
     if search.sampler != GRID:
         _optuna()

@@ -1,4 +1,4 @@
-"""What `mtlv status` says: the running suites of a store, or the one that ran last, unit by unit."""
+"""The command `mtlv status`: the running suites of a store, or the last one, unit by unit."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.progress import bring_status
 from mtlv.tracking.sync import waiting
 
-SHOWN = 60  # units; of larger suites the members are listed, and the units at work
+SHOWN = 60  # units; for larger suites, only members and running units are listed
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
 def status_lines(
     store: Path | StoreLocation, config: Path | None, duration: Callable[[float], str]
 ) -> list[str]:
-    """Lines about the suites of a store that are running, or else about the one that ran last.
+    """Return lines about the running suites of a store, or else about the last one.
 
     Args:
-        store: its folder, which need not exist, or its address, of which those of all machines are told.
-        config: only suites of this file.
-        duration: seconds in words.
+        store: its folder, which need not exist, or its address, with the suites of all machines.
+        config: restricts to suites of this file.
+        duration: formats seconds.
 
     Raises:
         TrackingError: the address cannot be read.
@@ -42,7 +42,7 @@ def status_lines(
         states = [state for state in found if state.config == str(config.absolute())]
     if not states:
         of = f" of `{config}`" if config is not None else ""
-        # A job reads a copy of the config, in a folder of its own.
+        # A job reads a copy of the config, in its own folder.
         named = masked(place.uri)
         then = (
             f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
@@ -57,7 +57,7 @@ def status_lines(
 
 
 def _states(place: StoreLocation) -> list[SuiteState]:
-    """Of an address those of all machines."""
+    """Return the states of suites; for an address, those of all machines."""
     found = read_states(place.folder / FOLDER)
     if place.shared:
         found += read_states(bring_status(place.folder, ObjectClient(place.uri)))
@@ -70,27 +70,27 @@ def _undelivered(store: Path) -> list[str]:
         return []
     return [
         f"{many(found.calls, 'record')} not in the tracking store yet: "
-        f"`mtlv sync --store {store}` delivers them"
+        f"`mtlv sync --store {store}` uploads them"
     ]
 
 
 @dataclass(frozen=True)
 class _Teller:
-    """Says it, with `duration` for seconds in words."""
+    """Formats states, with `duration` for seconds."""
 
     duration: Callable[[float], str]
 
     def process(self, state: SuiteState) -> tuple[bool, str]:
-        """Whether the suite may be running, and what is known of its process."""
+        """Return whether the suite may be running, and a description of its process."""
         ago, which = self.ago(state.seen), f"process {state.pid}"
         if state.state != "running":
             reason = f": {state.problem}" if state.problem else ""
             return False, f"{state.state} after {self.duration(state.seen - state.began)}, {ago}{reason}"
         if state.host != socket.gethostname():
-            return True, f"on another machine, `{state.host}` ({which}), last heard of {ago}"
+            return True, f"on another machine, `{state.host}` ({which}), last update {ago}"
         if alive(state.pid, state.born):
             return True, f"running here ({which}) for {self.duration(time.time() - state.began)}"
-        return False, f"stopped: its {which} is gone, last heard of {ago}"
+        return False, f"stopped: its {which} has ended, last update {ago}"
 
     def suite(self, state: SuiteState) -> Iterator[str]:
         running, process = self.process(state)
@@ -131,7 +131,7 @@ class _Teller:
 
 
 def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:
-    """How many are in each state; where `some` is wanted, only of states that some are in."""
+    """Return the number of units in each state; with `some`, only of states that occur."""
     found = Counter(unit.state for unit in units)
     always = () if some else [state for state in ORDER if state != "stopped"]
     return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state in always)

@@ -1,6 +1,6 @@
-"""Where runs are written to. `mtlv.tracking.mlflow_tracker` is loaded by those who need it only.
+"""Tracking of runs. `mtlv.tracking.mlflow_tracker` is only loaded when needed.
 
-Names are imported on first use: `mtlv check` needs an address alone.
+Names are imported on first use, because `mtlv check` needs only the address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tracking addresses: which are taken, where their files lie, and quick proof that they can be used."""
+"""Tracking addresses: supported kinds, their files, and quick checks that they can be used."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ SERVERS = ("http", "https")
 SERVER_PORTS = {"http": 80, "https": 443}
 PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
-VIEW = "&viewStateShareKey="  # a ready view of MLflow's page; with an unknown one it leaves the runs
-WAIT = 10  # seconds for a database server to answer
-LONGEST_NAME = 255  # bytes of a file's name, on all disks of today
-LOCK_WAIT = 20  # seconds for another writer of the SQLite file
+VIEW = "&viewStateShareKey="  # a prepared view in MLflow's UI; an unknown one leaves the list of runs
+WAIT = 10  # seconds to wait for a database server
+LONGEST_NAME = 255  # bytes of a file name, on all common file systems
+LOCK_WAIT = 20  # seconds to wait for another writer of the SQLite file
 
 
 def scheme(uri: str) -> str:
-    """`postgresql` of `postgresql+psycopg2://...`; empty for a plain path."""
+    """Return the scheme, e.g. `postgresql` of `postgresql+psycopg2://...`; empty for a plain path."""
     return uri.split("://", 1)[0].split("+", 1)[0].casefold() if "://" in uri else ""
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """The file of an SQLite address, absolute; nothing for other addresses."""
+    """Return the absolute path of an SQLite address; None for other addresses."""
     if scheme(uri) != "sqlite":
         return None
     path = uri.split("://", 1)[1].split("?", 1)[0].removeprefix("/")
     if path in ("", ":memory:"):
         raise RefusedError(
-            "`tracking.uri` is a database in memory, lost at the end", got=uri, allowed=ALLOWED
+            "`tracking.uri` is an in-memory database, which would be lost at the end",
+            got=uri,
+            allowed=ALLOWED,
         )
     if "\0" in path or any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts):
         raise RefusedError(
-            "`tracking.uri` has a file name that no disk takes",
+            "`tracking.uri` has an invalid file name",
             got=uri,
             allowed=f"up to {LONGEST_NAME} bytes, no NUL",
         )
@@ -50,14 +52,14 @@ def sqlite_file(uri: str) -> Path | None:
 
 
 def is_remote(uri: str) -> bool:
-    """Whether it is another program's, which may be away for a while."""
+    """Whether the store is a server, which may be temporarily unreachable."""
     return scheme(uri) in (*SERVERS, *PORTS)
 
 
 def kept_address(uri: str) -> str:
-    """`uri` as it may be written down: the file of an SQLite address absolute, no user and no password.
+    """Return `uri` in a form for storage: SQLite paths are absolute, without user and password.
 
-    Two addresses of one store come out equal, whoever the user is.
+    Two addresses of the same store give the same result, for any user.
     """
     file = sqlite_file(uri)
     if file is None:
@@ -68,32 +70,32 @@ def kept_address(uri: str) -> str:
 
 
 def check_kind(uri: str) -> None:
-    """Refuse a kind of address that MLflow 3.17 does not take; nothing is opened.
+    """Raise an error for a kind of address that MLflow 3.17 does not support; nothing is opened.
 
     Raises:
-        TrackingError: a folder, a database in memory, an unknown scheme, a host or port that is none.
+        TrackingError: a folder, an in-memory database, an unknown scheme, an invalid host or port.
     """
     kind = scheme(uri)
     if kind == "file" or (not kind and uri != "databricks"):
         raise RefusedError(
-            "`tracking.uri` is a folder, and MLflow 3.17 refuses folders as a store",
+            "`tracking.uri` is a folder, which MLflow 3.17 does not support as a store",
             got=masked(uri),
             allowed=ALLOWED,
-            then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` brings old runs over",
+            then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` converts old runs",
         )
     if kind not in ("", "sqlite", "databricks", *SERVERS, *PORTS):
-        raise RefusedError("`tracking.uri` has a scheme that is not known", got=masked(uri), allowed=ALLOWED)
+        raise RefusedError("`tracking.uri` has an unknown scheme", got=masked(uri), allowed=ALLOWED)
     sqlite_file(uri)
     if is_remote(uri):
         _host_and_port(uri, 0)
 
 
 def check_address(uri: str) -> None:
-    """Prove within seconds that `uri` can be used, as far as that can be seen without MLflow.
+    """Check within seconds that `uri` can be used, as far as possible without MLflow.
 
     Raises:
-        TrackingError: a kind of address that MLflow 3.17 does not take, a file that cannot be written or is
-            no database, a database server that does not answer.
+        TrackingError: an address that MLflow 3.17 does not support, a file that cannot be written or is not
+            a database, a database server that does not respond.
     """
     check_kind(uri)
     kind = scheme(uri)
@@ -104,10 +106,10 @@ def check_address(uri: str) -> None:
 
 
 def check_answers(uri: str) -> None:
-    """As `check_address`; a server must also take connections, so that nothing is prepared in vain.
+    """Run `check_address`, and check that a server accepts connections, before anything is prepared.
 
     Raises:
-        TrackingError: as `check_address`, or no one listens at the server's address.
+        TrackingError: as for `check_address`, or the server does not accept connections.
     """
     check_address(uri)
     if scheme(uri) in SERVERS and not _through_a_proxy(uri):
@@ -115,7 +117,7 @@ def check_answers(uri: str) -> None:
 
 
 def _through_a_proxy(uri: str) -> bool:
-    """Whether requests to `uri` take a way round, so that a direct connection proves nothing."""
+    """Whether requests to `uri` use a proxy, so that a direct connection proves nothing."""
     from urllib.request import getproxies, proxy_bypass  # slow to import
 
     host = urlsplit(uri).hostname or ""
@@ -127,12 +129,12 @@ def _check_sqlite(uri: str) -> None:
     assert path is not None
     if not path.parent.is_dir():
         raise TrackingError(
-            f"the folder of the tracking store `{uri}` is not there",
+            f"the folder of the tracking store `{uri}` does not exist",
             got=str(path.parent),
-            then="make the folder, or set `tracking.uri`",
+            then="create the folder, or set `tracking.uri`",
         )
     try:
-        if not path.exists():  # connecting would make an empty file
+        if not path.exists():  # connecting would create an empty file
             with tempfile.TemporaryFile(dir=path.parent):
                 return
         with closing(sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)) as database:
@@ -142,7 +144,7 @@ def _check_sqlite(uri: str) -> None:
     except (sqlite3.Error, OSError) as error:
         raise TrackingError(
             f"the tracking store `{uri}` cannot be written: {error}",
-            then="set `tracking.uri` to a file in a folder that can be written",
+            then="set `tracking.uri` to a file in a writable folder",
         ) from error
 
 
@@ -163,7 +165,7 @@ def _check_port(uri: str, port: int) -> None:
 
 
 def unreachable(uri: str, error: object) -> TrackingError:
-    """What to say when a server does not answer."""
+    """Return the error for a server that does not respond."""
     return TrackingError(
         f"the tracking server `{masked(uri)}` cannot be reached: {masked(error)}",
         then="start it, correct `tracking.uri`, or leave `tracking.uri` out to write to `mlflow.db` here",
@@ -171,10 +173,10 @@ def unreachable(uri: str, error: object) -> TrackingError:
 
 
 def page_url(uri: str | None, experiment_id: str, view: str = "") -> str:
-    """Address of the experiment's list of runs in MLflow's page, as its ready view `view` where one is named.
+    """Return the address of the experiment's list of runs in MLflow's UI, optionally with the view `view`.
 
-    For a store without a server it is where `mtlv ui` opens it. The workflow type is named because a fresh
-    browser would land on an empty page of traces.
+    For a store without a server, this is the address used by `mtlv ui`. The address has a workflow type,
+    because a new browser would otherwise show an empty page of traces.
     """
     base = DEFAULT_PAGE
     if uri and scheme(uri) in SERVERS:
@@ -186,7 +188,7 @@ def page_url(uri: str | None, experiment_id: str, view: str = "") -> str:
 
 
 def compare_url(page: str) -> str:
-    """Address of the runs of `page_url` side by side as charts, the ready ones where it is a ready view."""
+    """Return the address of the runs of `page_url` as charts, with prepared charts for a prepared view."""
     begin, ready, _ = page.partition(VIEW)
     charts = f"{begin}&compareRunsMode=CHART"
     return f"{charts}{VIEW}mtlv-compare" if ready else charts

@@ -1,4 +1,4 @@
-"""What MLflow accepts, checked before anything is sent: one bad key would lose a whole batch there."""
+"""Checks of MLflow's rules before anything is sent, because one invalid key would reject a whole batch."""
 
 from __future__ import annotations
 
@@ -17,27 +17,31 @@ from mtlv.tracking.tracker import Metric, Param
 
 KEY = re.compile(r"[/\w.\- :]+")
 LONGEST_KEY = 250
-LONGEST_PARAM = 500  # MLflow takes 6000, but nobody reads a cell of that length
+LONGEST_PARAM = 500  # MLflow allows 6000, but that is unreadable in a cell
 LONGEST_TAG = 8000
 KEY_SIGNS = "letters, digits and `/ _ . - :` and space"
 
 
 def check_key(key: object, what: str = "metric") -> str:
-    """`key` itself, if MLflow takes it as the key of a metric, param or tag.
+    """Return `key`, if it is a valid key of a metric, param or tag in MLflow.
 
     Raises:
-        TrackingError: other signs than letters, digits and `/_.-: `, a path that is not plain
+        TrackingError: characters other than letters, digits and `/_.-: `, a path that is not plain
             (`/a`, `a//b`, `..`), empty, or more than 250 characters.
     """
     if not isinstance(key, str):
-        raise TrackingError(f"a {what} key has signs that MLflow refuses", got=key, allowed=KEY_SIGNS)
+        raise TrackingError(
+            f"a {what} key has characters that MLflow does not allow", got=key, allowed=KEY_SIGNS
+        )
     return _checked(key, what)
 
 
-@lru_cache(maxsize=20_000)  # the same hundreds of keys come with every epoch
+@lru_cache(maxsize=20_000)  # the same hundreds of keys are logged every epoch
 def _checked(key: str, what: str) -> str:
     if not KEY.fullmatch(key):
-        raise TrackingError(f"a {what} key has signs that MLflow refuses", got=key, allowed=KEY_SIGNS)
+        raise TrackingError(
+            f"a {what} key has characters that MLflow does not allow", got=key, allowed=KEY_SIGNS
+        )
     if posixpath.normpath(key) != key or key == "." or key.startswith(("..", "/")):
         raise TrackingError(f"a {what} key is not a plain path", got=key, allowed="`a/b/c`")
     if len(key) > LONGEST_KEY:
@@ -46,11 +50,11 @@ def _checked(key: str, what: str) -> str:
 
 
 def check_metric(metric: Metric) -> Metric:
-    """`metric` with plain numbers; NaN stays, infinity becomes NaN (MLflow would store 1.8e308).
+    """Return `metric` with plain numbers; NaN stays, infinity becomes NaN (MLflow would store 1.8e308).
 
     Raises:
-        TrackingError: a bad key, a value that is not a number (`True` and `"0.5"` are none), a step that is
-            not a whole number.
+        TrackingError: an invalid key, a value that is not a number (such as `True` and `"0.5"`), a step that
+            is not an integer.
     """
     check_key(metric.key)
     if type(metric.value) is float and type(metric.step) is type(metric.timestamp_ms) is int:
@@ -66,34 +70,35 @@ def check_metric(metric: Metric) -> Metric:
 
 
 def check_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """All of `metrics`, or none: see `check_metric`."""
+    """Return all of `metrics`, or raise an error: see `check_metric`."""
     return [check_metric(metric) for metric in metrics]
 
 
 def param_text(value: Param) -> str:
-    """`value` as one short line: plain text as it is, anything else as JSON (`null`, `true`, `[1,2]`)."""
+    """Return `value` as one short line: text as it is, anything else as JSON (`null`, `true`, `[1,2]`)."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.replace("\0", "").split())  # databases refuse NUL
+    text = " ".join(text.replace("\0", "").split())  # databases do not allow NUL
     return text if len(text) <= LONGEST_PARAM else text[: LONGEST_PARAM - 1] + "…"
 
 
 def check_params(params: Mapping[str, Param]) -> dict[str, str]:
-    """Params with checked keys and short texts."""
+    """Return params with checked keys and short texts."""
     return {check_key(key, "param"): param_text(value) for key, value in params.items()}
 
 
 def check_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """Tags with checked keys and texts of at most 8000 characters (MLflow cuts there without a word)."""
+    """Return tags with checked keys and texts of at most 8000 characters (MLflow truncates silently)."""
     return {check_key(key, "tag"): str(value).replace("\0", "")[:LONGEST_TAG] for key, value in tags.items()}
 
 
 def check_name(name: str) -> str:
-    """`name` itself, if it is a relative path that every artifact store keeps as it is.
+    """Return `name`, if it is a relative path that every artifact store keeps unchanged.
 
-    Over HTTP MLflow 3.17 cuts names at `?` and `#` and decodes `%`, without a word.
+    Over HTTP, MLflow 3.17 silently cuts names at `?` and `#` and decodes `%`.
 
     Raises:
-        TrackingError: empty, absolute, leaving the run's folder, or with `? # % \\` or control characters.
+        TrackingError: the name is empty, absolute, outside the run's folder, or with `? # % \\` or control
+            characters.
     """
     plain = name and posixpath.normpath(name) == name and not name.startswith(("/", "..")) and name != "."
     if not plain or re.search(r"[?#%\\\x00-\x1f]", name):
@@ -102,10 +107,10 @@ def check_name(name: str) -> str:
 
 
 def check_picture(local: Path) -> Path:
-    """`local` itself, if the image grid takes it.
+    """Return `local`, if the image grid supports it.
 
     Raises:
-        TrackingError: no PNG.
+        TrackingError: the file is not a PNG.
     """
     if local.suffix != ".png":
         raise TrackingError("a picture for the image grid", got=local.name, allowed="a PNG")

@@ -1,7 +1,7 @@
-"""A journal of tracker calls on local disk: written first, delivered later, by this process or another.
+"""A journal of tracker calls on local disk: written first, uploaded later, by this process or another.
 
-A folder for each process that tracks: `calls.jsonl`, a line for each call; `files/N/`, what call N gives
-away; `sent`, how far it was delivered; `journal.json`, where to. No address in it holds a user or password.
+Each tracking process has its own folder: `calls.jsonl` with one line per call; `files/N/` with the files of
+call N; `sent` with the upload position; `journal.json` with the destination, without user and password.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from mtlv.locks import hold, release
 from mtlv.tracking.address import kept_address
 
 FOLDER = "journal"
-"""In a store."""
+"""Folder of the journals in a store."""
 FORMAT = 1
 CALLS, SENT, ABOUT, FILES, BROKEN = "calls.jsonl", "sent", "journal.json", "files", "broken.jsonl"
 LOCK, SENDING = "lock", "sending"
-"""Locks of who writes a journal, and of who delivers it."""
-LONGEST = 500_000_000  # bytes of a line: it is held in memory
+"""Locks of the process that writes a journal, and of the one that uploads it."""
+LONGEST = 500_000_000  # maximum bytes of a line, which is held in memory
 HEAD = len('{"crc":"01234567",')
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where calls go: a store's address as it may be written down (`kept_address`), and the experiment."""
+    """Destination of calls: the store's address without secrets (`kept_address`), and the experiment."""
 
     uri: str
     experiment: str
@@ -44,14 +44,14 @@ class Destination:
 
 @dataclass(frozen=True)
 class JournalRecord:
-    """A call.
+    """A tracker call.
 
     Args:
-        number: its place in the journal, from 1.
+        number: its position in the journal, from 1.
         call: name of the tracker's method.
-        run: uid of the run; empty where it concerns the experiment.
-        content: its arguments.
-        files: sizes in bytes of what lies in `files/NUMBER/`, by name.
+        run: uid of the run; empty for calls about the experiment.
+        content: arguments of the call.
+        files: sizes in bytes of the files in `files/NUMBER/`, by name.
     """
 
     number: int
@@ -62,10 +62,10 @@ class JournalRecord:
 
 
 def line_of(record: JournalRecord) -> bytes:
-    """`record` as a line of strict JSON that begins with the CRC-32 of the rest.
+    """Return `record` as a line of strict JSON that begins with the CRC-32 of the rest.
 
     Raises:
-        ValueError: a number that JSON does not have, text that is not Unicode, or too long a line.
+        ValueError: a number that JSON does not support, invalid Unicode text, or a line that is too long.
     """
     body = json.dumps(vars(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     if len(body) > LONGEST - HEAD:
@@ -74,14 +74,14 @@ def line_of(record: JournalRecord) -> bytes:
 
 
 def record_of(line: bytes) -> JournalRecord:
-    """The record of a line.
+    """Return the record of a line.
 
     Raises:
-        ValueError: it is torn or was changed.
+        ValueError: it is incomplete or was changed.
     """
     body = b"{" + line[HEAD:].removesuffix(b"\n")
     if line[:HEAD] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
-        raise ValueError("its checksum does not fit")
+        raise ValueError("its checksum does not match")
     try:
         return JournalRecord(**parse_json(body, LONGEST))
     except TypeError as error:
@@ -89,12 +89,12 @@ def record_of(line: bytes) -> JournalRecord:
 
 
 class Journal:
-    """The journal that this process writes; it holds its lock until `close` or the process's end.
+    """The journal written by this process, which holds its lock until `close` or the end of the process.
 
     Args:
-        root: folder of a store's journals; made where it is not there.
-        uri: of the store, as MLflow takes it.
-        experiment: its name.
+        root: folder of a store's journals; created if missing.
+        uri: tracking URI of the store.
+        experiment: name of the experiment.
 
     Raises:
         TrackingError: the folder cannot be written.
@@ -113,7 +113,7 @@ class Journal:
             about = {"format": FORMAT, **asdict(self.to)}
             (making / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
             self._file = os.open(making / CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            os.replace(making, self.folder)  # it appears with its lock held
+            os.replace(making, self.folder)  # it becomes visible with its lock held
         except OSError as error:
             raise _unwritable(root, error) from error
 
@@ -126,18 +126,19 @@ class Journal:
         *,
         link: bool = False,
     ) -> int:
-        """Write a call down; what it gives away may be changed or removed afterwards.
+        """Append a call; its files may be changed or removed afterwards.
 
         Args:
             call, run, content: see `JournalRecord`.
-            files: local file by the name it gets in the call's folder.
-            link: the files never change, so they may be linked.
+            files: local file by its name in the folder of the call.
+            link: whether the files never change, so that they may be linked.
 
         Returns:
-            Its number.
+            Number of the call.
 
         Raises:
-            TrackingError: the journal cannot be written, and is as before; or no JSON can be made of it.
+            TrackingError: the journal cannot be written and is unchanged, or the call cannot be converted to
+                JSON.
         """
         with self._alone:
             number = self.written + 1
@@ -149,7 +150,7 @@ class Journal:
                 shutil.rmtree(folder, ignore_errors=True)
                 if isinstance(error, OSError):
                     raise _unwritable(self.folder, error) from error
-                raise TrackingError(f"`{call}` cannot be written down: {error}") from error
+                raise TrackingError(f"`{call}` cannot be written to the journal: {error}") from error
             self.written = number
             return number
 
@@ -165,7 +166,7 @@ class Journal:
     def _write(self, line: bytes) -> None:
         try:
             rest = memoryview(line)
-            while rest:  # a disk that fills takes a part
+            while rest:  # a full disk writes only a part
                 rest = rest[os.write(self._file, rest) :]
         except OSError:
             os.ftruncate(self._file, self._end)
@@ -173,7 +174,7 @@ class Journal:
         self._end += len(line)
 
     def close(self, *, delivered: bool = False) -> None:
-        """Give the journal back, for others to deliver; or remove it, where all of it was delivered."""
+        """Release the journal for others to upload, or remove it if everything was uploaded."""
         if self._file < 0:
             return
         if delivered:
@@ -186,14 +187,14 @@ class Journal:
 
 
 def remove(folder: Path) -> None:
-    """Remove a journal; only who holds its lock may."""
+    """Remove a journal; only for the process with its lock."""
     with suppress(FileNotFoundError):
-        (folder / CALLS).unlink()  # first: a folder without it is an end, not a journal
+        (folder / CALLS).unlink()  # first: a folder without it is no longer a journal
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unwritable(folder: Path, error: OSError) -> TrackingError:
     return TrackingError(
         f"the tracking journal `{folder}` cannot be written: {error.strerror or error}",
-        then="make room on the disk, or set `store.uri` to a folder that can be written",
+        then="free disk space, or set `store.uri` to a writable folder",
     )

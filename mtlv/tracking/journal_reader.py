@@ -1,4 +1,4 @@
-"""What of a journal is still to be delivered, and the note of how far that got."""
+"""Reads the calls of a journal that have not been uploaded yet, and stores the upload position."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from mtlv.tracking.journal import (
 )
 
 ASIDE = "set-aside"
-POINTS = 1000  # of one request to MLflow
-KEPT = 1_000_000  # bytes of a broken line that are kept
+POINTS = 1000  # maximum points of one request to MLflow
+KEPT = 1_000_000  # bytes of an invalid line that are kept
 Tell = Callable[[str], None]
 
 
 def journals(root: Path) -> list[Path]:
-    """Folders of a store's journals, the oldest first."""
+    """Return the folders of a store's journals, oldest first."""
     if not root.is_dir():
         return []
     return sorted(
@@ -50,7 +50,7 @@ def journals(root: Path) -> list[Path]:
 
 
 def dead_journals(root: Path, tell: Tell) -> list[JournalReader]:
-    """Journals that no other process writes or delivers, oldest first; `tell` hears of unreadable ones."""
+    """Return journals unused by other processes, oldest first; `tell` gets messages on unreadable ones."""
     found = []
     for folder in journals(root):
         try:
@@ -63,16 +63,16 @@ def dead_journals(root: Path, tell: Tell) -> list[JournalReader]:
 
 
 class JournalReader:
-    """A journal to deliver, by one process at a time.
+    """A journal to upload, used by one process at a time.
 
     Args:
-        folder: the journal's.
-        tell: hears of records that cannot be read.
-        live: whether a process still writes it; else nobody may.
+        folder: folder of the journal.
+        tell: gets messages about records that cannot be read.
+        live: whether a process may still write it.
 
     Raises:
-        TrackingError: it is no journal that this release can read.
-        BlockingIOError: another process writes or delivers it, or has delivered it.
+        TrackingError: this release cannot read the journal.
+        BlockingIOError: another process writes or uploads it, or has uploaded it.
     """
 
     def __init__(self, folder: Path, tell: Tell, *, live: bool = False) -> None:
@@ -101,7 +101,7 @@ class JournalReader:
         self._locks.append(lock)
 
     def _stop_if_delivered(self) -> None:
-        if not (self.folder / CALLS).exists():  # delivered and removed by who held the lock
+        if not (self.folder / CALLS).exists():  # uploaded and removed by the holder of the lock
             shutil.rmtree(self.folder, ignore_errors=True)
             raise BlockingIOError("delivered")
 
@@ -110,7 +110,7 @@ class JournalReader:
             release(self._locks.pop())
 
     def take(self) -> list[JournalRecord]:
-        """The next call of those read, or as many of `metrics` of one run as fit into a request; or none."""
+        """Return the next call, or as many `metrics` calls of one run as fit into a request; may be empty."""
         taken: list[JournalRecord] = []
         points = 0
         for record, _ in self._waiting:
@@ -121,19 +121,19 @@ class JournalReader:
         return taken
 
     def done(self, records: list[JournalRecord]) -> None:
-        """Note that these, the first ones of `take`, were delivered; their files are removed."""
+        """Record that these calls, the first ones of `take`, were uploaded, and remove their files."""
         for _ in records:
             record, self._offset = self._waiting.popleft()
             self.sent = record.number
         if not self._waiting:
-            self._offset = self._read  # behind broken lines too
+            self._offset = self._read  # also after invalid lines
         self._write_sent()
         for record in records:
             if record.files:
                 shutil.rmtree(self.folder / FILES / str(record.number), ignore_errors=True)
 
     def put_aside(self, record: JournalRecord, why: str) -> None:
-        """Keep the first record of `take` and its files where nobody delivers them, and go on."""
+        """Move the first record of `take` and its files aside without uploading it, and continue."""
         self._aside(json.dumps(record.content, ensure_ascii=False), f"{record.number} (`{record.call}`)", why)
         files = self.folder / FILES / str(record.number)
         if files.is_dir():
@@ -141,39 +141,39 @@ class JournalReader:
         self.done([record])
 
     def left(self) -> int:
-        """How many calls were not delivered yet."""
+        """Return the number of calls that have not been uploaded yet."""
         with suppress(FileNotFoundError), (self.folder / CALLS).open("rb") as file:
             file.seek(self._offset)
             return sum(1 for _ in file)
         return 0
 
     def close(self) -> None:
-        """Give the locks back; a journal of which all was delivered, and which nobody writes, is removed."""
+        """Release the locks; remove a journal that was fully uploaded and is no longer written."""
         if not self._live and not self.left():
             remove(self.folder)
         self._release()
 
     def read(self) -> None:
-        """Read what is new in the file, for `take`; what is still written is made to outlive the machine."""
+        """Read new records from the file, for `take`, and flush them to disk."""
         known = len(self._waiting)
         with (self.folder / CALLS).open("rb") as file:
             file.seek(self._read)
             for line in iter(partial(file.readline, LONGEST), b""):
                 if not line.endswith(b"\n") and self._live and len(line) < LONGEST:
-                    break  # just being written
+                    break  # is being written
                 self._read += len(line)
                 self._keep(line)
-        if not self._waiting and self._read > self._offset:  # broken lines alone: not to be told again
+        if not self._waiting and self._read > self._offset:  # only invalid lines: do not report them again
             self._offset = self._read
             self._write_sent()
         if self._live and len(self._waiting) > known:
             self._flush(islice(self._waiting, known, None))
 
     def _flush(self, fresh: Iterable[tuple[JournalRecord, int]]) -> None:
-        """Here and not where it is written, because it takes milliseconds."""
+        """Flush new records to disk; done here and not by the writer, because it takes milliseconds."""
         for record, _ in fresh:
             for name in record.files:
-                with suppress(OSError):  # a damaged record's
+                with suppress(OSError):  # file of a damaged record
                     flush(self.folder / FILES / str(record.number) / name)
         flush(self.folder / CALLS)
 
@@ -181,7 +181,7 @@ class JournalReader:
         try:
             record = record_of(line)
         except ValueError as error:
-            torn = "it was torn off" if not line.endswith(b"\n") else str(error)
+            torn = "it is incomplete" if not line.endswith(b"\n") else str(error)
             self._aside(line[:KEPT].decode(errors="backslashreplace").rstrip("\n"), str(self._next), torn)
             self._next += 1
             return
@@ -199,7 +199,7 @@ class JournalReader:
         (self._aside_folder / FILES).mkdir(parents=True, exist_ok=True)
         with target.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"record": which, "why": why, "text": text}, ensure_ascii=False) + "\n")
-        self._tell(f"record {which} of `{self.folder}` was set aside into `{target}`: {shorten(why, 300)}")
+        self._tell(f"record {which} of `{self.folder}` was moved to `{target}`: {shorten(why, 300)}")
 
     def _read_sent(self) -> tuple[int, int, dict[str, str]]:
         path = self.folder / SENT
@@ -213,7 +213,7 @@ class JournalReader:
         except FileNotFoundError:
             return 0, 0, {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            self._tell(f"`{path}` is broken ({shorten(error)}): all of this journal is delivered again")
+            self._tell(f"`{path}` is invalid ({shorten(error)}): this whole journal is uploaded again")
             return 0, 0, {}
 
     def _write_sent(self) -> None:
@@ -224,7 +224,7 @@ class JournalReader:
         os.replace(new, self.folder / SENT)
 
     def _remove_files(self, up_to: int) -> None:
-        """What an end between the note and the removal left behind."""
+        """Remove files of uploaded calls that an interrupted process left behind."""
         with suppress(FileNotFoundError):
             for path in (self.folder / FILES).iterdir():
                 if path.name.isdecimal() and int(path.name) <= up_to:
@@ -240,5 +240,5 @@ def _destination(folder: Path) -> Destination:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrackingError(
             f"the tracking journal `{folder}` cannot be read: {shorten(error)}",
-            then="deliver it with the release that wrote it, or delete the folder to give it up",
+            then="upload it with the release that wrote it, or delete the folder to discard it",
         ) from error

@@ -1,4 +1,4 @@
-"""A tracker that writes to a journal only: no call waits for a store, and none fails because of one."""
+"""A tracker that only writes to a journal, so that no call waits for a store or fails because of it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from mtlv.tracking.views import View
 
 
 class JournalTracker:
-    """Writes calls to `journal`, for a `Sender` to deliver. A run's id is its uid.
+    """Writes calls to `journal`, for an `Uploader` to upload. The id of a run is its uid.
 
-    What the store would refuse is refused here, so that nothing that cannot be delivered is written down.
-    Every method raises TrackingError when the disk cannot be written.
+    Calls that the store would reject are rejected here, so that every written call can be uploaded.
+    All methods raise TrackingError if the disk cannot be written.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -53,13 +53,13 @@ class JournalTracker:
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
         check_name(f"{folder}/{local.name}" if folder else local.name)
         if not local.exists():
-            raise TrackingError(f"the file `{local}` is not there")
+            raise TrackingError(f"the file `{local}` does not exist")
         files = {local.name: local}
         if local.is_dir():
             held = {path.relative_to(local).as_posix(): path for path in sorted(local.rglob("*"))}
             files = {f"{local.name}/{check_name(n)}": path for n, path in held.items() if path.is_file()}
             if not files:
-                return  # stores keep no empty folders
+                return  # stores do not keep empty folders
         self.journal.append("artifact", self._known(run), {"name": local.name, "folder": folder}, files)
 
     def text(self, run: str, text: str, name: str) -> None:
@@ -70,7 +70,7 @@ class JournalTracker:
             check_name(name)
         lost = [str(path) for path in model.files.values() if not path.is_file()]
         if lost:
-            raise TrackingError(f"the file `{lost[0]}` is not there")
+            raise TrackingError(f"the file `{lost[0]}` does not exist")
         if model.metrics_run is not None:
             self._known(model.metrics_run)
         content = {name: value for name, value in vars(model).items() if name != "files"} | {
@@ -95,16 +95,18 @@ class JournalTracker:
         self.journal.append("data", self._known(run), {"parts": [asdict(part) for part in parts]})
 
     def table(self, run: str, table: TableFile) -> None:
-        try:  # as text: the file of a table may hold NaN, a line of the journal may not
+        try:  # as text: the file of a table may contain NaN, a line of the journal may not
             rows = json.dumps([list(row) for row in table.rows], ensure_ascii=False)
         except TypeError as error:
-            raise TrackingError(f"the table `{table.name}` cannot be written down: {error}") from error
+            raise TrackingError(
+                f"the table `{table.name}` cannot be written to the journal: {error}"
+            ) from error
         content = {"name": check_name(table.name), "columns": list(table.columns), "rows": rows}
         self.journal.append("table", self._known(run), content)
 
     def image(self, run: str, local: Path, key: str) -> None:
         if not check_picture(local).is_file():
-            raise TrackingError(f"the file `{local}` is not there")
+            raise TrackingError(f"the file `{local}` does not exist")
         content = {"name": check_name(local.name), "key": key}
         self.journal.append("image", self._known(run), content, {local.name: local})
 
@@ -119,7 +121,7 @@ class JournalTracker:
 
 
 def plain_points(metrics: Sequence[Metric]) -> list[list[object]]:
-    """Checked metrics as lists [key, value, step, timestamp_ms]; JSON has no NaN, so it is null."""
+    """Return checked metrics as lists [key, value, step, timestamp_ms]; NaN becomes null, for JSON."""
     return [
         [m.key, None if math.isnan(m.value) else m.value, m.step, m.timestamp_ms]
         for m in check_metrics(metrics)

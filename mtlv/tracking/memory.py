@@ -1,4 +1,4 @@
-"""A tracker that keeps everything in memory, with MLflow's rules, for tests."""
+"""A tracker in memory with MLflow's rules, for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtlv.tracking.views import View
 
 @dataclass
 class MemoryRun:
-    """What was written to one run; `points` holds each metric once, in the order of arrival."""
+    """Content of one run; `points` contains each metric once, in order of arrival."""
 
     spec: RunSpec
     status: str = "RUNNING"
@@ -32,7 +32,7 @@ class MemoryRun:
         return [point for point in self.points if point.key == key]
 
     def last(self, key: str) -> float:
-        """Value of `key` at its highest step."""
+        """Return the value of `key` at its highest step."""
         return max(self.history(key), key=lambda point: point.step).value
 
 
@@ -61,7 +61,7 @@ class MemoryTracker:
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
         files = self._run(run).files
         if not local.exists():
-            raise TrackingError(f"the file `{local}` is not there")
+            raise TrackingError(f"the file `{local}` does not exist")
         root = local if local.is_dir() else local.parent
         for path in sorted(local.rglob("*")) if local.is_dir() else [local]:
             if path.is_file():

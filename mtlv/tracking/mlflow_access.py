@@ -1,4 +1,4 @@
-"""What reading and writing MLflow share: its client, its silence, one clear error of whatever it raises."""
+"""Access to MLflow for reading and writing: client, log output, and conversion of errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
 FINAL = frozenset(("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "NOT_IMPLEMENTED"))
-"""Codes of MLflow's own answers that the same request will get again. Not `BAD_REQUEST`: a busy database."""
-FOREIGN = "API request to endpoint"  # how MLflow's client words an answer that MLflow's server did not write
+"""Error codes of MLflow that are final. Not `BAD_REQUEST`, which may be a busy database."""
+FOREIGN = "API request to endpoint"  # in the client's message if the response is not from MLflow
 SETTINGS = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's own 7 block for 4 minutes
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's default of 7 blocks for 4 minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    # Through the server only: MLflow would fetch from an S3 store at the address that the server knows it by.
+    # Only through the server: MLflow would otherwise access an S3 store at the server's internal address.
     "MLFLOW_ENABLE_PROXY_MULTIPART_DOWNLOAD": "false",
     "MLFLOW_ENABLE_PROXY_MULTIPART_UPLOAD": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -36,27 +36,27 @@ SETTINGS = {
 
 
 def open_client(uri: str) -> MlflowClient:
-    """MLflow's client on `uri`, by `SETTINGS` where the environment says nothing else."""
+    """Create MLflow's client for `uri`, with `SETTINGS` as defaults of environment variables."""
     from mlflow import MlflowClient
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
 
-    # The registry is not used, but MLflow opens it with the client: on the same store, or it makes a file.
+    # The registry is not used, but MLflow opens it too: on the same store, or else it creates a file.
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
 def load_mlflow() -> None:
-    """Import MLflow now: it takes a second, in which a thread that does it later would hold up the others."""
+    """Import MLflow now: a later import in a thread would block other threads for a second."""
     with quiet():
         import mlflow.tracking  # noqa: F401
 
 
 def check_access(uri: str) -> None:
-    """As `address.check_answers`; a server must also know the user, before anything is prepared for it.
+    """Run `address.check_answers`, and check that a server accepts the user, before anything is prepared.
 
     Raises:
-        TrackingError: as `address.check_answers`, or the server refuses.
+        TrackingError: as for `address.check_answers`, or the server denies access.
     """
     address.check_answers(uri)
     if address.scheme(uri) in address.SERVERS:
@@ -65,7 +65,7 @@ def check_access(uri: str) -> None:
 
 
 def local_folder(location: str) -> Path | None:
-    """The folder that an artifact location names; None where it is elsewhere, as behind a server's proxy."""
+    """Return the local folder of an artifact location; None if it is elsewhere, such as behind a server."""
     from mlflow.utils.file_utils import local_file_uri_to_path
     from mlflow.utils.uri import is_local_uri
 
@@ -75,7 +75,7 @@ def local_folder(location: str) -> Path | None:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost cause, such as `[Errno 111] Connection refused`."""
+    """Return the innermost cause, such as `[Errno 111] Connection refused`."""
     text = str(error)
     text = text.rsplit("Caused by", 1)[-1].rsplit(": ", 1)[-1].strip(" ()'\"")
     return text + ")" * (text.count("(") - text.count(")"))
@@ -83,18 +83,18 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def guarded(uri: str) -> Iterator[None]:
-    """Keep MLflow quiet, and make one clear TrackingError of whatever it raises."""
+    """Suppress MLflow's log output, and convert its errors to a clear TrackingError."""
     with quiet():
         try:
             yield
         except TrackingError:
             raise
-        except Exception as error:  # MLflow raises its own, SQLAlchemy's, requests' and OS errors
+        except Exception as error:  # MLflow's own, SQLAlchemy's, requests' and OS errors
             raise store_error(uri, error) from error
 
 
 def store_error(uri: str, error: Exception) -> TrackingError:
-    """One clear error of whatever MLflow raised."""
+    """Return a clear error for an error raised by MLflow."""
     said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
     if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in said:
         return address.unreachable(uri, _reason(error))
@@ -113,13 +113,13 @@ def store_error(uri: str, error: Exception) -> TrackingError:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No log lines and no warnings of MLflow and the libraries below it on the terminal."""
+    """Suppress log lines and warnings of MLflow and its dependencies on the terminal."""
     import mlflow  # noqa: F401 - the import sets the loggers' levels, so it has to come first
 
     loggers = [logging.getLogger(name) for name in CHATTY]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL)  # what they log as errors is raised too, and told once
+        logger.setLevel(logging.CRITICAL)  # errors they log are also raised and reported
     try:
         with _no_warnings():
             yield
@@ -130,7 +130,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def _no_warnings() -> Iterator[None]:
-    """No Python warnings: all of them, or in a thread beside others, who want theirs, those of `CHATTY`."""
+    """Suppress Python warnings: all, or, outside the main thread, only those of `CHATTY`."""
     if threading.current_thread() is not threading.main_thread():
         for name in CHATTY:
             warnings.filterwarnings("ignore", module=rf"{name.partition('.')[0]}\b")
@@ -142,13 +142,13 @@ def _no_warnings() -> Iterator[None]:
 
 
 def once() -> AbstractContextManager[None]:
-    """Let MLflow send each request once: if an answer is lost, it would make what it asks for twice."""
+    """Let MLflow send each request only once: after a lost response, a retry would create objects twice."""
     return variable("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")  # MLflow reads it at each request
 
 
 @contextmanager
 def one_at_a_time(file: Path) -> Iterator[None]:
-    """Let one process after the other open the SQLite file: two that make its tables together both crash."""
+    """Let processes open the SQLite file in turn: two that create its tables together would both fail."""
     try:
         import fcntl
     except ImportError:  # Windows: open it once before starting workers
@@ -159,4 +159,4 @@ def one_at_a_time(file: Path) -> Iterator[None]:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(folder)  # this gives the lock back
+        os.close(folder)  # this releases the lock

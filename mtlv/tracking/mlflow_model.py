@@ -1,4 +1,4 @@
-"""A run's trained model in MLflow: a model entity of the run, with a folder that MLflow itself loads."""
+"""A run's trained model in MLflow: a model entity of the run, with a folder that MLflow can load."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from mlflow.entities import LoggedModel
 
 NAME = "model"
-"""What a run's model is called: `runs:/RUN/model`."""
+"""Name of a run's model: `runs:/RUN/model`."""
 SOURCE = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
 REQUIREMENTS = "requirements.txt"
 TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
-PATIENCE = 600  # seconds for a server to take a file of weights; it answers when the file is stored
+PATIENCE = 600  # seconds for the upload of a weights file; the server responds when the file is stored
 
 
 def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
-    """Add `model` to a run of `experiment` (its id) that has none; complete what an interrupted call left."""
+    """Add `model` to a run without a model in `experiment` (an id), or complete an interrupted upload."""
     from mlflow.entities import LoggedModelStatus
 
     for name in (*model.files, *model.texts):
@@ -68,7 +68,7 @@ def _create(client: MlflowClient, experiment: str, run: str, model: TrackedModel
 
 
 def find_model(client: MlflowClient, experiment: str, run: str) -> LoggedModel | None:
-    """The run's model that is not deleted, finished or not."""
+    """Return the run's model that is not deleted, whether finished or not."""
     found = client.search_logged_models(
         [experiment], filter_string=f"name = '{NAME}' AND source_run_id = '{run}'", max_results=1
     )
@@ -76,7 +76,7 @@ def find_model(client: MlflowClient, experiment: str, run: str) -> LoggedModel |
 
 
 def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
-    """Folder of the run's model: where it lies on this machine, else a copy made in `into`; None without one.
+    """Return the folder of the run's model: local, or a copy in `into`; None if there is no model.
 
     Raises:
         TrackingError: the store or the model's files cannot be read.
@@ -99,7 +99,7 @@ def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
 
 
 def _show(client: MlflowClient, run: str, entity: LoggedModel) -> None:
-    """Let pages show the model with the run; told twice, they would show it twice."""
+    """Link the model to the run, once: linked twice, pages would show it twice."""
     from mlflow.entities import LoggedModelOutput
 
     client.log_outputs(run, [LoggedModelOutput(entity.model_id, step=0)])
@@ -111,7 +111,7 @@ def _is_shown(client: MlflowClient, run: str, entity: LoggedModel) -> bool:
 
 
 def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: TrackedModel) -> None:
-    """Their run has these points already: the same again only links them to the model."""
+    """Log the metrics of the model. The run already has these points; this links them to the model."""
     from mlflow.entities import Metric as Point
 
     name, digest = model.dataset or (None, None)
@@ -134,7 +134,7 @@ def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: Tra
 def place_files(
     files: Mapping[str, Path], texts: Mapping[str, str], folder: Path, ways: tuple[Callable[..., Any], ...]
 ) -> None:
-    """Put everything into `folder`, each file in the first of `ways` that works."""
+    """Copy everything into `folder`, each file by the first of `ways` that works."""
     for name, source in files.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -153,9 +153,9 @@ def place_files(
 
 
 def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
-    """The file that makes the folder an MLflow model.
+    """Return the `MLmodel` file, which makes the folder an MLflow model.
 
-    Written here because `mlflow.pyfunc.log_model` loads every model once and infers its packages, which
+    It is written here because `mlflow.pyfunc.log_model` loads every model and infers its packages, which
     takes seconds.
     """
     import mlflow.pyfunc
@@ -167,7 +167,7 @@ def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
         ParamSchema([ParamSpec(name, "string", value) for name, value in model.params.items()]),
     )
-    # MLflow would make texts of numbers and of null; with this mark it leaves the check to the model.
+    # MLflow would convert numbers and null to text; with this flag the model checks its input itself.
     signature._is_signature_from_type_hint = True
     out = Model(
         artifact_path=entity.artifact_location, run_id=run, model_id=entity.model_id, signature=signature
@@ -187,7 +187,7 @@ def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The files by which MLflow makes an environment for the model; the packages are in requirements.txt."""
+    """Return the files from which MLflow creates an environment; the packages are in requirements.txt."""
     python = ".".join(map(str, sys.version_info[:3]))
     wanted = json.dumps(
         {"python": python, "build_dependencies": ["pip"], "dependencies": [f"-r {REQUIREMENTS}"]}
@@ -198,6 +198,6 @@ def _environment() -> dict[str, str]:
 
 
 def _patiently() -> AbstractContextManager[None]:
-    """Wait as long as a large file takes."""
+    """Increase the timeout for large files."""
     before = os.environ.get(TIMEOUT, "")
     return variable(TIMEOUT, str(max(PATIENCE, int(before) if before.isdecimal() else 0)))

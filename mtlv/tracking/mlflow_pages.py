@@ -1,4 +1,4 @@
-"""What MLflow's pages look for under names of their own: tables, pictures and data sets of a run."""
+"""Tables, images and data sets of a run, in the form that MLflow's UI expects."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ TABLES, IMAGES = "mlflow.loggedArtifacts", "mlflow.loggedImages"
 
 
 def served_release(uri: str) -> str:
-    """MLflow's release where the page of `uri` is served; nothing where that is not known."""
+    """Return the MLflow release of the server of `uri`; empty if unknown."""
     kind = scheme(uri)
-    if not kind:  # a hosted service with a page of its own
+    if not kind:  # a hosted service with its own UI
         return ""
     if kind not in SERVERS:
         import mlflow
@@ -40,10 +40,10 @@ def served_release(uri: str) -> str:
 
 
 def with_links(text: str, experiment: str, run: str = "") -> str:
-    """`text` with links of the page that it is shown on, wherever that page is served.
+    """Return `text` with links that work on any server.
 
-    They begin with `#`, so they hold for every address; the workflow type keeps the page from changing into
-    its other mode.
+    The links begin with `#`, so they are independent of the address; the workflow type keeps the page in the
+    mode for training runs.
     """
     runs, mode = f"#/experiments/{experiment}/runs", "?workflowType=machine_learning"
     how = {"view": "&compareRunsMode=CHART", "table": ""}
@@ -60,9 +60,9 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
 
 
 def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:
-    """Write a table that the page lays beside those of other runs; writing it again replaces it.
+    """Write a table that the UI shows together with those of other runs; writing it again replaces it.
 
-    MLflow's own `log_table` would append to a table that is there.
+    MLflow's own `log_table` would append to an existing table.
     """
     content = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
     client.log_text(run, json.dumps(content, ensure_ascii=False), table.name)
@@ -73,10 +73,10 @@ def keep_table(client: MlflowClient, run: str, table: TableFile) -> None:
 
 
 def keep_image(client: MlflowClient, run: str, local: Path, key: str) -> None:
-    """Put a PNG into the page's image grid as step 0 of `key`, by the names that its source parses.
+    """Put a PNG into the image grid as step 0 of `key`, with the file names that the UI parses.
 
-    They hold a time and an id, which are fixed here, so that the same picture again replaces itself. The
-    grid shows the compressed one and opens the other; both are the same, for text has to stay readable.
+    These names contain a time and an id, which are fixed here, so that the same image replaces itself. The
+    grid shows the compressed image and opens the other; both are equal, so that text stays readable.
     """
     check_picture(local)
     name = "~".join(map(ascii_slug, key.split("/"))) + "+step+0+timestamp+0+mtlv"
@@ -87,7 +87,7 @@ def keep_image(client: MlflowClient, run: str, local: Path, key: str) -> None:
 
 
 def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None:
-    """Name the data that a run read. The same name and digest twice would keep only its first role."""
+    """Log the data read by a run. MLflow would keep only the first role for the same name and digest."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = [
@@ -101,7 +101,7 @@ def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None
 
 
 def _source(source: str) -> tuple[str, str]:
-    """Kind and content, as the page shows them."""
+    """Return kind and content of the source, as shown in the UI."""
     if source.startswith(("http://", "https://")):
         return "http", json.dumps({"url": source})
     return "local", json.dumps({"uri": source})

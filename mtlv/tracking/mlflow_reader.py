@@ -1,4 +1,4 @@
-"""Reads runs back from any MLflow store: an SQLite file, a database or a server."""
+"""Reads runs from any MLflow store: an SQLite file, a database or a server."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from mtlv.tracking.reader import StoredRun
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-PAGE = 500  # runs per request: a run holds hundreds of metrics
-HANDS = 8  # artifacts fetched at once from a server
-MOST_BYTES = {".parquet": 500_000_000}  # of an artifact
+PAGE = 500  # runs per request: a run has hundreds of metrics
+HANDS = 8  # artifacts downloaded in parallel from a server
+MOST_BYTES = {".parquet": 500_000_000}  # maximum bytes of an artifact
 MOST_OTHERWISE = 50_000_000
-MOST_POINTS = 100_000  # of a metric
+MOST_POINTS = 100_000  # maximum points of a metric
 RUN_ID = re.compile(r"[\w-]{1,100}")
 MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")  # ids may hold 404
 
 
 class MlflowReader:
-    """Reads from an MLflow store and writes nothing.
+    """Reads from an MLflow store without writing.
 
-    Artifacts of a server are fetched into a folder of the reader's own, which goes with it.
+    Artifacts of a server are downloaded into a temporary folder of the reader.
 
     Args:
-        uri: an MLflow tracking address; nothing means `mlflow.db` in the working folder.
+        uri: an MLflow tracking address; None means `mlflow.db` in the working folder.
 
     Raises:
-        TrackingError: no store is there, or it cannot be read.
+        TrackingError: the store does not exist or cannot be read.
     """
 
     def __init__(self, uri: str | None) -> None:
@@ -45,11 +45,11 @@ class MlflowReader:
         file = address.sqlite_file(self.uri)
         if file is not None and not file.exists():
             raise TrackingError(
-                f"no runs are here yet: the tracking store `{self.uri}` is not there",
-                then="start `mtlv run CONFIG` first, call this where it ran, or name a store by `--uri`",
+                f"there are no runs yet: the tracking store `{self.uri}` does not exist",
+                then="run `mtlv run CONFIG` first, use its working folder, or give a store with `--uri`",
             )
         if file is None:
-            address.check_answers(self.uri)  # of a file it would ask whether it can be written
+            address.check_answers(self.uri)  # for a file, it would check that it can be written
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
         with self._guarded():
             self._client = open_client(self.uri)
@@ -93,14 +93,14 @@ class MlflowReader:
         return _stored(found) if found.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        with self._guarded():  # the client itself asks until it has all, however many they are
+        with self._guarded():  # the client would request all points, without a limit
             store = self._client._tracking_client.store
             points = store.get_metric_history(run_id, key, max_results=MOST_POINTS + 1)
         if len(points) > MOST_POINTS:
             raise TrackingError(
                 f"metric `{key}` of run {run_id} has too many points",
                 allowed=f"up to {MOST_POINTS:,}",
-                then="leave that run out",
+                then="leave out that run",
             )
         return sorted((point.step, point.value) for point in points)
 
@@ -118,14 +118,12 @@ class MlflowReader:
         return address.page_url(self.uri, run.experiment).replace("/runs?", f"/runs/{run.id}?")
 
     def _listing(self, run: StoredRun, folder: str) -> Mapping[str, int | None]:
-        """Sizes of the artifacts in a folder of a run, by whole names; of a folder here nothing is told."""
+        """Return the sizes of the artifacts in a folder of a run, by full name; empty for a local folder."""
         if local_folder(run.artifacts) is not None:
             return {}
         try:
             found = self._repository(run).list_artifacts(folder or None)
-        except (
-            Exception
-        ) as error:  # each kind of repository has its own way to say that a folder is not there
+        except Exception as error:  # each kind of repository has its own error for a missing folder
             if _is_missing(error):
                 return {}
             raise
@@ -146,7 +144,7 @@ class MlflowReader:
         _need_size(run, name, there[name])
         path = Path(self._fetched.name) / run.id / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._repository(run)._download_file(name, str(path))  # what is public would list the folder again
+        self._repository(run)._download_file(name, str(path))  # the public method would list the folder again
         _need_size(run, name, path.stat().st_size)
         return path
 
@@ -166,15 +164,15 @@ def _need_size(run: StoredRun, name: str, size: int | None) -> None:
             f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) is too large",
             got=f"{size:,} bytes",
             allowed=f"up to {most:,}",
-            then="leave that run out",
+            then="leave out that run",
         )
 
 
 def _stored(run: Run) -> StoredRun:
     info, data = run.info, run.data
-    if not RUN_ID.fullmatch(info.run_id):  # it names a folder here, and stands in filters
+    if not RUN_ID.fullmatch(info.run_id):  # used as a folder name and in filters
         raise TrackingError(
-            "the store has a run with a strange id", got=info.run_id, allowed="letters, digits, - _"
+            "the store has a run with an invalid id", got=info.run_id, allowed="letters, digits, - _"
         )
     return StoredRun(
         id=info.run_id,
@@ -190,9 +188,9 @@ def _stored(run: Run) -> StoredRun:
 
 
 def _quoted(value: str) -> str:
-    """A value between single quotes: MLflow's filter has no escape for what would end them."""
+    """Return a value for single quotes; MLflow's filters have no escape for quotes."""
     if "'" in value or "\\" in value:
-        raise TrackingError(f"`{value}` holds a quote or a backslash, which MLflow cannot search for")
+        raise TrackingError(f"`{value}` contains a quote or a backslash, which MLflow cannot search for")
     return value
 
 

@@ -1,4 +1,4 @@
-"""MLflow's own page on the store that a config writes to."""
+"""MLflow's UI for the store of a config."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from mtlv.tracking.address import (
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 
 HOST = "127.0.0.1"
-PATIENCE = 90  # seconds for the server to answer; 10 on two cores
+PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where `serve` listens.
+    """Address on which `serve` listens.
 
     Args:
-        port: of this machine.
-        host: its address; others than loopback are open to the network.
-        open_to_all: whether a network may come in although there are no users and no passwords.
+        port: port on this machine.
+        host: host address; addresses other than loopback are open to the network.
+        open_to_all: whether to allow access from the network without users and passwords.
 
     Raises:
-        TrackingError: an address that others reach, without `open_to_all`.
+        TrackingError: an address that is reachable by others, without `open_to_all`.
     """
 
     port: int
@@ -53,21 +53,21 @@ class ServerAddress:
     def __post_init__(self) -> None:
         if not self.open_to_all and not _is_loopback(self.host):
             raise TrackingError(
-                f"`--host {shorten(self.host)}` lets everyone who reaches this machine read and change the "
-                "runs, for the page of `mtlv ui` asks for no password",
-                then="leave `--host` out and come through `ssh -L`, take a server with users "
-                "(docs/server.md), or add `--no-auth` if that is meant",
+                f"`--host {shorten(self.host)}` allows everyone with access to this machine to read and "
+                "change the runs, because the server of `mtlv ui` requires no password",
+                then="leave out `--host` and use `ssh -L`, use a server with users "
+                "(docs/server.md), or add `--no-auth` if this is intended",
             )
 
     @property
     def url(self) -> str:
-        """Its address for a browser on this machine."""
+        """Address for a browser on this machine."""
         host = {"0.0.0.0": HOST, "::": "::1"}.get(self.host, self.host)  # nosec B104 # nothing is bound here
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`; a name other than `localhost` may lead anywhere."""
+    """Whether only this machine can reach `host`; names other than `localhost` may resolve to anything."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -75,15 +75,15 @@ def _is_loopback(host: str) -> bool:
 
 
 def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
-    """Address of the experiment's runs: on the server that `uri` names, or on the one `serve` starts.
+    """Return the address of the experiment's runs: on the server of `uri`, or on the one started by `serve`.
 
     Args:
         uri: the tracking URI; None is the default store.
-        experiment: its name; None leads to the list of experiments.
-        door: of the local server.
+        experiment: name of the experiment; None gives the list of experiments.
+        door: address of the local server.
 
     Raises:
-        TrackingError: no store is there, or it cannot be read.
+        TrackingError: the store does not exist or cannot be read.
     """
     uri = uri or DEFAULT_URI
     _need_store(uri)
@@ -96,12 +96,12 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
 
 
 def side_by_side(url: str) -> str:
-    """Address of the runs of `link` as charts."""
+    """Return the address of the runs of `link` as charts."""
     return compare_url(url)
 
 
 def has_server(uri: str | None) -> bool:
-    """Whether the store is a server, which has the page itself."""
+    """Whether the store is a server with its own UI."""
     return scheme(uri or DEFAULT_URI) in SERVERS
 
 
@@ -109,33 +109,33 @@ def _need_store(uri: str) -> None:
     path = sqlite_file(uri)
     if path is not None and not os.path.exists(path):
         raise TrackingError(
-            f"no runs are here yet: the tracking store `{masked(uri)}` is not there",
-            then="start `mtlv run CONFIG` first, or call this in the folder it ran in",
+            f"there are no runs yet: the tracking store `{masked(uri)}` does not exist",
+            then="run `mtlv run CONFIG` first, or use its working folder",
         )
     check_address(uri)
 
 
 @contextmanager
 def serve(uri: str | None, door: ServerAddress, *, log: Path) -> Iterator[subprocess.Popen]:
-    """MLflow's server on this machine, ready to answer; it ends with the block.
+    """Run MLflow's server on this machine until the block ends; it is ready when the block starts.
 
-    One worker and no job runner: enough for a person, a sixth of the memory, and nothing runs in it but the
-    page.
+    It has one worker and no job runner, which is enough for one user, takes a sixth of the memory, and runs
+    nothing but the UI.
 
     Args:
         uri: the tracking URI; None is the default store.
-        door: where it listens.
-        log: file for what it prints.
+        door: address to listen on.
+        log: file for its output.
 
     Raises:
-        TrackingError: the port is taken, or the server does not come up.
+        TrackingError: the port is in use, or the server does not start.
     """
     _need_port(door)
     command = [sys.executable, "-m", "mlflow", "server", "--host", door.host, "--port", str(door.port)]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     env = os.environ | {
         "MLFLOW_BACKEND_STORE_URI": uri
-        or DEFAULT_URI,  # a command line, with its password, is for all to read
+        or DEFAULT_URI,  # not on the command line, where everyone could read a password
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "PATH": path,
@@ -162,7 +162,7 @@ def _need_port(door: ServerAddress) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except (OSError, OverflowError, UnicodeError) as error:
-        then = f"take another port, such as `--port {door.port + 1}`, or leave `--host` out"
+        then = f"use another port, such as `--port {door.port + 1}`, or leave out `--host`"
         raise TrackingError(
             f"port {door.port} of {shorten(door.host)} cannot be used: {error}", then=then
         ) from error
@@ -178,14 +178,14 @@ def _wait(process: subprocess.Popen, door: ServerAddress, log: Path) -> None:
             time.sleep(0.3)
     tail = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     raise TrackingError(
-        "MLflow's server did not come up",
-        got=masked(tail[-1]) if tail else "nothing printed",
+        "MLflow's server did not start",
+        got=masked(tail[-1]) if tail else "no output",
         then=f"see `{log}`",
     )
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End the server and the worker it started."""
+    """Stop the server and its worker."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGTERM)

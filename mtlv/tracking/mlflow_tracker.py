@@ -1,4 +1,4 @@
-"""Writes runs to MLflow. It is imported inside functions: the import takes a second."""
+"""Writes runs to MLflow. Imported inside functions, because the import takes a second."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ BATCH = 1000  # metrics per request, MLflow's limit
 PARAMS = 100  # params per request, MLflow's limit
 TAGS = 100
 ALL_RUNS = "mtlv-runs"
-NOTE = "mlflow.note.content"  # the description on the page of a run or an experiment
+NOTE = "mlflow.note.content"  # description of a run or an experiment in the UI
 
 
 class MlflowTracker:
-    """Writes to an MLflow store by explicit run ids, never by the active run.
+    """Writes to an MLflow store with explicit run ids, never to the active run.
 
     Args:
-        uri: an MLflow tracking address; nothing means `mlflow.db` in the working folder. With an SQLite file
-            the artifacts go to `mlruns/` beside it, with a server to where the server keeps them.
-        experiment: its name; made if it is new.
+        uri: an MLflow tracking address; None means `mlflow.db` in the working folder. For an SQLite file,
+            artifacts go to `mlruns/` in its folder; for a server, to the server's artifact store.
+        experiment: name of the experiment; created if it does not exist.
 
     Raises:
         TrackingError: the store cannot be reached or written.
@@ -54,12 +54,12 @@ class MlflowTracker:
 
     @property
     def page(self) -> str:
-        """Address of the experiment in MLflow's page."""
+        """Address of the experiment in MLflow's UI."""
         return address.page_url(self.uri, self.experiment_id, self.view_of_runs)
 
     @property
     def view_of_runs(self) -> str:
-        """The experiment's ready view of all runs; nothing where it has none."""
+        """Id of the experiment's view of all runs; empty if there is none."""
         with self._guarded():
             tags = self._client.get_experiment(self.experiment_id).tags
         return ALL_RUNS if f"{PREFIX}{ALL_RUNS}" in tags else ""
@@ -76,7 +76,7 @@ class MlflowTracker:
                     self._ended[run.info.run_id] = run.info.end_time
                 self._client.update_run(run.info.run_id, status="RUNNING")
                 self._set_tags(run.info.run_id, tags)
-            # A param cannot change in MLflow, so those of an earlier opening stay as they are.
+            # Params cannot change in MLflow, so existing ones stay unchanged.
             self._log_params(run.info.run_id, {k: v for k, v in params.items() if k not in run.data.params})
         return run.info.run_id
 
@@ -91,7 +91,7 @@ class MlflowTracker:
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
         check_name(f"{folder}/{local.name}" if folder else local.name)
         if not local.exists():
-            raise TrackingError(f"the file `{local}` is not there")
+            raise TrackingError(f"the file `{local}` does not exist")
         log = self._client.log_artifacts if local.is_dir() else self._client.log_artifact
         with self._guarded():
             log(run, str(local), folder or None)
@@ -133,14 +133,14 @@ class MlflowTracker:
 
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         with self._guarded():
-            # A finished run that is told again keeps its time, or its duration would grow.
+            # A finished run that is closed again keeps its end time, or its duration would grow.
             end = self._ended.get(run) if status == "FINISHED" else None
             self._client.set_terminated(run, status, end or ended_ms or None)
             if run in self._made:
                 self._drop_twins(run, self._made[run])
 
     def _open_experiment(self, file: Path | None) -> str:
-        """Id of the experiment, which is marked as one of training runs (not of traces)."""
+        """Return the id of the experiment, which is marked as one of training runs (not traces)."""
         from mlflow.entities import LifecycleStage
 
         found = self._client.get_experiment_by_name(self.experiment)
@@ -166,7 +166,7 @@ class MlflowTracker:
         return run
 
     def _find(self, uid: str) -> Run | None:
-        """The oldest run of this experiment with the tag `mtlv.uid`, deleted runs left out."""
+        """Return the oldest run of this experiment with the tag `mtlv.uid`, without deleted runs."""
         found = self._runs(uid, most=1)
         return found[0] if found else None
 
@@ -179,9 +179,9 @@ class MlflowTracker:
         )
 
     def _drop_twins(self, run: str, uid: str) -> None:
-        """Delete empty runs that a server made of requests to make `run` whose answers were lost.
+        """Delete empty duplicates of `run`, created by requests whose responses were lost.
 
-        A server that hung may work off such a request after the next one.
+        A slow server may process such a request after the next one.
         """
         for twin in self._runs(uid, most=20):
             empty = not twin.data.metrics and not twin.data.params
@@ -224,5 +224,5 @@ class MlflowTracker:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container's user without a name
+    except (OSError, KeyError, ImportError):  # a user without a name, e.g. in a container
         return "unknown"

@@ -1,8 +1,8 @@
-"""Views as MLflow's page keeps them: tags of the experiment, since 3.15.
+"""Saved views of MLflow's UI: tags of the experiment, since 3.15.
 
-`mlflow.sharedViewState.ID` holds `{"name", "createdAt", "updatedAt", "state"}`; the state is what the page
-itself saves, compressed. It stands in no documentation, so it is written only to releases that are known to
-read it; an unknown field is ignored there, and a view that cannot be read is left out of the menu.
+`mlflow.sharedViewState.ID` contains `{"name", "createdAt", "updatedAt", "state"}`; the state is what the UI
+itself saves, compressed. The format is not documented, so views are only written for releases that are known
+to read it; these ignore unknown fields, and do not show views that they cannot read.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ SINCE = (3, 15)  # the first release with saved views
 PREFIX = "mlflow.sharedViewState."
 LONGEST = 20_000  # characters of an experiment's tag
 WHEN = 1_735_689_600_000  # 2025-01-01; a fixed time, so that writing a view again changes nothing
-RUNS = 20  # drawn in a chart
+RUNS = 20  # maximum runs in a chart
 NAME = "attributes.`Run Name`"
 
 
 def view_tags(views: tuple[View, ...]) -> dict[str, str]:
-    """A tag of the experiment for each view; a view too large for a tag is left out."""
+    """Return a tag of the experiment for each view; views that are too large for a tag are left out."""
     tags = {f"{PREFIX}{view.id}": _envelope(view) for view in views}
     return {key: text for key, text in tags.items() if len(text) <= LONGEST}
 
 
 def reads_views(version: str) -> bool:
-    """Whether a server of this MLflow release shows such views."""
+    """Whether a server of this MLflow release shows saved views."""
     numbers = version.split(".")[:2]
     return len(numbers) == 2 and all(n.isdigit() for n in numbers) and tuple(map(int, numbers)) >= SINCE
 
@@ -41,7 +41,7 @@ def _envelope(view: View) -> str:
 
 
 def view_state(view: View) -> dict[str, object]:
-    """What the page saves of itself."""
+    """Return the state in the form that the UI saves."""
     sections = {name: f"{view.id}-{number}" for number, name in enumerate((*view.sections, *view.closed))}
     charts = [
         _chart(chart, sections[name], f"{sections[name]}-{number}")
@@ -62,7 +62,7 @@ def view_state(view: View) -> dict[str, object]:
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": charts,
         "compareRunSections": list(_sections(view, sections)),
-        "isAccordionReordered": bool(view.sections),  # else the page sorts the sections by name
+        "isAccordionReordered": bool(view.sections),  # otherwise the UI sorts the sections by name
         "hideEmptyCharts": True,
         "groupBy": None,
     }
@@ -74,13 +74,13 @@ def _filter(view: View) -> str:
 
 
 def _column(name: str) -> str:
-    """`params.k` as the page writes it."""
+    """Return a column such as `params.k` in the form of the UI."""
     kind, _, key = name.partition(".")
     return f"{kind}.`{key}`"
 
 
 def _width(name: str) -> int:
-    """Pixels for a column's title."""
+    """Return the width of a column in pixels, by its title."""
     return min(180, 40 + 8 * len(name.partition(".")[2]))
 
 
@@ -92,7 +92,7 @@ def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]
 
 
 def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
-    """Charts beside each other and their height in pixels, where MLflow's 3 and 360 cut texts off."""
+    """Return charts per row and their height in pixels, if MLflow's defaults 3 and 360 would cut off text."""
     if any(chart.kind == "difference" for chart in charts):
         return {"columns": 1, "cardHeight": 600}
     if any(chart.kind == "image" or (chart.kind == "line" and len(chart.keys) > 1) for chart in charts):

@@ -1,4 +1,4 @@
-"""What is read back from a store: runs as plain records. The counterpart of the write-only tracker."""
+"""Reading runs from a store as plain records; the counterpart of the write-only tracker."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Protocol
 from mtlv.errors import TrackingError, nearest
 
 MEMBER, FOLD, COMPARISON = "suite member", "fold", "comparison"
-"""Kinds of runs, as the tag `mtlv.kind` has them."""
+"""Kinds of runs, as in the tag `mtlv.kind`."""
 
 
 def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
-    """Id of the experiment `name`, of those that `RunReader.experiments` gave.
+    """Return the id of the experiment `name`, given the result of `RunReader.experiments`.
 
     Raises:
-        TrackingError: there is none.
+        TrackingError: it does not exist.
     """
     if name not in experiments:
         raise TrackingError(
@@ -33,14 +33,14 @@ class StoredRun:
     """A run of a store.
 
     Args:
-        id: the store's.
+        id: run id in the store.
         experiment: id of its experiment.
-        name: shown to people.
+        name: displayed name.
         status: `RUNNING`, `FINISHED`, `FAILED`, `KILLED` or `SCHEDULED`.
         started_ms: milliseconds since 1970.
-        artifacts: where its artifacts lie.
+        artifacts: location of its artifacts.
         params, tags: as stored.
-        metrics: the last value of each key.
+        metrics: last value of each metric.
     """
 
     id: str
@@ -63,24 +63,24 @@ class StoredRun:
 
 
 class RunReader(Protocol):
-    """Reads runs; every method raises TrackingError when the store cannot be read."""
+    """Reads runs; all methods raise TrackingError if the store cannot be read."""
 
     def experiments(self) -> Mapping[str, str]:
-        """Name to id of every experiment that is not deleted, the one changed last first."""
+        """Return name to id of every experiment that is not deleted, most recently changed first."""
 
     def runs(
         self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
     ) -> list[StoredRun]:
-        """Runs of experiments (ids) with all of these tags, the newest first, at most `most` of them."""
+        """Return runs of experiments (ids) with all of these tags, newest first, at most `most`."""
 
     def run(self, run_id: str) -> StoredRun | None:
-        """The run with this id, if there is one that is not deleted."""
+        """Return the run with this id, or None if it does not exist or is deleted."""
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        """All points (step, value) of a metric, by step."""
+        """Return all points (step, value) of a metric, by step."""
 
     def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
-        """Local copies of artifacts, in the order asked for; None for one that is not there."""
+        """Return local copies of artifacts, in the requested order; None for a missing one."""
 
     def page(self, run: StoredRun) -> str | None:
-        """Address of a run's page, where the store is a server."""
+        """Return the address of a run's page, if the store is a server; otherwise None."""

@@ -1,4 +1,4 @@
-"""Records of a journal as calls of a tracker again. Nothing that a broken record holds is called in half."""
+"""Converts records of a journal back to tracker calls. A damaged record causes no partial call."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Call = Callable[[Tracker], Any]
 
 
 class UnplayableError(Exception):
-    """A record of which no call can be made."""
+    """A record that cannot be converted to a call."""
 
 
 @dataclass(frozen=True)
 class ReplayContext:
-    """What a record needs to become a call.
+    """Data needed to convert a record to a call.
 
     Args:
-        content: of the record; of several records of `metrics` all their points.
-        run: the store's id of its run.
+        content: content of the record; for several `metrics` records all their points.
+        run: id of its run in the store.
         files: local file by its name.
-        runs: the store's ids of runs by uid.
-        folder: where the record's files lie.
+        runs: ids of runs in the store by uid.
+        folder: folder of the record's files.
     """
 
     content: Mapping[str, Any]
@@ -42,20 +42,20 @@ class ReplayContext:
 
 
 def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: Path) -> Call:
-    """The call of a record, or of several of `metrics` together.
+    """Return the call of a record, or of several `metrics` records together.
 
     Args:
-        records: as `Outbox.take` gives them.
-        runs: the store's ids of runs by uid.
+        records: records from `JournalReader.take`.
+        runs: ids of runs in the store by uid.
         journal: the journal's folder.
 
     Raises:
-        UnplayableError: the record is damaged, its files are, or its run was never opened.
+        UnplayableError: the record or its files are damaged, or its run was never opened.
     """
     first = records[0]
     make = CALLS.get(first.call)
     if make is None:
-        raise UnplayableError("there is no such call")
+        raise UnplayableError("the call is unknown")
     try:
         run = _mapped(first.run, runs) if first.run else ""
         content: Mapping[str, Any] = first.content
@@ -64,7 +64,7 @@ def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: 
         folder = journal / FILES / str(first.number)
         return make(ReplayContext(content, run, _files(first, folder), runs, folder))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnplayableError(f"its content is not that of a call: {error!r}") from error
+        raise UnplayableError(f"its content is invalid: {error!r}") from error
 
 
 def _mapped(uid: str, runs: Mapping[str, str]) -> str:
@@ -77,7 +77,7 @@ def _files(record: JournalRecord, folder: Path) -> dict[str, Path]:
     files = {name: folder / _inside(name) for name in record.files}
     for name, path in files.items():
         if not path.is_file() or path.stat().st_size != record.files[name]:
-            raise UnplayableError(f"its file `{path}` is not there, or not whole")
+            raise UnplayableError(f"its file `{path}` is missing or incomplete")
     return files
 
 

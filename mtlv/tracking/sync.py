@@ -1,4 +1,4 @@
-"""`mtlv sync`: deliver what ended runs of a store could not."""
+"""The command `mtlv sync`: upload records that ended runs of a store could not upload."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mtlv.tracking.uploader import Uploader, UploadInterval
 
 @dataclass(frozen=True)
 class PendingCalls:
-    """Calls of a store that no running process delivers, and of how many journals."""
+    """Number of calls that no running process uploads, and of their journals."""
 
     calls: int
     journals: int
 
 
 def waiting(store: Path) -> PendingCalls:
-    """What `mtlv sync` would deliver."""
+    """Return what `mtlv sync` would upload."""
     found = dead_journals(store / FOLDER, lambda _: None)
     counts = [reader.left() for reader in found]
     for reader in found:
@@ -37,25 +37,25 @@ def waiting(store: Path) -> PendingCalls:
 def sync_store(
     store: Path, uri: str | None, tell: Tell, *, patience: float, set_aside: bool = False
 ) -> list[str]:
-    """Deliver all journals of `store` that no running process delivers; lines that say what was done.
+    """Upload all journals of `store` that no running process uploads, and return lines to print.
 
     Args:
-        store: its folder.
-        uri: where to, instead of where the journals say.
-        tell: hears of what is broken or refused.
-        patience: seconds without a delivery after which it gives up.
-        set_aside: whether a record that is refused is put aside, so that those behind it are delivered.
+        store: folder of the store.
+        uri: destination, instead of those of the journals.
+        tell: gets messages about invalid or rejected records.
+        patience: seconds without a successful upload after which it stops.
+        set_aside: whether to move rejected records aside and upload those after them.
 
     Raises:
-        TrackingError: something is left: the store cannot be reached, or refuses.
+        TrackingError: records are left, because the store cannot be reached or rejects them.
     """
     if not store.is_dir():
-        raise TrackingError("there is no store", got=str(store), then="name its folder by `--store`")
+        raise TrackingError("there is no store", got=str(store), then="give its folder with `--store`")
     found = dead_journals(store / FOLDER, tell)
     busy = len(journals(store / FOLDER)) - len(found)
     lines = []
     if busy > 0:
-        lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or delivered by a running process"]
+        lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or uploaded by a running process"]
     places: dict[str, list[JournalReader]] = {}
     for reader in found:
         if reader.left():
@@ -63,12 +63,12 @@ def sync_store(
         else:
             reader.close()
     if not places:
-        return [*lines, f"nothing to deliver: the store `{store}` has no records left"]
+        return [*lines, f"nothing to upload: the store `{store}` has no records left"]
     errors: list[TrackingError] = []
     for place, outboxes in places.items():
         try:
             count = _deliver(uri or place, outboxes, tell, patience=patience, set_aside=set_aside)
-            lines.append(f"{many(count, 'record')} delivered to `{place}`")
+            lines.append(f"{many(count, 'record')} uploaded to `{place}`")
         except TrackingError as error:
             errors.append(error)
     if errors:
@@ -79,12 +79,12 @@ def sync_store(
 def _deliver(
     uri: str, outboxes: Sequence[JournalReader], tell: Tell, *, patience: float, set_aside: bool
 ) -> int:
-    """How many calls were delivered; all of them."""
+    """Upload all calls and return their number."""
     try:
         if MASK in uri:
             raise TrackingError(
-                f"the address `{uri}` was given with a user or password, which a journal does not keep",
-                then="give the whole address by `--uri`",
+                f"the address `{uri}` had a user or password, which a journal does not store",
+                then="give the whole address with `--uri`",
             )
         check_access(uri)
     except TrackingError:
@@ -98,8 +98,8 @@ def _deliver(
     left = uploader.close(patience)
     if left:
         raise TrackingError(
-            f"{many(left, 'record')} not delivered, {uploader.delivered} delivered: "
-            f"{uploader.problem or 'no answer'}",
-            then="run `mtlv sync` again; a record that the store refuses is skipped with `--set-aside`",
+            f"{many(left, 'record')} not uploaded, {uploader.delivered} uploaded: "
+            f"{uploader.problem or 'no response'}",
+            then="run `mtlv sync` again; `--set-aside` skips records that the store rejects",
         )
     return uploader.delivered

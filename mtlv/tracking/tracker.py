@@ -1,6 +1,6 @@
-"""What a run tells the outside world: a small write-only protocol, and its records.
+"""The tracker: a small write-only protocol for runs, and its records.
 
-Every call may be repeated: callers give fixed timestamps, and logging the same again changes nothing.
+Every call may be repeated: timestamps are fixed by the caller, and logging the same again changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mtlv.tracking.views import View
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 RUN_ID = "{run id}"
-"""Stands for the id of its run in a model's description: the store gives it when it makes the run."""
+"""Placeholder for the run id in a model's description; the store assigns the id when it creates the run."""
 Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
 
 
@@ -23,15 +23,15 @@ class RunSpec:
     """A run to open.
 
     Args:
-        uid: what the run is, by content; the same uid is the same run (tag `mtlv.uid`).
-        name: shown to people.
+        uid: content key; the same uid is the same run (tag `mtlv.uid`).
+        name: displayed name.
         kind: `suite member`, `fold`, `comparison` (tag `mtlv.kind`).
-        parent: id of the run it hangs under.
+        parent: id of the parent run.
         params: settings, flattened with dots.
         tags: further tags.
-        description: what its page says of it, in Markdown.
+        description: description on its page, in Markdown.
         colour: `#RRGGBB` of its lines and bars.
-        began_ms: milliseconds since 1970 when it began; 0 means now.
+        began_ms: start time in milliseconds since 1970; 0 means now.
     """
 
     uid: str
@@ -64,20 +64,20 @@ class Metric:
 
 @dataclass(frozen=True)
 class TrackedModel:
-    """A trained model to keep with a run: a folder that MLflow loads as a python function. No pickles.
+    """A trained model to log with a run: a folder that MLflow loads as a python function, without pickles.
 
     Args:
-        files: local file by its name in the folder; linked instead of copied where that is possible.
-        texts: text of further small files by name.
-        code: which of `texts` is the Python file that loads the folder.
-        content: which folder in it the code is given.
-        outputs: type (`double`, `boolean`) of each column that it gives, by name.
-        params: what a caller may set, with the value it has unasked.
-        description: what it is, in Markdown; `RUN_ID` in it becomes its run's id.
-        settings: shown with it.
-        metrics: its figures, as a run has them already.
-        metrics_run: id of that run; None means the model's own.
-        dataset: name and digest of what the figures are of.
+        files: local file by its name in the folder; linked instead of copied if possible.
+        texts: content of further small files by name.
+        code: name of the Python file in `texts` that loads the folder.
+        content: subfolder that is passed to the code.
+        outputs: type (`double`, `boolean`) of each output column, by name.
+        params: parameters of a prediction, with their default values.
+        description: description in Markdown; `RUN_ID` in it becomes the run's id.
+        settings: settings shown with the model.
+        metrics: its metrics, as already logged in a run.
+        metrics_run: id of that run; None means the model's own run.
+        dataset: name and digest of the data set of the metrics.
     """
 
     files: Mapping[str, Path]
@@ -95,14 +95,14 @@ class TrackedModel:
 
 @dataclass(frozen=True)
 class DataPart:
-    """Documents that a run read.
+    """Documents read by a run.
 
     Args:
-        name: such as `openi train`; parts of one corpus have names of their own.
-        digest: of these documents.
-        role: `training`, `validation`, `test` or what else they were for.
-        source: address or file that they come from.
-        documents: how many.
+        name: such as `openi train`; parts of one corpus have different names.
+        digest: digest of these documents.
+        role: `training`, `validation`, `test` or another role.
+        source: address or file of origin.
+        documents: number of documents.
         tasks: names of the labels.
     """
 
@@ -116,7 +116,7 @@ class DataPart:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table to look at beside the same table of other runs; `name` ends with `.json`."""
+    """A table to view together with the same table of other runs; `name` ends with `.json`."""
 
     name: str
     columns: tuple[str, ...]
@@ -125,53 +125,53 @@ class TableFile:
 
 @runtime_checkable
 class Tracker(Protocol):
-    """Where runs are written to. Every method raises TrackingError when that fails."""
+    """Destination of runs. All methods raise TrackingError on failure."""
 
     def open_run(self, spec: RunSpec) -> str:
-        """Id of the run `spec.uid` of this experiment: made, or taken up again and RUNNING."""
+        """Return the id of the run `spec.uid` of this experiment: created, or reopened and RUNNING."""
 
     def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
-        """Write points; one bad key or value refuses all of them before anything is sent."""
+        """Log points; one invalid key or value rejects all of them before anything is sent."""
 
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
-        """Copy a file (or a folder with all it holds) into `folder`, `""` for the root."""
+        """Copy a file (or a folder with its content) into `folder`; `""` is the root."""
 
     def text(self, run: str, text: str, name: str) -> None:
         """Write `text` as the UTF-8 file `name`, such as `report/per_task.csv`."""
 
     def model(self, run: str, model: TrackedModel) -> None:
-        """Keep the run's trained model; a run that has one keeps that."""
+        """Log the run's trained model; a run that already has a model keeps it."""
 
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
-        """Set tags; a tag that is there gets the new value."""
+        """Set tags; existing tags get the new value."""
 
     def describe(self, run: str, text: str) -> None:
-        """Say in Markdown what the run is, in place of what was said before.
+        """Set the run's description in Markdown, replacing the previous one.
 
         `[words](artifact:NAME)` becomes a link to that artifact of the run.
         """
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
-        """Say in Markdown what the experiment is, and offer views of its runs, by name.
+        """Set the experiment's description in Markdown, and add views of its runs, by name.
 
         `[words](view:ID)` becomes a link to the charts of that view, `[words](table:ID)` to its table.
         """
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:
-        """Name the data that the run reads."""
+        """Log the data read by the run."""
 
     def table(self, run: str, table: TableFile) -> None:
-        """Write a table as an artifact; it replaces the one of its name."""
+        """Write a table as an artifact, replacing one of the same name."""
 
     def image(self, run: str, local: Path, key: str) -> None:
-        """Show a PNG beside the pictures `key` of other runs."""
+        """Show a PNG together with the images `key` of other runs."""
 
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
-        """End the run, at that time (milliseconds since 1970; 0 means now)."""
+        """Close the run, with that end time (milliseconds since 1970; 0 means now)."""
 
 
 class NullTracker:
-    """Writes nowhere."""
+    """Discards everything."""
 
     def open_run(self, spec: RunSpec) -> str:
         return spec.uid

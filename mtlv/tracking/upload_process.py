@@ -1,4 +1,4 @@
-"""Delivers a suite's journal in a process of its own: in a thread, it would hold up training."""
+"""Uploads a suite's journal in another process, because a thread would slow down training."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19
-"""Of the process: where cores are few, training goes first."""
+"""Priority of the process: with few cores, training has precedence."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A method of `_Deliverer`, to be called."""
+    """A request to call a method of `_Deliverer`."""
 
     method: str
     arguments: tuple[Any, ...] = ()
@@ -37,14 +37,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """What a request gave."""
+    """Result of a request."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a request failed; `gone` where the process has ended, so that all further ones fail."""
+    """Error of a request; `gone` if the process has ended, so that all further requests fail."""
 
     error: Exception
     gone: bool = False
@@ -52,19 +52,19 @@ class Failed:
 
 @dataclass(frozen=True)
 class Outage:
-    """A text about an outage or a refusal."""
+    """Message about an outage or a rejected record."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class UploadState:
-    """How far a delivery got.
+    """State of an upload.
 
     Args:
-        left: calls that are not in the store.
-        problem: why not.
-        page: address of the experiment's page, where the store was opened.
+        left: number of calls that are not in the store.
+        problem: reason for them.
+        page: address of the experiment's page, if the store was opened.
     """
 
     left: int
@@ -78,12 +78,12 @@ def open_tracker(uri: str, experiment: str) -> Tracker:
 
 
 class UploadProcess:
-    """The process, as the one that trains sees it; it is ended with the `with` statement.
+    """The upload process, as used by the training process; it stops when the `with` block ends.
 
     Args:
-        uri: of the tracking store.
-        experiment: name.
-        tell: hears of outages and refusals, in a thread.
+        uri: address of the tracking store.
+        experiment: name of the experiment.
+        tell: called in a thread with messages about outages and rejected records.
     """
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
@@ -96,32 +96,32 @@ class UploadProcess:
         self._process.send((uri, experiment))
 
     def check(self) -> bool:
-        """Whether the store answers; waits until that is known.
+        """Wait for the first response, and return whether the store is reachable.
 
         Raises:
-            TrackingError: what waiting would not mend: a wrong address, an unknown user, a file that cannot
-                be written.
+            TrackingError: an error that waiting would not fix: a wrong address, an unknown user, a file that
+                cannot be written.
         """
         return bool(self._ask("check"))
 
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
-        """Open the experiment, where the store answers, and begin to deliver.
+        """Open the experiment, if the store is reachable, and start uploading.
 
         Args:
-            root: folder of the store's journals; what earlier processes left in it is delivered first.
-            journal: folder of this process's own.
-            pace: how often the tracking store is asked.
+            root: folder of the store's journals; those of earlier processes are uploaded first.
+            journal: folder of this process's own journal.
+            pace: intervals of the upload.
 
         Returns:
-            How many calls earlier processes left.
+            Number of calls left by earlier processes.
 
         Raises:
-            TrackingError: the store refuses.
+            TrackingError: the store rejects a request.
         """
         return int(self._ask("begin", root, journal, pace))
 
     def finish(self, patience: float, longest: float | None = None) -> UploadState:
-        """Deliver what is there, as `Uploader.close`.
+        """Upload the rest, as `Uploader.close` does.
 
         Raises:
             TrackingError: the process has ended.
@@ -147,7 +147,7 @@ class UploadProcess:
         if isinstance(answer, Result):
             return answer.value
         if answer.gone:
-            self._answers.put(answer)  # nothing else will come
+            self._answers.put(answer)  # there will be no other answer
         raise answer.error
 
     def _listen(self) -> None:
@@ -155,14 +155,14 @@ class UploadProcess:
             while True:
                 message = self._process.receive()
                 self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
-        gone = TrackingError("the process that delivers to the tracking store has ended")
+        gone = TrackingError("the process that uploads to the tracking store has ended")
         self._answers.put(Failed(gone, gone=True))
         if not self._asking:
-            self._tell(f"{gone} What is tracked is kept, for `mtlv sync` to deliver")
+            self._tell(f"{gone} All records are kept; upload them with `mtlv sync`")
 
 
 class _Deliverer:
-    """The methods of `UploadProcess`, in the process itself."""
+    """Methods of `UploadProcess`, in the upload process."""
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self._uri, self._experiment, self._tell = uri, experiment, tell
@@ -194,7 +194,7 @@ class _Deliverer:
         return left, str(problem or ""), "" if left else self._page()
 
     def _or_away(self, ask: Callable[[], Any]) -> Any:
-        """What the store says; None, and a word about it, where it is a server that is away."""
+        """Return the result of the store; None, with a message, if it is a server that is unreachable."""
         try:
             return ask()
         except RefusedError:
@@ -203,12 +203,12 @@ class _Deliverer:
             if not is_remote(self._uri):
                 raise
             self._tell(
-                f"{error} Training begins without it: what is tracked is kept and delivered when it answers"
+                f"{error} Training starts anyway: all records are kept and uploaded when it is reachable"
             )
             return None
 
     def _left_behind(self, root: Path) -> list[JournalReader]:
-        """Journals of earlier processes to the same store; one of another store is for `mtlv sync`."""
+        """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
         here = []
         for reader in dead_journals(root, self._tell):
             here.append(reader) if reader.to.uri == kept_address(self._uri) else reader.close()
@@ -227,7 +227,7 @@ class _Deliverer:
 
 
 def serve(parent: Connection) -> None:
-    """Answer one request after another until no more come."""
+    """Handle requests until there are no more."""
     uri, experiment = parent.receive()
     deliverer = _Deliverer(uri, experiment, lambda text: parent.send(Outage(text)))
     while True:
@@ -240,17 +240,17 @@ def serve(parent: Connection) -> None:
             answer = Result(getattr(deliverer, request.method)(*request.arguments))
         except MtlvError as error:
             answer = Failed(error)
-        except Exception as error:  # nobody sees what this process prints
-            answer = Failed(TrackingError(f"delivering failed: {type(error).__name__}: {error}"))
+        except Exception as error:  # the output of this process is not shown
+            answer = Failed(TrackingError(f"the upload failed: {type(error).__name__}: {error}"))
         parent.send(answer)
 
 
 def main() -> None:
-    """Deliver until the parent ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
+    """Upload until the parent ends."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
-    threading.Thread(target=load_mlflow, daemon=True).start()  # it takes a second, and is wanted soon
-    with processes.parent(grace=True) as parent:  # for what is being delivered
+    threading.Thread(target=load_mlflow, daemon=True).start()  # takes a second, and is needed soon
+    with processes.parent(grace=True) as parent:  # to finish the current upload
         serve(parent)
-    os._exit(0)  # not waiting for a call that hangs
+    os._exit(0)  # without waiting for a blocked call

@@ -1,4 +1,4 @@
-"""Delivers journals to a tracking store, in order, in a thread of its own, however long the store is away."""
+"""Uploads journals to a tracking store in order, in a thread, with retries during outages."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mtlv.tracking.replay import UnplayableError, call_of
 from mtlv.tracking.tracker import Tracker
 
 OPENING = ".opening"
-"""File beside the journals: who opens a run holds it, so that two processes make one run of a uid."""
+"""Lock file next to the journals, held while a run is opened, so that a uid gets only one run."""
 GRACE = 0.5
-"""Seconds for the thread to end where it waits for nothing but its next try."""
+"""Seconds for the thread to end if it only waits for its next attempt."""
 
 
 @dataclass(frozen=True)
 class UploadInterval:
-    """How often a store is asked, in seconds.
+    """Intervals of the upload, in seconds.
 
     Args:
-        interval: between two deliveries; points of metrics in between go together.
-        first: wait after the first failure; doubled after each further one, and varied by a half.
+        interval: time between two uploads; metrics in between are sent together.
+        first: wait after the first failure; doubled after each further one, with 50% jitter.
         longest: wait after many failures.
-        closing: longest wait when the process wants to end.
-        silence: failures shorter than this are not worth a word.
+        closing: longest wait while the process is ending.
+        silence: shorter outages are not reported.
     """
 
     interval: float = 5.0
@@ -43,17 +43,17 @@ class UploadInterval:
 
 
 class Uploader:
-    """Delivers journals, those of earlier processes first.
+    """Uploads journals, those of earlier processes first.
 
-    A store that is away is asked again, ever more rarely. What a store refuses for good ends the delivery to
-    that experiment: the refused call and all behind it stay in their journals.
+    If the store is unreachable, attempts are repeated with increasing delay. If the store rejects a call, the
+    upload to that experiment stops: the rejected call and all after it stay in their journals.
 
     Args:
-        outboxes: the journals, the oldest first; the last may still be written.
-        open_tracker: opens the store for an experiment; called in the thread, once it is needed.
-        tell: hears of outages and refusals, once each, in the sender's thread.
-        pace: how often the store is asked.
-        set_aside: whether a refused call is put aside, so that those behind it are delivered.
+        outboxes: journals, oldest first; the last may still be written.
+        open_tracker: opens the store for an experiment; called in the thread when needed.
+        tell: called in the thread with a message about each outage and rejected record.
+        pace: intervals of the upload.
+        set_aside: whether to move rejected calls aside and upload those after them.
     """
 
     def __init__(
@@ -77,23 +77,23 @@ class Uploader:
         self._thread = threading.Thread(target=self._work, name="mtlv-sender", daemon=True)
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start uploading."""
         self._thread.start()
 
     @property
     def left(self) -> int:
-        """Calls that were not delivered yet."""
+        """Number of calls that have not been uploaded yet."""
         return sum(reader.left() for reader in self._outboxes)
 
     def tracker(self, experiment: str) -> Tracker | None:
-        """The opened store of an experiment, once something was delivered there."""
+        """Return the opened store of an experiment, or None if nothing was uploaded there yet."""
         return self._trackers.get(experiment)
 
     def close(self, patience: float, longest: float | None = None) -> int:
-        """Deliver what is there; give up after `patience` seconds without a delivery, or after `longest`.
+        """Upload the rest; stop after `patience` seconds without a successful upload, or after `longest`.
 
         Returns:
-            How many calls are left.
+            Number of calls that are left.
         """
         self._closing = True
         self._wake.set()
@@ -114,19 +114,19 @@ class Uploader:
         return self._end()
 
     def _end(self) -> int:
-        """Give the journals back, unless the thread still holds on to one; returns what is left of all."""
+        """Release the journals, unless the thread still uses one; return the number of calls left."""
         left = self.left
-        if not self._thread.is_alive():  # else it may still deliver, so nobody else should
+        if not self._thread.is_alive():  # otherwise it may still upload, so no other process should
             for reader in self._outboxes:
                 reader.close()
         return left
 
     def _work(self) -> None:
         while not self._stopped:
-            closing = self._closing  # before looking: what is written until then is delivered
+            closing = self._closing  # read first, so that everything written before is uploaded
             try:
                 self._round()
-            except Exception as error:  # whatever it is, training goes on and the calls stay
+            except Exception as error:  # any error: training continues and the calls are kept
                 self._failed(error)
                 self._pause(self._delay())
                 continue
@@ -140,9 +140,9 @@ class Uploader:
         self._wake.clear()
 
     def _round(self) -> None:
-        """Deliver all that is there now, of what is not refused."""
+        """Upload all current calls, except for rejected ones."""
         for reader in self._outboxes:
-            reader.read()  # once: what is written meanwhile is for the next round, or each point came alone
+            reader.read()  # once per round; otherwise each new point would be sent alone
         for reader in self._outboxes:
             while reader.to.experiment not in self._refused and not self._stopped:
                 records = reader.take()
@@ -177,7 +177,7 @@ class Uploader:
             return
         self.problem = self._refused[reader.to.experiment] = error
         which = f"record {records[0].number} (`{records[0].call}`) of `{reader.folder}`"
-        self._tell(f"{error} The tracking store refuses {which}; it waits there, with what follows")
+        self._tell(f"{error} The tracking store rejected {which}; it stays there, with all later records")
 
     def _failed(self, error: Exception) -> None:
         now = time.monotonic()
@@ -188,16 +188,16 @@ class Uploader:
             self._told = True
             where = self._outboxes[-1].folder
             said = str(error) or type(error).__name__
-            self._tell(f"{said} Nothing waits for it: what is tracked is kept in `{where}`")
+            self._tell(f"{said} Training continues; all records are kept in `{where}`")
 
     def _recovered(self) -> None:
         if self._told:
-            self._tell("the tracking store answers again")
+            self._tell("the tracking store is reachable again")
         self._failures, self._told = 0, False
         self.problem = next(iter(self._refused.values()), None)
 
     def _delay(self) -> float:
-        """Seconds until the next try; varied, so that many processes do not come back all at once."""
+        """Return the seconds until the next attempt, with jitter, so that not all processes retry at once."""
         delay = min(self._pace.first * 2.0 ** min(self._failures - 1, 20), self._pace.longest)
         delay = min(delay, self._pace.closing) if self._closing else delay
         return delay * random.uniform(0.5, 1.5)

@@ -1,4 +1,4 @@
-"""Ready views of an experiment's runs, in words of our own: which runs, which columns, which charts."""
+"""Views of an experiment's runs, independent of MLflow: runs, columns and charts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Chart:
     """One chart over the runs of a view.
 
     Args:
-        kind: `line` over the epochs, `bar` of last values, `scatter` of two figures, `image` side by side,
-            `difference` of all that differs.
-        keys: metric keys, all in this chart; of `scatter` x and y, each a metric or `params.KEY`; of `image`
-            the pictures' keys.
+        kind: `line` over the epochs, `bar` of last values, `scatter` of two metrics, `image` for images of
+            runs, `difference` for all differences.
+        keys: metric keys, all in this chart; for `scatter` x and y, each a metric or `params.KEY`; for
+            `image` the keys of the images.
     """
 
     kind: Kind
@@ -26,15 +26,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class View:
-    """A view that a person can choose by its name.
+    """A view that users can choose by name.
 
     Args:
-        name: shown, and with another name another view.
-        kind: runs of this kind (`suite member`, `fold`) are in it; all where it is empty.
-        columns: of the table: `params.KEY`, `tags.KEY`, `metrics.KEY`.
-        sections: charts by the title of their section, in this order.
-        closed: sections that the page makes by itself, which stay closed below.
-        only: further conditions on the runs, as the page's search takes them.
+        name: displayed name, which identifies the view.
+        kind: kind of its runs (`suite member`, `fold`); empty means all.
+        columns: columns of the table: `params.KEY`, `tags.KEY`, `metrics.KEY`.
+        sections: charts by section title, in this order.
+        closed: sections that the UI adds, which stay collapsed below.
+        only: further conditions on the runs, in the UI's search syntax.
     """
 
     name: str

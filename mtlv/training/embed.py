@@ -1,4 +1,4 @@
-"""Vectors of texts from an encoder as it is: what tasks are clustered by."""
+"""Vectors of texts from an untrained encoder, for clustering tasks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mtlv.training.predict import inference_batches
 def embed_texts(
     encoder: Encoder, texts: Sequence[str], *, special_tokens: bool, max_length: int
 ) -> NDArray[np.float32]:
-    """Mean of the last layer's token vectors of each text [N, H], in fp32 and without dropout.
+    """Return the mean of the last layer's token vectors of each text [N, H], in fp32 and without dropout.
 
     Args:
-        encoder: used as it is, never trained.
+        encoder: the encoder, which is not trained.
         texts: N texts.
-        special_tokens: whether the vectors of [CLS] and [SEP] count in the mean (the thesis's way).
-        max_length: tokens kept of a text.
+        special_tokens: whether to include the vectors of [CLS] and [SEP] in the mean (as in the thesis).
+        max_length: maximum tokens of a text.
     """
     check_length(encoder, max_length)
     tokenizer = encoder.tokenizer

@@ -1,4 +1,4 @@
-"""Losses that are not finite: which step had the first."""
+"""Detection of the first loss that is not finite."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class LossError(Exception):
 
     Args:
         epoch: from 0.
-        step: of the epoch, from 0.
-        loss: its value.
-        index: positions of its documents in their corpus.
+        step: step of the epoch, from 0.
+        loss: value of the loss.
+        index: indices of its documents in their corpus.
     """
 
     def __init__(self, epoch: int, step: int, loss: float, index: NDArray[np.int64]) -> None:
@@ -27,17 +27,17 @@ class LossError(Exception):
 
 
 def mean_loss(progress: EpochProgress) -> float:
-    """Mean loss of the epoch's steps so far; waits for the device.
+    """Return the mean loss of the epoch's steps so far; synchronizes with the device.
 
     Raises:
-        LossError: one is not finite, or their mean is not.
+        LossError: a loss or the mean is not finite.
     """
     losses = torch.stack(progress.losses)
     mean = float(losses.mean())
     if not math.isfinite(mean):
         wrong = (~torch.isfinite(losses)).nonzero()
         step = int(wrong[0] if len(wrong) else losses.abs().argmax())  # finite losses can add up to infinity
-        place = step - (len(losses) - len(progress.indices))  # of those since the loop was entered
+        place = step - (len(losses) - len(progress.indices))  # relative to the start of the loop
         index = progress.indices[place] if place >= 0 else np.zeros(0, np.int64)
         raise LossError(progress.epoch, step, float(losses[step]), index)
     return mean

@@ -1,4 +1,4 @@
-"""Ranks as processes of PyTorch's own data parallelism: gloo among processors, NCCL among CUDA devices."""
+"""Ranks as processes with PyTorch's data parallelism: gloo on CPUs, NCCL on CUDA devices."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from mtlv.training.ranks import Ranks
 T = TypeVar("T")
 
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
-MEETING = timedelta(seconds=60)  # for all ranks to meet
-WAITING = timedelta(minutes=30)  # for the slowest in the middle of a unit; the end of one is known at once
+MEETING = timedelta(seconds=60)  # timeout for all ranks to connect
+WAITING = timedelta(minutes=30)  # timeout for the slowest rank; the end of a rank is detected immediately
 
 
 class ProcessGroup(Ranks):
     """One of several ranks, each a process with the whole model.
 
-    Every rank makes the same batches and computes its share of each; gradients are summed. A document's loss
-    counts as on one device, so the weights are the same but for rounding. Dropout draws other masks: each
-    rank its own, from the seed, the rank and the step, so that they do not depend on where it went on.
+    All ranks create the same batches and compute their share of each; gradients are summed. A document's loss
+    has the same weight as on one device, so the weights are equal except for rounding. Dropout masks differ:
+    each rank has its own, from the seed, the rank and the step, so that they do not depend on where training
+    resumed.
 
     Args:
         rank: from 0.
-        world: how many.
-        seed: of the unit's dropout.
-        broken: set where another rank has ended before its time; None where that is not known.
+        world: number of ranks.
+        seed: seed of the unit's dropout.
+        broken: set if another rank has ended early; None if unknown.
     """
 
     def __init__(self, rank: int, world: int, seed: int, broken: Event | None = None) -> None:
@@ -46,20 +47,20 @@ class ProcessGroup(Ranks):
         self.seed, self.broken = seed, broken
 
     def wrapped(self, losses: nn.Module) -> nn.Module:
-        # A batch of one source leaves other heads without a gradient. Where none is left so PyTorch prints a
-        # warning, but for this one. With the search for them it never sorts its buckets anew, so sums stay
-        # the same bit for bit where training goes on.
+        # A batch of one source leaves other heads without a gradient. If no parameter lacks one, PyTorch
+        # prints a warning, which this parameter prevents. With the search for unused parameters, PyTorch
+        # never reorders its buckets, so sums stay the same bit for bit when training resumes.
         losses.register_parameter("without_gradient", nn.Parameter(torch.zeros((), device=_device(losses))))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # a new name for buffers that PyTorch 2.6 lacks
+            warnings.simplefilter("ignore", FutureWarning)  # an argument that PyTorch 2.6 does not have yet
             return DistributedDataParallel(losses, find_unused_parameters=True, broadcast_buffers=False)
 
     def begin(self, step: int) -> None:
         torch.manual_seed(seed_from(self.seed, "rank", self.rank, step))
 
     def share(self, batch: Batch) -> Batch:
-        """Every `world`-th document. Where none is left for a rank it takes one that then counts nothing."""
-        # Batches are sorted by length: shares are as long.
+        """Return every `world`-th document. A rank for which none is left gets one with weight 0."""
+        # Batches are sorted by length, so shares have similar lengths.
         return batch.part(slice(self.rank, None, self.world) if self.takes(batch) else slice(1))
 
     def summed(self, values: torch.Tensor) -> torch.Tensor:
@@ -72,7 +73,7 @@ class ProcessGroup(Ranks):
         return losses.no_sync()
 
     def need_all(self) -> None:
-        # NCCL says nothing of a sum that was broken off: what came of it looks like any other.
+        # NCCL does not report an aborted sum, whose result looks like any other.
         if self.broken is not None and self.broken.is_set():
             raise RuntimeError("another rank has ended")
 
@@ -92,25 +93,25 @@ def _device(module: nn.Module) -> torch.device:
 
 
 def need_group() -> None:
-    """Whether this process can become a rank.
+    """Check that this process can become a rank.
 
     Raises:
-        DeviceError: PyTorch was built without process groups, or this process is in one of somebody else's.
+        DeviceError: PyTorch was built without process groups, or this process is already in another group.
     """
     if distributed.is_available() and not distributed.is_initialized():
         return
     there = distributed.is_available()
     raise DeviceError(
-        "`execution.devices_per_unit`: no process group of PyTorch can be made here",
+        "`execution.devices_per_unit`: no PyTorch process group can be created here",
         got="this process is in another one" if there else "PyTorch was built without them",
-        then="set it to 1, or run mtlv in a process of its own",
+        then="set it to 1, or run mtlv in a separate process",
     )
 
 
 def surroundings() -> Mapping[str, str]:
-    """Variables with which ranks speak over this machine's own interface alone.
+    """Return environment variables with which ranks communicate only over this machine's own interface.
 
-    NCCL leaves it to this program to notice that a rank has ended, where it would end the others.
+    NCCL leaves the detection of ended ranks to this program, instead of ending the others.
     """
     names = [name for _, name in socket.if_nameindex()] if hasattr(socket, "if_nameindex") else []
     loop = next((name for name in names if name.startswith("lo")), None)
@@ -121,18 +122,18 @@ def surroundings() -> Mapping[str, str]:
 def join(
     meeting: Path, rank: int, world: int, *, device: str, seed: int, broken: Event | None = None
 ) -> ProcessGroup:
-    """Become one of several ranks; returns once all are there.
+    """Join a group of ranks; return when all have joined.
 
     Args:
-        meeting: a file of their own, in a folder that is there.
+        meeting: a file for this group, in an existing folder.
         rank: from 0.
-        world: how many.
-        device: its type, `cpu` or `cuda`.
-        seed: of the unit's dropout.
-        broken: as of `ProcessGroup`.
+        world: number of ranks.
+        device: device type, `cpu` or `cuda`.
+        seed: seed of the unit's dropout.
+        broken: as for `ProcessGroup`.
 
     Raises:
-        RuntimeError: not all came.
+        RuntimeError: not all ranks joined.
     """
     store = distributed.FileStore(str(meeting), world)
     backend = BACKENDS[device]
@@ -152,6 +153,6 @@ def _destroy() -> None:
 
 
 UNBLOCK: dict[str, Callable[[], None]] = {"cpu": lambda: None, "cuda": _abort}
-"""By type of device: when a rank has ended, let go of what waits for it. Gloo hears it by itself."""
+"""By device type: after the end of a rank, release operations that wait for it. Gloo detects it itself."""
 LEAVE: dict[str, Callable[[], None]] = {"cpu": _destroy, "cuda": _abort}
-"""By type of device: end this rank's part, whatever the others are at. NCCL would wait for them."""
+"""By device type: leave the group, independent of the others. NCCL would wait for them."""

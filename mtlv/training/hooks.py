@@ -1,4 +1,4 @@
-"""Where callers listen to the loop."""
+"""Hooks for callers of the training loop."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EpochLosses:
-    """What one epoch of training came to.
+    """Losses of one epoch of training.
 
     Args:
         epoch: from 0.
         loss: mean of the objective over the epoch's optimizer steps.
-        heads: loss of each head that had a batch, the mean over the steps that had one, by name.
-        learning_rate: at the epoch's end.
-        seconds: of training, without validation.
-        documents: trained on in this epoch.
+        heads: mean loss of each head over the steps in which it had a batch, by name.
+        learning_rate: learning rate at the end of the epoch.
+        seconds: seconds of training, without validation.
+        documents: number of training documents in this epoch.
     """
 
     epoch: int
@@ -31,18 +31,18 @@ class EpochLosses:
 
 
 class Hook:
-    """Does nothing; override what you need.
+    """Base class that does nothing; override what you need.
 
-    `done` is read after each epoch: whether training has no reason to go on.
+    `done` is read after each epoch; if all hooks are done, training stops.
     """
 
     done = False
 
     def on_batch(self, documents: int) -> None:
-        """After each batch: how many documents it held. Must not wait for the device."""
+        """Called after each batch with its number of documents. Must not wait for the device."""
 
     def on_step(self, progress: EpochProgress) -> None:
-        """After each optimizer step, the only place where training can be gone on with later."""
+        """Called after each optimizer step, the only point from which training can resume."""
 
     def on_epoch(self, losses: EpochLosses) -> None:
-        """After each epoch; the model may be used for prediction here."""
+        """Called after each epoch; the model may be used for prediction."""

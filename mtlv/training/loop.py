@@ -24,11 +24,11 @@ from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import EpochProgress, TrainingState
 
 OF_A_PART = 8
-"""Documents that a processor computes at once: with fewer, smaller products cost what less padding saves."""
+"""Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager:
-    """bf16 matrix products over fp32 weights, or nothing."""
+    """Return a context for bf16 matrix products with fp32 weights, or one without effect."""
     return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
@@ -49,24 +49,25 @@ def train(
     """Train a model in place.
 
     Args:
-        trained: the model on the device where it is to be trained, its optimizer, and its scheduler, which is
+        trained: the model on its device, its optimizer, and its scheduler, which is
             stepped once per optimizer step.
-        epoch_batches: epoch number -> its batches, the same whenever it is asked.
-        objective: what is minimised.
-        epochs: how often the documents are seen, unless a hook is done before.
+        epoch_batches: epoch number -> its batches, deterministic.
+        objective: the objective to minimise.
+        epochs: number of passes over the documents, unless hooks stop training before.
         precision: `fp32` or `bf16`.
-        accumulation: batches per optimizer step, whose documents count as those of one large batch; the last
+        accumulation: batches per optimizer step, weighted like one large batch; the last
             step of an epoch may have fewer.
-        clip_norm: largest norm of the whole gradient; None for no clipping.
+        clip_norm: maximum norm of the whole gradient; None for no clipping.
         hooks: called after each batch, optimizer step and epoch.
-        progress: where to go on; None is the beginning.
-        on_pieces: where a batch does not fit the device, each is cut into twice as many pieces whose
-            gradients add up, and this hears how many; None raises instead: the choice of several ranks.
-        ranks: who train the model together, each in a process that calls this with the same batches.
+        progress: progress from which to resume; None is the beginning.
+        on_pieces: if a batch does not fit in the device's memory, each is split into twice as many pieces
+            whose gradients are accumulated, and this is called with their number; None raises the error, as
+            for several ranks.
+        ranks: ranks that train the model together, each calling this with the same batches.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
-        torch.cuda.OutOfMemoryError: a batch does not fit the device.
+        torch.cuda.OutOfMemoryError: a batch does not fit in the device's memory.
     """
     progress = progress or EpochProgress()
     losses = ranks.wrapped(HeadLosses(trained.model, objective, precision))
@@ -89,14 +90,14 @@ def train(
 
 
 class HeadLosses(nn.Module):
-    """From a batch to its heads' losses: all that uses weights, also those that a loss alone reads."""
+    """Computes the losses of a batch's heads, including all that uses weights."""
 
     def __init__(self, model: MultiTaskModel, objective: Objective, precision: str) -> None:
         super().__init__()
         self.model, self.objective, self.precision = model, objective, precision
 
     def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
-        """The loss of each of the heads `here` on a batch [here]."""
+        """Return the loss of each of the heads `here` on a batch [here]."""
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
             logits = self.model(
@@ -140,7 +141,7 @@ class _Step:
         progress.batches += len(batches)
 
     def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add up the gradient of a step; its loss and its heads' losses [K] stay on the device."""
+        """Accumulate the gradient of a step; return its loss and its heads' losses [K], on the device."""
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
@@ -157,29 +158,29 @@ class _Step:
             self.on_pieces(self.pieces)
 
     def _by_length(self, largest: int) -> int:
-        """In how many parts batches are taken to save padding: documents of a batch are sorted by length.
+        """Return the number of parts per batch that save padding, because documents are sorted by length.
 
-        A GPU would rather have large batches, ranks must have as many parts each, and shares by loss would
-        need a pass more.
+        Not on a GPU, which prefers large batches, nor with several ranks, which need equal numbers of parts,
+        nor with factors that depend on losses, which would need another pass.
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         return -(-largest // OF_A_PART) if alone and not self.objective.combine.by_loss else 1
 
     def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of a step in parts: over heads and parts, the gradients of factor * share * mean loss add up."""
+        """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""
         ahead = self._ahead(step) if self.objective.combine.by_loss and len(step.parts) > 1 else None
         found = step.zeros(self.trained.device)
         for part in step.parts:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
                 own = self._losses(part)
                 found[part.place] += own.detach()
-                whole = self.ranks.summed(found)  # once all parts are done
+                whole = self.ranks.summed(found)  # after all parts
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
-                ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks take their mean
+                ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
         return (factors * whole).sum(), self.objective.record(whole, step.sources)
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
-        """Losses [H] of a step's heads before any gradient, under the dropout masks that come again."""
+        """Return the losses [H] of a step's heads before any gradient, with the same dropout masks."""
         found, device = step.zeros(self.trained.device), self.trained.device
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
@@ -187,7 +188,7 @@ class _Step:
         return self.ranks.summed(found)
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
-        """What a part adds to the losses of its heads."""
+        """Return the contribution of a part to the losses of its heads."""
         return part.weighted(self.losses(part.batch.to(self.trained.device), part.heads))
 
 
@@ -210,6 +211,6 @@ def _record(trained: TrainingState, progress: EpochProgress, begun: float) -> Ep
         loss,
         {name: mean for name, mean in zip(trained.model.specs, means, strict=True) if not math.isnan(mean)},
         float(trained.scheduler.get_last_lr()[0]),
-        time.perf_counter() - begun,  # after the device is done
+        time.perf_counter() - begun,  # after the device has finished
         progress.documents,
     )

@@ -1,4 +1,4 @@
-"""How the C library hands out memory while a model trains on the processor."""
+"""Memory management of the C library during training on a CPU."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PAD = 64 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep what is freed instead of giving it back to the system; whether that could be set.
+    """Let glibc keep freed memory instead of returning it to the system; return whether that could be set.
 
-    A training step frees and asks again for the same large blocks (the gradient of the word embeddings alone
-    is as large as the embeddings). Given back, each comes anew from the system page by page, and in a virtual
-    machine from its host. Results do not change; the process holds its peak memory until it ends.
+    A training step frees and allocates the same large blocks again (the gradient of the word embeddings alone
+    is as large as the embeddings). Returned blocks are allocated again by the system page by page, and in a
+    virtual machine by its host. Results do not change; the process keeps its peak memory until it ends.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,4 +1,4 @@
-"""From task losses to the one number that is minimised."""
+"""Objective: from the losses of tasks to the scalar that is minimised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.registries import OBJECTIVES
 
 Heads = tuple[int, ...]
-"""Numbers of some heads of a model."""
+"""Indices of heads of a model."""
 
 
 class Objective:
@@ -23,8 +23,8 @@ class Objective:
         combine: one of `mtlv.registries.OBJECTIVES`.
         head_weights: None for equal weights, `size` for each head's share of the model's tasks (a
             GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
-        together: whether the heads of all sources in a step are combined at once, and not those of each
-            source by themselves.
+        together: whether to combine the heads of all sources in a step at once, instead of those of each
+            source separately.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The scalar to minimise on one batch, and each head's own loss [K] for the record.
+        """Return the scalar to minimise on one batch, and each head's own loss [K] for the record.
 
-        Heads without logits, whose tasks the batch's source does not have, count nowhere; their loss is NaN.
+        Heads without logits, whose tasks are not in the batch's source, are ignored; their loss is NaN.
         """
         here = self.here(targets)
         losses = self.losses(model, logits, targets, here)
@@ -66,7 +66,7 @@ class Objective:
         return (self.factors(found, {here: 1.0}) * losses).sum(), self.record(found, [here])
 
     def here(self, targets: Collection[str]) -> Heads:
-        """Numbers of the heads whose tasks have targets in a batch."""
+        """Return the indices of the heads whose tasks have targets in a batch."""
         return tuple(number for number, head in enumerate(self.heads) if head.tasks[0] in targets)
 
     def losses(
@@ -76,16 +76,16 @@ class Objective:
         targets: Mapping[str, torch.Tensor],
         here: Sequence[int],
     ) -> torch.Tensor:
-        """The loss of each of some heads [here]: means over documents, or over words."""
+        """Return the loss of each of some heads [here]: means over documents, or over words."""
         return torch.stack([self._loss(model, number, logits, targets) for number in here])
 
     def factors(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
-        """What each head's loss over a step is multiplied by; the sum of it all is minimised.
+        """Return the factor of each head's loss in a step; the sum of the products is minimised.
 
         Args:
-            losses: [H] of the step's heads, source by source; any where `combine` does not read them.
-            sources: each source's heads, and its share of the step's batches, which is how much it counts
-                where the draw chooses between sources.
+            losses: [H] losses of the step's heads, by source; arbitrary if `combine` does not use them.
+            sources: each source's heads, and its share of the step's batches, which is its weight
+                if the draw chooses between sources.
         """
         sizes = [len(heads) for heads in sources]
         weights = torch.cat([self.weights[self._on_device(heads, losses.device)] for heads in sources])
@@ -95,14 +95,14 @@ class Objective:
         return torch.cat([self.combine.factors(own, held) * share for own, held, share in each])
 
     def record(self, losses: torch.Tensor, sources: Collection[Heads]) -> torch.Tensor:
-        """Losses [K] of all heads, from those [H] of some sources; NaN for the others."""
+        """Return losses [K] of all heads, from those [H] of some sources; NaN for the others."""
         out = losses.new_full((len(self.heads),), torch.nan)
         for heads, own in zip(sources, losses.split([len(heads) for heads in sources]), strict=True):
             out[self._on_device(heads, losses.device)] = own
         return out
 
     def _on_device(self, heads: Heads, device: torch.device) -> torch.Tensor:
-        """Numbers of heads as an index that is copied to the device once: each copy is waited for."""
+        """Return head indices as a tensor, copied to the device only once, because each copy synchronizes."""
         if heads not in self._places:
             self._places[heads] = torch.tensor(heads, device=device)
         return self._places[heads]

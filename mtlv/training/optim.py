@@ -12,15 +12,15 @@ from mtlv.errors import DeviceError
 
 
 def device_of(name: str, rank: int, world: int) -> torch.device:
-    """The device of one of several ranks: all of one processor, or CUDA devices from `cuda:N` on.
+    """Return the device of one of several ranks: the CPU for all, or CUDA devices starting with `cuda:N`.
 
     Args:
-        name: as of `resolve_device`.
+        name: as for `resolve_device`.
         rank: from 0.
-        world: how many.
+        world: number of ranks.
 
     Raises:
-        DeviceError: there are not so many.
+        DeviceError: there are fewer devices.
     """
     device = resolve_device(name)
     if device.type == "cpu" or world == 1:
@@ -31,16 +31,16 @@ def device_of(name: str, rank: int, world: int) -> torch.device:
             "`execution.devices_per_unit`",
             got=world,
             allowed=f"1 to {count - first}",
-            then=f"PyTorch sees {count} CUDA devices here, and the first is to be cuda:{first}",
+            then=f"PyTorch sees {count} CUDA devices here, starting from cuda:{first}",
         )
     return torch.device("cuda", first + rank)
 
 
 def resolve_device(name: str) -> torch.device:
-    """`auto`, `cpu`, `cuda` or `cuda:N` as a device.
+    """Return the device for `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        DeviceError: CUDA is asked for and is not there.
+        DeviceError: CUDA is requested but not available.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -58,17 +58,17 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_precision(name: str, device: torch.device) -> str:
-    """`auto` as `bf16` where the device computes it natively, else `fp32`."""
+    """Return the precision; `auto` is `bf16` if the device supports it natively, else `fp32`."""
     if name != "auto":
         return name
     return "bf16" if _computes_bf16(device) else "fp32"
 
 
 def resolve_compile(wanted: bool, device: torch.device) -> bool:
-    """Whether an encoder is compiled: where it is wanted, and there are kernels to launch.
+    """Whether to compile the encoder: if requested, and on a CUDA device.
 
     Raises:
-        DeviceError: what writes the kernels is not installed.
+        DeviceError: the kernel compiler is not installed.
     """
     if not wanted or device.type != "cuda":
         return False
@@ -84,13 +84,13 @@ def resolve_compile(wanted: bool, device: torch.device) -> bool:
 def _computes_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    # PyTorch has no public question for this yet; without an answer fp32 is the safe one.
+    # PyTorch has no public function for this yet; fp32 is the safe default.
     supported = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     return bool(supported())
 
 
 def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """AdamW of all that learns, without decay on biases and norms (vectors), fused where PyTorch has it."""
+    """Create AdamW for all trainable weights, without decay on biases and norms, fused if possible."""
     decayed: list[nn.Parameter] = []
     plain: list[nn.Parameter] = []
     for parameter in (each for each in model.parameters() if each.requires_grad):
@@ -116,6 +116,6 @@ SCHEDULES: dict[str, Callable[[int, int, int], float]] = {"constant": _constant,
 def schedule(
     optimizer: torch.optim.Optimizer, name: str, *, steps: int, warmup: float
 ) -> torch.optim.lr_scheduler.LambdaLR:
-    """The learning rate over `steps` optimizer steps, `warmup` of them (a share) rising linearly."""
+    """Create the learning rate schedule over `steps` optimizer steps, with a linear warm-up (a share)."""
     factor, warm = SCHEDULES[name], round(steps * warmup)
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, steps, warm))

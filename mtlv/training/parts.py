@@ -1,4 +1,4 @@
-"""An optimizer step, divided into parts that are computed one by one."""
+"""Division of an optimizer step into parts that are computed separately."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class BatchPart:
 
     Args:
         batch: the documents.
-        heads: numbers of the heads that learn from them.
-        place: where these heads stand among those of the step.
-        shares: of each of these heads, the part's share of the step's documents; of the words that were read,
-            where the head's loss is a mean over words.
+        heads: indices of the heads that learn from them.
+        place: position of these heads among those of the step.
+        shares: for each of these heads, the part's share of the step's documents, or of the words that were
+            read if the head's loss is a mean over words.
     """
 
     batch: Batch
@@ -30,7 +30,7 @@ class BatchPart:
     shares: tuple[float, ...]
 
     def weighted(self, losses: torch.Tensor) -> torch.Tensor:
-        """What the part adds to its heads' losses over the step, from their means [heads] over the part."""
+        """Return the part's contribution to its heads' losses in the step, from their means [heads]."""
         if all(share == 1 for share in self.shares):
             return losses
         return torch.stack([loss * share for loss, share in zip(losses, self.shares, strict=True)])
@@ -41,16 +41,16 @@ class OptimizerStep:
     """An optimizer step.
 
     Args:
-        sources: each source's heads, and its share of the step's batches. All together they are the H heads
+        sources: each source's heads, and its share of the step's batches. Together they are the H heads
             of the step, in this order.
-        parts: in the order in which they are computed.
+        parts: parts in the order of computation.
     """
 
     sources: dict[Heads, float]
     parts: tuple[BatchPart, ...]
 
     def zeros(self, device: torch.device) -> torch.Tensor:
-        """[H]."""
+        """Return zeros [H]."""
         return torch.zeros(sum(map(len, self.sources)), device=device)
 
 
@@ -60,11 +60,11 @@ def divide(
     """Divide the batches of a step.
 
     Args:
-        batches: of the step, each of one source.
-        objective: knows the heads.
-        by_word: per head, whether its loss is a mean over words and not over documents.
-        ranks: who train together; the parts are those of this rank.
-        pieces: in about how many parts of equal size each batch is taken.
+        batches: batches of the step, each from one source.
+        objective: objective with the heads.
+        by_word: per head, whether its loss is a mean over words instead of documents.
+        ranks: ranks that train together; returns the parts of this rank.
+        pieces: approximate number of equal parts per batch.
     """
     sources: dict[Heads, list[Batch]] = {}
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Raw scores of documents."""
+"""Prediction of raw scores of documents."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from mtlv.training.loop import autocast
 from mtlv.training.ranks import ALONE, Ranks
 
 Found = dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]]
-"""By task, scores of batches, each with its documents' places."""
+"""Scores of batches by task, with the indices of their documents."""
 MOST = 4096
-"""Documents of a batch."""
+"""Maximum documents of a batch."""
 TOKENS = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
-"""Of a batch, by type of device and precision. On a processor more of them leave its cache: in fp32 batches
-of 64 documents took up to half as long again, of which a part is padding. In bf16 twice as many fit."""
+"""Maximum tokens of a batch, by device type and precision. On a CPU, larger batches do not fit in its cache:
+in fp32 batches of 64 documents took up to half as long again, partly due to padding. In bf16 twice as many
+fit."""
 TOKENS_ELSEWHERE = 32_768
 
 
 def inference_batches(
     documents: PartDocuments, device: torch.device, precision: str, ranks: Ranks = ALONE
 ) -> Iterator[Batch]:
-    """Every document once among all ranks, in batches as large as `device` likes them."""
+    """Yield every document once among all ranks, in batches of a good size for `device`."""
     tokens = TOKENS.get((device.type, precision), TOKENS_ELSEWHERE)
     return documents.inference(MOST, tokens=tokens, which=slice(ranks.rank, None, ranks.world))
 
@@ -37,17 +38,17 @@ def inference_batches(
 def predict(
     model: MultiTaskModel, documents: PartDocuments, *, precision: str, ranks: Ranks = ALONE
 ) -> dict[str, NDArray]:
-    """Scores of the model's tasks, in the order of `documents.index`.
+    """Return scores of the model's tasks, in the order of `documents.index`.
 
-    Of the tasks that the documents have targets of, or of all where they have none: [n] or [n, C] float32;
-    where each word has a score, an array of n arrays [W]. Of several ranks each takes a part of the batches
-    and gets the scores of all.
+    Predicts the tasks for which the documents have targets, or all if they have none: [n] or [n, C] float32;
+    for scores per word, an array of n arrays [W]. With several ranks, each predicts a part of the batches
+    and gets all scores.
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
     found: Found = {}
     model.eval()
-    # Not in inference mode: there autocast does not keep the weights that it has cast, and casts them again
+    # Not in inference mode, in which autocast does not cache the weights it has cast, and casts them again
     # for every batch.
     with torch.no_grad(), autocast(device, precision):
         for batch in inference_batches(documents, device, precision, ranks):
@@ -58,13 +59,13 @@ def predict(
 
 
 def _together(found: Sequence[Found]) -> Found:
-    """What each rank found, as if one had; a rank without a batch has found nothing of any task."""
+    """Combine the results of the ranks; a rank without a batch has none."""
     tasks = dict.fromkeys(task for each in found for task in each)
     return {task: [part for each in found for part in each.get(task, [])] for task in tasks}
 
 
 def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDArray]]:
-    """Of each task the scores of the batch's documents: [B] or [B, C], or B arrays [W]."""
+    """Return by task the scores of the batch's documents: [B] or [B, C], or B arrays [W]."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
     logits = model(
         batch.input_ids,
@@ -85,7 +86,7 @@ def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDA
 
 
 def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
-    """Tags of each document's words without what pads the batch; of words that were not read, `O`."""
+    """Return the tags of each document's words, without padding; `O` for words that were not read."""
     assert batch.words is not None
     words = batch.words.cpu().numpy()
     read = np.where(words < 0, OUTSIDE_ID, np.stack(values))
@@ -93,7 +94,7 @@ def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
 
 
 def _in_order(parts: list[tuple[NDArray, NDArray | list[NDArray]]]) -> NDArray:
-    """Scores of batches, each with its documents' places, as one array in the order of the places."""
+    """Sort scores of batches by the indices of their documents, and concatenate them."""
     back = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
     first = parts[0][1]
     if isinstance(first, np.ndarray):

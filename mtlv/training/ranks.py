@@ -1,4 +1,4 @@
-"""One model on several devices: what each of its ranks does by itself, and where they meet."""
+"""Ranks: the operations of one model trained on several devices."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """A world of one rank, which has every batch to itself and waits for nobody.
+    """A single rank, which computes all batches and waits for no other.
 
-    `mtlv.training.group.ProcessGroup` is one of several. All ranks ask for the same, in the same order.
+    `mtlv.training.group.ProcessGroup` is one of several. All ranks call the same methods in the same order.
 
     Args:
         rank: from 0.
-        world: how many.
+        world: number of ranks.
     """
 
     def __init__(self, rank: int = 0, world: int = 1) -> None:
@@ -28,42 +28,42 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that is heard and writes."""
+        """Whether this is the first rank, which reports and writes."""
         return self.rank == 0
 
     def wrapped(self, losses: torch.nn.Module) -> torch.nn.Module:
-        """A module from a batch to its losses whose gradients become those of all ranks."""
+        """Wrap a module from a batch to its losses, so that its gradients are those of all ranks."""
         return losses
 
     def begin(self, step: int) -> None:
-        """Before an optimizer step, counted from 0."""
+        """Start an optimizer step, counted from 0."""
 
     def share(self, batch: Batch) -> Batch:
-        """The documents of a batch that are this rank's."""
+        """Return the documents of a batch for this rank."""
         return batch
 
     def takes(self, batch: Batch) -> bool:
-        """Whether some of a batch's documents are this rank's; else its share is one that counts nothing."""
+        """Whether this rank has documents of a batch; otherwise its share has weight 0."""
         return self.rank < len(batch.index)
 
     def summed(self, values: torch.Tensor) -> torch.Tensor:
-        """Values [K], added up over the ranks."""
+        """Return values [K] summed over the ranks."""
         return values
 
     def quiet(self, losses: torch.nn.Module) -> AbstractContextManager[Any]:
-        """In it gradients stay with the rank: more of the same step come."""
+        """Return a context in which gradients are not summed, for all but the last part of a step."""
         del losses
         return nullcontext()
 
     def need_all(self) -> None:
-        """Refuse to keep what was computed since another rank has ended."""
+        """Raise an error if another rank has ended, so that results are not used."""
 
     def same(self, value: T) -> T:
-        """The first rank's value, a plain one."""
+        """Return the first rank's value, a plain one."""
         return value
 
     def gathered(self, value: T) -> list[T]:
-        """The value of each rank, in their order."""
+        """Return the value of each rank, in order."""
         return [value]
 
 

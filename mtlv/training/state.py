@@ -1,4 +1,4 @@
-"""Where training stands, as tensors and numbers: taken between two optimizer steps, put back bit for bit."""
+"""State of training as tensors and numbers: saved between optimizer steps, restored bit for bit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mtlv.models.multitask import MultiTaskModel
 
 @dataclass
 class EpochProgress:
-    """What of an epoch is done; the loop counts it on.
+    """Progress within an epoch, updated by the loop.
 
     Args:
         epoch: from 0.
-        step: optimizer steps of all epochs.
-        batches: of this epoch.
-        documents: of this epoch.
-        seconds: of this epoch, spent before the loop was last entered.
+        step: optimizer steps in all epochs.
+        batches: batches in this epoch.
+        documents: documents in this epoch.
+        seconds: seconds of this epoch before the loop was last entered.
         losses: objective of each optimizer step of this epoch, on the device.
         heads: [heads] losses of each step, on the device.
-        indices: documents of each step; not kept, the steps before are known to be good.
+        indices: documents of each step; not saved, because earlier steps are known to be valid.
     """
 
     epoch: int = 0
@@ -38,7 +38,7 @@ class EpochProgress:
     indices: list[NDArray[np.int64]] = field(default_factory=list)
 
     def count(self, loss: torch.Tensor, heads: torch.Tensor, index: NDArray[np.int64]) -> None:
-        """A step's gradient is known. Values stay on the device: reading them here would wait for it."""
+        """Add a step. Values stay on the device, because reading them would synchronize."""
         self.losses.append(loss)
         self.heads.append(heads)
         self.indices.append(index)
@@ -50,12 +50,12 @@ class EpochProgress:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What training changes.
+    """Everything that training changes.
 
     Args:
-        model: on its device.
-        optimizer: of its parameters.
-        scheduler: of the optimizer.
+        model: model on its device.
+        optimizer: optimizer of its parameters.
+        scheduler: scheduler of the optimizer.
     """
 
     model: MultiTaskModel
@@ -67,7 +67,7 @@ class TrainingState:
         return next(self.model.parameters()).device
 
     def take(self, progress: EpochProgress) -> dict[str, Any]:
-        """Copies in main memory of all that the rest of training depends on."""
+        """Return copies in main memory of everything that affects the rest of training."""
         return {
             "model": _copied(self.model.state_dict()),
             "optimizer": _copied(self.optimizer.state_dict()),
@@ -85,10 +85,10 @@ class TrainingState:
         }
 
     def put_back(self, state: Mapping[str, Any]) -> EpochProgress:
-        """Go on from what `take` gave: on the same kind of device the rest is the same, bit for bit.
+        """Restore the result of `take`: on the same kind of device, training continues bit for bit.
 
         Raises:
-            KeyError, ValueError, RuntimeError: it is not of this model.
+            KeyError, ValueError, RuntimeError: the state does not match this model.
         """
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -110,7 +110,7 @@ def _random(device: torch.device) -> dict[str, torch.Tensor]:
 
 
 def _copied(tree: Any) -> Any:
-    """The same with every tensor as a copy of its own in main memory."""
+    """Return the same structure with a copy of every tensor in main memory."""
     if isinstance(tree, torch.Tensor):
         return tree.detach().to("cpu", copy=True)
     if isinstance(tree, Mapping):

@@ -1,4 +1,4 @@
-"""Which epochs' weights are kept: the best on validation, of a model as a whole or of each of its tasks."""
+"""Selection of the epochs whose weights are kept: the best of a model, or of each of its tasks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class EpochSelection:
-    """What each epoch came to on validation, and the weights of those that are best for something.
+    """Validation values of each epoch, and the weights of the best epochs.
 
     Args:
-        groups: names of tasks that are judged together: all of a model, or each by itself.
-        best: whether the best epochs' weights are kept, and not the last one's.
-        patience: epochs without a better value after which a group needs no more; None is all epochs.
+        groups: names of tasks that share a best epoch: all of a model, or each separately.
+        best: whether to keep the weights of the best epochs instead of the last one.
+        patience: epochs without improvement after which a group is finished; None trains all epochs.
     """
 
     groups: tuple[tuple[str, ...], ...]
     best: bool
     patience: int | None
     values: list[list[float]] = field(default_factory=list)  # of each epoch, one per group
-    kept: dict[int, Weights] = field(default_factory=dict)  # by epoch, with some that may yet become the best
+    kept: dict[int, Weights] = field(default_factory=dict)  # by epoch; some may still become the best
 
     @property
     def idle(self) -> bool:
@@ -37,20 +37,20 @@ class EpochSelection:
 
     @property
     def done(self) -> bool:
-        """Whether no group got better for as long as patience lasts."""
+        """Whether no group has improved for `patience` epochs."""
         if self.patience is None or not self.values:
             return False
         return all(len(self.values) - 1 - first >= self.patience for first in self._firsts)
 
     @property
     def epoch(self) -> int:
-        """The best of the model as a whole: by the mean over its tasks."""
+        """The best epoch of the model as a whole, by the mean over its tasks."""
         sizes = [len(group) for group in self.groups]
         return _first_best([float(np.average(values, weights=sizes)) for values in self.values])
 
     @property
     def epochs(self) -> dict[str, int]:
-        """The best epoch by task; where validation says the same of all, the model's."""
+        """The best epoch by task; if all epochs are equal for a task, that of the model."""
         found = dict[str, int]()
         for group, values in zip(self.groups, zip(*self.values, strict=True), strict=True):
             told = max(values) > min(values)
@@ -59,20 +59,20 @@ class EpochSelection:
 
     @property
     def weights(self) -> dict[int, Weights]:
-        """Of the best epochs, by epoch."""
+        """Weights of the best epochs, by epoch."""
         return {epoch: self.kept[epoch] for epoch in sorted({self.epoch, *self.epochs.values()})}
 
     def add(self, values: Sequence[float], weights: Callable[[], Weights]) -> None:
-        """An epoch has ended.
+        """Add an epoch.
 
         Args:
-            values: on validation, one per group; higher is better.
-            weights: gives a copy of the model's.
+            values: validation values, one per group; higher is better.
+            weights: returns a copy of the model's weights.
         """
         self.values.append(list(values))
         if not self.best:
             return
-        # Where all epochs are equal so far, a worse one may yet come and make the first the best.
+        # If all epochs are equal so far, a later worse one would make the first the best.
         wanted, now = {self.epoch, *self._firsts}, len(self.values) - 1
         self.kept = {epoch: kept for epoch, kept in self.kept.items() if epoch in wanted}
         if now in wanted:
@@ -84,15 +84,15 @@ class EpochSelection:
         return [_first_best(values) for values in zip(*self.values, strict=True)]
 
     def take(self) -> dict[str, Any]:
-        """What came of the epochs so far, as tensors and plain values."""
+        """Return the state as tensors and plain values."""
         return {"values": self.values, "kept": self.kept}
 
     def put_back(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `take` gave."""
+        """Restore the state from `take`."""
         self.values = [list(values) for values in state["values"]]
         self.kept = dict(state["kept"])
 
 
 def _first_best(values: Sequence[float]) -> int:
-    """The epoch with the highest value; a tie keeps the earlier."""
+    """Return the epoch with the highest value, on ties the earliest."""
     return list(values).index(max(values))

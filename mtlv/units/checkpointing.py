@@ -1,4 +1,4 @@
-"""Writes a unit's checkpoints as it trains, and goes on from the last."""
+"""Writes checkpoints of a unit during training, and resumes from the last one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class CheckpointHook(Hook):
-    """Takes a copy of all that the rest of a unit depends on, every so many seconds or steps.
+    """Writes a checkpoint of the state of a unit at intervals of seconds or steps.
 
-    Taking it stops training for the time of a copy in main memory; another thread writes it to disk. Of
-    several ranks the first writes, and all go on from what it reads: their weights are the same.
+    Training stops only while the state is copied in main memory; a thread writes it to disk. With
+    several ranks, the first writes, and all resume from what it reads, because their weights are equal.
 
     Args:
-        job: the unit; its `store` section says how often.
-        trained: what training changes.
-        validation: what came of the epochs before.
-        checkpoints: where to.
-        ranks: who train the unit together.
+        job: the unit; its `store` section has the intervals.
+        trained: state of training.
+        validation: validation of the previous epochs.
+        checkpoints: destination.
+        ranks: ranks that train the unit together.
     """
 
     job: Job
@@ -44,14 +44,14 @@ class CheckpointHook(Hook):
 
     @property
     def seconds(self) -> float:
-        """Of work on the unit, in all processes that had a part in the result."""
+        """Seconds of work on the unit, in all processes that contributed to the result."""
         return self._spent + time.perf_counter() - self._begun
 
     def go_on(self) -> EpochProgress:
-        """Where to go on: after the last checkpoint that is whole, or at the beginning.
+        """Return the progress after the last valid checkpoint, or at the beginning.
 
         Raises:
-            TrackingError: a whole checkpoint is of another model.
+            TrackingError: a valid checkpoint is of another model.
         """
         from mtlv.training.state import EpochProgress
 
@@ -65,14 +65,14 @@ class CheckpointHook(Hook):
             self._spent = float(state["seconds"])
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise TrackingError(
-                f"the checkpoints in {self.checkpoints.folder} are not of this model",
+                f"the checkpoints in {self.checkpoints.folder} do not match this model",
                 got=error,
-                then="delete that folder, and the unit is trained from its beginning",
+                then="delete that folder to train the unit from the beginning",
             ) from error
         trained = sum(record.documents for record in self.validation.records) + progress.documents
         callback(UnitResumed(self.job.name, trained))
         callback(
-            NoteGiven(f"{self.job.name}: goes on after step {progress.step}, in epoch {progress.epoch + 1}")
+            NoteGiven(f"{self.job.name}: resumes after step {progress.step}, in epoch {progress.epoch + 1}")
         )
         return progress
 
@@ -81,7 +81,7 @@ class CheckpointHook(Hook):
 
         if not self.ranks.first or not self._due(progress.step):
             return
-        mean_loss(progress)  # what is broken is not kept
+        mean_loss(progress)  # do not save a diverged state
         state = {
             "training": self.trained.take(progress),
             "watch": self.validation.take(),

@@ -1,4 +1,4 @@
-"""What `mtlv data list | show | fetch | check` needs; returns lines, prints nothing."""
+"""Implementation of `mtlv data list | show | fetch | check`; returns lines to print."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorpusCheck:
-    """What `mtlv data check` found.
+    """Result of `mtlv data check`.
 
     Args:
-        lines: to print.
-        problem: why the corpus could not be divided; None where it could.
+        lines: lines to print.
+        problem: error if the corpus could not be split; else None.
     """
 
     lines: tuple[str, ...]
@@ -37,7 +37,7 @@ class CorpusCheck:
 
 
 def options_of(data: DataSettings) -> DataOptions:
-    """The `data` settings that concern reading, as plain arguments."""
+    """Return the `data` settings for reading, as plain arguments."""
     return DataOptions(
         path=None if data.path is None else Path(data.path),
         labels=data.labels,
@@ -52,13 +52,13 @@ def options_of(data: DataSettings) -> DataOptions:
 
 
 def read_corpus(data: DataSettings) -> Corpus:
-    """The corpus that the `data` settings name, joined of several where they name several."""
+    """Read the corpus of the `data` settings; several corpora are joined."""
     found = [catalog.load(each.name, options_of(each)) for each in data.each]
     return found[0] if data.sources is None else join(found)
 
 
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
-    """Its folds by the `data` settings; of several corpora each is divided by itself."""
+    """Split a corpus by the `data` settings; of joined corpora each is split separately."""
     if corpus.members:
         folds = [read_folds(data, member) for member in corpus.members]
         return join_folds(corpus.members, folds, repeats=data.repeats)
@@ -74,13 +74,13 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
 
 
 def list_lines() -> tuple[str, ...]:
-    """A line per corpus: name, number of labels or kind of task, whether it is here, title."""
+    """Return a line per corpus: name, number of labels or kind of task, state, title."""
     width = max(len(name) for name in catalog.names())
     return tuple(_list_line(catalog.card(name), width) for name in catalog.names())
 
 
 def show_lines(name: str) -> tuple[str, ...]:
-    """A corpus's card: source, licence, citation, its task or its labels, and their descriptions."""
+    """Return a corpus's card: source, licence, citation, its task or labels, and descriptions."""
     card = catalog.card(name)
     out = [
         f"{card.name}: {card.title}",
@@ -108,7 +108,7 @@ def show_lines(name: str) -> tuple[str, ...]:
 def fetch_lines(
     name: str, folder: Path | None = None, *, progress: Progress | None = None
 ) -> tuple[str, ...]:
-    """Fetch a corpus into `folder`, or to where it is looked for; what was done, a line each."""
+    """Download a corpus into `folder`, or its default folder; return lines to print."""
     card = catalog.card(name)
     if card.generated:
         raise DataError(f"corpus `{name}` is generated", then="nothing needs to be fetched: just run it")
@@ -119,15 +119,15 @@ def fetch_lines(
 def check_corpus(
     data: DataSettings, *, lengths: Callable[[Corpus], Lengths | None] | None = None
 ) -> CorpusCheck:
-    """Read and divide a corpus and say what is in it.
+    """Read, split and describe a corpus.
 
     Args:
         data: the `data` settings.
-        lengths: given the corpus, what counts tokens (None where no tokenizer is at hand).
+        lengths: given the corpus, returns a function that counts tokens (None without a tokenizer).
 
     Raises:
-        DataError: the corpus cannot be read. That it cannot be divided is in the answer, because the counts
-            say why.
+        DataError: the corpus cannot be read. An error in splitting is part of the result, because the counts
+            explain it.
     """
     corpus = read_corpus(data)
     problem: DataError | None = None
@@ -162,9 +162,9 @@ def _state(card: Card) -> str:
     if not card.downloads and not card.by_hand:
         return "your file"
     place = catalog.location(card.name)
-    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises where a name is too long
+    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises an error for too long names
     files = (file for file in below if ".part" not in file.suffixes)
-    return "here" if os.path.isfile(place) or any(files) else "not fetched"
+    return "here" if os.path.isfile(place) or any(files) else "not downloaded"
 
 
 def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:

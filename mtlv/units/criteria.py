@@ -1,4 +1,4 @@
-"""Which epoch is better on validation, without choosing a threshold."""
+"""Validation criteria for the best epoch, without thresholds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtlv.plan import Scores, Task
 
 
 def macro_average_precision(outputs: NDArray, targets: NDArray) -> float:
-    """Mean over the tasks of the area under precision over recall."""
+    """Return the mean average precision over the tasks."""
     columns = zip(targets.T == 1, outputs.T, strict=True)
     return float(np.mean([average_precision(truth, scores) for truth, scores in columns]))
 
@@ -32,17 +32,17 @@ RULES: dict[str, Callable[[NDArray, NDArray], float]] = {
     "f1_macro": _macro_f1,
     "loss": _minus_loss,
 }
-"""(probabilities [N, T], targets [N, T]) -> value, higher is better; F1 is taken at 0.5."""
+"""(probabilities [N, T], targets [N, T]) -> value, higher is better; F1 uses the threshold 0.5."""
 
 
 def value(scores: Scores, tasks: Sequence[Task], rule: str) -> float:
-    """How good validation scores are, higher is better: the mean over the tasks (T).
+    """Return the value of validation scores, higher is better: the mean over the tasks (T).
 
-    Yes/no tasks by `rule`, others by the figure that their corpus is judged by.
+    Yes/no tasks use `rule`, others their main metric.
     """
     alone = [task for task in tasks if task.kind in SCORING]
     values = [main_figure(task, task_figures(task, scores.tasks[task.name])) for task in alone]
-    together: dict[str, list[str]] = {}  # tasks of one source have the same documents
+    together: dict[str, list[str]] = {}  # tasks of one source share their documents
     for task in tasks:
         if task.kind not in SCORING:
             together.setdefault(task.source, []).append(task.name)

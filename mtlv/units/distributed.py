@@ -1,4 +1,4 @@
-"""Trains one unit on several devices: this process is its first rank, those beside it the others."""
+"""Trains one unit on several devices: this process is the first rank, other processes are the others."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     Trained = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
 
-TRIES = 2  # times that ranks may be lost over one unit
-LOOK = 0.2  # seconds between looks at the messages of ranks
-CAUSE = 5.0  # seconds within which the end of another rank is known, once this one cannot go on
+TRIES = 2  # attempts of a unit whose ranks are lost
+LOOK = 0.2  # seconds between checks for messages of ranks
+CAUSE = 5.0  # seconds in which the end of another rank is detected after an error in this one
 
 
 @dataclass(frozen=True)
 class _Lost:
-    """A rank has ended without a message."""
+    """A rank that ended without a message."""
 
     how: str
 
@@ -46,11 +46,11 @@ WEIGHT = (
     Failed,
     _Lost,
     Crashed,
-)  # what says more of the cause, first: one rank's end takes the others with it
+)  # most informative first: the end of one rank ends the others
 
 
 class RankDied(Exception):
-    """A rank is gone in the middle of a unit; the text says how it ended."""
+    """A rank ended during a unit; the message describes how."""
 
 
 def train_on_devices(
@@ -60,17 +60,17 @@ def train_on_devices(
     checkpoints: Callable[[], Checkpoints],
     start: Mapping[str, torch.Tensor] | None,
 ) -> Trained:
-    """As `train_unit`, on as many devices as the unit's settings say.
+    """Train a unit like `train_unit`, on the number of devices in its settings.
 
     Args:
         job: the unit.
-        inputs: that it reads.
-        callbacks: who hear of it.
-        checkpoints: gives those of the unit, anew for each try.
-        start: weights that it starts from.
+        inputs: inputs of the unit.
+        callbacks: callbacks of the unit.
+        checkpoints: creates the unit's checkpoints for each attempt.
+        start: initial weights.
 
     Raises:
-        MtlvError: as `train_unit`, of any rank.
+        MtlvError: as for `train_unit`, from any rank.
         TrainingError: ranks were lost twice.
     """
     world = job.settings.execution.devices_per_unit
@@ -82,7 +82,7 @@ def train_on_devices(
         except RankDied as lost:
             if tries == TRIES:
                 raise _given_up(job, str(lost)) from lost
-            text = f"{job.name}: {lost}; all its ranks go on from its last checkpoint"
+            text = f"{job.name}: {lost}; all its ranks resume from its last checkpoint"
             callbacks.on_event(WarningGiven(text))
     raise AssertionError
 
@@ -91,7 +91,7 @@ def _given_up(job: Job, how: str) -> TrainingError:
     return TrainingError(
         f"`{job.name}`: a rank was lost {TRIES} times",
         got=how,
-        then="where memory was short (SIGKILL), lower `execution.devices_per_unit` or `training.batch_size`",
+        then="if memory ran out (SIGKILL), lower `execution.devices_per_unit` or `training.batch_size`",
     )
 
 
@@ -102,12 +102,12 @@ def _together(
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None,
 ) -> Trained:
-    """Train with as many ranks as are asked for, this process among them.
+    """Train with the requested number of ranks, including this process.
 
     Raises:
-        RankDied: another rank is gone, or failed for a reason that is no user's.
-        DeviceError: there are not so many devices, or no group can be made.
-        MtlvError: as `train_unit`.
+        RankDied: another rank ended, or failed with an internal error.
+        DeviceError: there are too few devices, or no process group can be created.
+        MtlvError: as for `train_unit`.
     """
     import torch
 
@@ -138,13 +138,13 @@ def _together(
                 raise
             raise cause from error
         finally:
-            rank_group.end()  # first: who waits for them is told so by their end
+            rank_group.end()  # first: their end unblocks processes that wait for them
             LEAVE[device]()
 
 
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """So many threads of arithmetic in this process."""
+    """Set the number of compute threads of this process."""
     import torch
 
     before = torch.get_num_threads()
@@ -157,7 +157,7 @@ def _threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Some of the environment's variables; those that are there stay."""
+    """Set environment variables that are not set yet."""
     own = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(own)
     try:
@@ -168,11 +168,11 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 class RankGroup:
-    """The processes of the other ranks; they end with this one, whatever ends it.
+    """The processes of the other ranks, which end with this one.
 
     Args:
-        calls: what each is told.
-        unblock: called, from another thread, when a rank has ended before its time and `broken` is set.
+        calls: configuration of each rank.
+        unblock: called in another thread when a rank ends early, after `broken` is set.
     """
 
     def __init__(self, calls: list[RankConfig], unblock: Callable[[], None]) -> None:
@@ -187,29 +187,29 @@ class RankGroup:
             thread.start()
 
     def await_ready(self) -> None:
-        """Until all have read what they need.
+        """Wait until all ranks have read their inputs.
 
         Raises:
-            RankDied, MtlvError: one cannot.
+            RankDied, MtlvError: a rank failed.
         """
         for _ in self._processes:
             while (received := self._receive(LOOK)) is None:
-                pass  # looked at often, so that Ctrl-C is noticed
+                pass  # short waits, so that Ctrl-C is noticed
             if not isinstance(received[1], Ready):
                 raise self._error(*received)
 
     def cause(self) -> Exception | None:
-        """Why this rank could not go on, where others have failed; waits until they can have said so."""
+        """Return the error of another rank that caused the failure of this one; waits until it is known."""
         found, end = [], time.monotonic() + CAUSE
         while (left := end - time.monotonic()) > 0:
             received = self._receive(left)
             if received is not None and isinstance(received[1], WEIGHT):
                 found.append(received)
-                end = min(end, time.monotonic() + 1.0)  # the one that was first may be received last
+                end = min(end, time.monotonic() + 1.0)  # the first error may be received last
         return self._error(*min(found, key=lambda each: WEIGHT.index(type(each[1])))) if found else None
 
     def end(self) -> None:
-        """End all of them at once."""
+        """Kill all ranks."""
         self._over = True
         for process in self._processes.values():
             process.process.kill()
@@ -227,14 +227,14 @@ class RankGroup:
         if isinstance(message, Failed):
             return message.error
         how = (message.traceback if isinstance(message, Crashed) else getattr(message, "how", "")).strip()
-        lost = RankDied(f"rank {rank} of {len(self._processes) + 1} is gone ({how.splitlines()[-1]})")
+        lost = RankDied(f"rank {rank} of {len(self._processes) + 1} ended ({how.splitlines()[-1]})")
         lost.add_note(how)
         return lost
 
     # ---- A thread of each process --------------------------------------------------------------------------
 
     def _listen(self, call: RankConfig) -> None:
-        """Pass on the messages of a rank, up to its end."""
+        """Forward the messages of a rank until it ends."""
         process, message = self._processes[call.rank], None
         process.send(call)
         with suppress(ProcessEnded):

@@ -1,4 +1,4 @@
-"""What units of a suite share, and what each model makes of it."""
+"""Inputs shared by the units of a suite, and their use by each model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mtlv.models.frozen_cache import FrozenCache
 
 Outputs = Mapping[str, NDArray]
-"""Of each task of a model, for the documents of its own source in one part of a split."""
+"""Outputs by task of a model, for the documents of its own source in one part of a split."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class UnitInputs:
     """Corpus, tokens and encoder: read once, never changed.
 
     Args:
-        corpus: N documents, of one source or joined of several.
-        tokens: of the N documents.
-        encoder: as it was published.
-        targets: how each kind's targets become what is learned, and outputs become scores.
-        below: what the encoder's frozen layers make of documents, where there are some.
+        corpus: N documents, of one source or joined from several.
+        tokens: tokens of the N documents.
+        encoder: published encoder.
+        targets: conversion of targets and outputs by kind of task.
+        below: cache of the outputs of frozen layers, if there are any.
     """
 
     corpus: Corpus
@@ -50,13 +50,13 @@ class UnitInputs:
 
     @property
     def tasks(self) -> dict[str, Task]:
-        """By name."""
+        """Tasks by name."""
         return {task.name: task for task in self.corpus.tasks}
 
     def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[PartDocuments, ...]:
-        """Documents of these rows with targets of these tasks, for each source that has some of them.
+        """Return the documents of these rows with targets of these tasks, for each source with some of them.
 
-        Where long documents are cut into windows, their positions are those of windows among the tokens.
+        If long documents are cut into windows, indices are those of the windows.
         """
         found = []
         for source, start in self._sources(names):
@@ -66,11 +66,11 @@ class UnitInputs:
         return tuple(found)
 
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Names of the sources that have some of these tasks, in the order of `parts`."""
+        """Return the names of the sources with some of these tasks, in the order of `parts`."""
         return tuple(source.name for source, _ in self._sources(names))
 
     def _sources(self, names: Sequence[str]) -> list[tuple[Corpus, int]]:
-        """With their first row."""
+        """Return the sources with their first row."""
         held = self.corpus.members or (self.corpus,)
         placed = zip(held, begins(held), strict=False)
         return [(source, start) for source, start in placed if not set(names).isdisjoint(source.names)]
@@ -82,14 +82,14 @@ class UnitInputs:
         return self._columns[name]
 
     def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """What cannot be learned of some tasks' targets as they are given to a model, a note each."""
+        """Return notes on targets that cannot be learned in the form given to a model."""
         found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)
         return tuple(note for note in found if note)
 
     def outputs(
         self, model: Any, parts: Sequence[PartDocuments], *, precision: str, ranks: Ranks = ALONE
     ) -> Outputs:
-        """What a model says of documents, as scores of each task's kind."""
+        """Return a model's outputs for documents, as scores of each task's kind."""
         from mtlv.training.predict import predict
 
         found: dict[str, NDArray] = {}
@@ -100,31 +100,31 @@ class UnitInputs:
         return found
 
     def _whole(self, values: NDArray, part: PartDocuments) -> NDArray:
-        """Of each document, put together from its windows."""
+        """Combine the values of each document's windows."""
         documents = self.documents(part.index)
         if self.tokens.cuts is None or len(documents) == len(values):
             return values
         return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
 
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The documents of rows of tokens, each once, in their order."""
+        """Return the documents of rows of tokens, in order, without duplicates."""
         return np.array(list(dict.fromkeys(self.tokens.documents(rows).tolist())), np.int64)
 
     def ids(self, rows: NDArray[np.int64]) -> tuple[str, ...]:
-        """Ids of the documents of rows of tokens."""
+        """Return the ids of the documents of rows of tokens."""
         return tuple(self.corpus.ids[n] for n in self.documents(rows))
 
     def scores(
         self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[PartDocuments], outputs: Outputs
     ) -> Scores:
-        """Outputs as scores of all of `rows`; documents of other sources have no target.
+        """Return outputs as scores of all of `rows`; documents of other sources have no target.
 
         Args:
             unit: key of the unit.
             split: `validation` or `test`.
-            rows: of the split's part.
-            parts: of `rows`, for which there are outputs.
-            outputs: by task.
+            rows: rows of the part.
+            parts: parts of `rows` with outputs.
+            outputs: outputs by task.
         """
         tasks = {
             name: self._spread(name, np.isin(rows, self.documents(part.index)), rows, outputs[name])
@@ -135,10 +135,10 @@ class UnitInputs:
         return Scores((unit,), split, ids, tasks, groups)
 
     def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
-        """Scores of a unit for all of `rows`, whatever other sources the suite had that trained it.
+        """Return the scores of a unit for all of `rows`, whatever other sources the training suite had.
 
         Raises:
-            KeyError: it has not scored a document of its own sources.
+            KeyError: it has no scores for a document of its own sources.
         """
         ids = self._of_rows(self.corpus.ids, rows)
         if found.ids == ids:

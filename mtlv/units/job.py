@@ -1,4 +1,4 @@
-"""A unit to train, with all that says how."""
+"""A unit with everything needed to train it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A unit with all that says how to train it.
+    """A unit with everything needed to train it.
 
     Args:
-        unit: what is trained.
-        settings: of its suite member.
-        fold: of the corpus.
-        name: what people read.
-        rows: training documents of the sources that its tasks are of; nothing where there is one source.
-        start: of an earlier stage, whose weights it starts from; nothing for the published encoder.
-        carry: what it takes of them, one of `mtlv.models.transfer_weights.CARRY`.
+        unit: the unit.
+        settings: settings of its suite member.
+        fold: fold of the corpus.
+        name: displayed name.
+        rows: number of training documents of the sources of its tasks; None with one source.
+        start: job of an earlier stage, from whose weights it starts; None for the published encoder.
+        carry: which weights it takes, one of `mtlv.models.transfer_weights.CARRY`.
     """
 
     unit: Unit
@@ -37,23 +37,23 @@ class Job:
 
     @property
     def before(self) -> tuple[Job, ...]:
-        """What must be trained before it, the first stage first."""
+        """Jobs that must be trained before, first stage first."""
         return () if self.start is None else (*self.start.before, self.start)
 
     @property
     def documents(self) -> int:
-        """Documents times epochs, the work to do."""
+        """Documents times epochs, the amount of work."""
         rows = len(self.fold.train) if self.rows is None else self.rows
         return rows * self.settings.training.epochs
 
 
 def starts_of(jobs: Iterable[Job]) -> frozenset[str]:
-    """Keys of units that others start from."""
+    """Return the keys of units from which others start."""
     return frozenset(job.start.unit.key for job in jobs if job.start is not None)
 
 
 def each_once(jobs: Iterable[Job]) -> list[Job]:
-    """Units in their order, those that several members share where they come first."""
+    """Return the jobs in order, without duplicates of units that several members share."""
     first: dict[str, Job] = {}
     for job in jobs:
         first.setdefault(job.unit.key, job)

@@ -1,4 +1,4 @@
-"""A model from settings: the same for training and for serving."""
+"""Builds a model from settings, for training and serving."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def build_model(
     frozen_layers: int = 0,
     below: FrozenCache | None = None,
 ) -> MultiTaskModel:
-    """A model with new heads.
+    """Build a model with new heads.
 
     Args:
         encoder: a Transformers base model, which is copied.
-        heads: what each head learns.
+        heads: specification of each head.
         tasks: the tasks by name.
         features: the setting `encoder.features`.
         choices: the settings `heads`.
-        marked: for each relation how many entities are marked at most; see `marked_entities`.
-        seed: of the heads' first weights.
-        dropout: of encoder and heads; None keeps the encoder's own.
-        frozen_layers: lowest layers of the encoder that do not learn.
-        below: where what they come to is shared with other models.
+        marked: maximum number of marked entities per relation task; see `marked_entities`.
+        seed: seed of the heads' initial weights.
+        dropout: dropout of encoder and heads; None keeps that of the encoder.
+        frozen_layers: number of frozen layers of the encoder, from the lowest.
+        below: cache of their outputs, shared with other models.
 
     Raises:
-        EncoderError: it has fewer layers.
-        PlanError: the tasks of a head do not read the same, or a package is missing.
-        KeyError: an unknown word among features or kinds of task.
+        EncoderError: the encoder has fewer layers.
+        PlanError: the tasks of a head have different inputs, or a package is missing.
+        KeyError: an unknown feature or kind of task.
     """
     from mtlv.models.kinds import kinds_with
     from mtlv.models.multitask import MultiTaskModel
@@ -68,12 +68,12 @@ def build_model(
 def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Pooler]:
     from mtlv.models.pooling import RELATION_FEATURES
 
-    make = RELATION_FEATURES.get(features)  # `document`: as every other head
+    make = RELATION_FEATURES.get(features)  # `document`: like every other head
     return {} if make is None else {task: make(count) for task, count in marked.items()}
 
 
 def marked_entities(corpus: Corpus) -> dict[str, int]:
-    """The most entities that a document has marked, for each task of a corpus, or source of it, with some."""
+    """Return the maximum number of marked entities of a document, for each task with marked entities."""
     found: dict[str, int] = {}
     for source in corpus.members or (corpus,):
         most = max(map(len, source.mentions or ()), default=0)

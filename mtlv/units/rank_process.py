@@ -1,4 +1,4 @@
-"""A process that trains one unit together with another one, as one of its ranks."""
+"""A process that trains one unit together with other processes, as one of its ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mtlv.units.validation import UnitCallbacks
 
 @dataclass(frozen=True)
 class Ready:
-    """The rank has read what it needs."""
+    """The rank has read its inputs."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The rank failed for a reason that a user can mend, or the system's."""
+    """The rank failed with an error that a user can fix, or an error of the system."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
 class Crashed:
-    """The rank failed for a reason that nobody foresaw."""
+    """The rank failed with an unexpected error."""
 
     traceback: str
 
@@ -50,17 +50,17 @@ RankMessage = Ready | Done | Failed | Crashed
 
 @dataclass(frozen=True)
 class RankConfig:
-    """What a rank needs to know.
+    """Configuration of a rank.
 
     Args:
         job: the unit.
-        inputs: that it reads; a node of a cluster has it from nowhere else.
-        checkpoints: folder of those of the unit.
-        rank: from 1; the first is the process that calls.
-        world: how many there are.
-        meeting: file by which they find each other.
-        device: its type, `cpu` or `cuda`.
-        threads: of its arithmetic.
+        inputs: its inputs; nodes of a cluster have no other source for them.
+        checkpoints: folder of the unit's checkpoints.
+        rank: from 1; rank 0 is the calling process.
+        world: number of ranks.
+        meeting: file with which they find each other.
+        device: device type, `cpu` or `cuda`.
+        threads: compute threads.
     """
 
     job: Job
@@ -83,7 +83,7 @@ def train_as(call: RankConfig, parent: Connection) -> None:
     torch.set_num_threads(call.threads)
     device = device_of(call.job.settings.training.device, call.rank, call.world)
     if device.type == "cuda":
-        torch.cuda.set_device(device)  # or each rank would take memory on the first as well
+        torch.cuda.set_device(device)  # otherwise each rank would also use memory on the first device
     parent.send(Ready())
     seed = call.job.unit.draw_seed("dropout")
     ranks = join(call.meeting, call.rank, call.world, device=call.device, seed=seed)
@@ -92,7 +92,7 @@ def train_as(call: RankConfig, parent: Connection) -> None:
 
 
 def _end_with(parent: Connection) -> None:
-    """The caller's end, however it comes, closes the pipe."""
+    """Exit when the caller ends, which closes the pipe."""
     with suppress(ProcessEnded):
         parent.receive()
     os._exit(1)
@@ -100,7 +100,7 @@ def _end_with(parent: Connection) -> None:
 
 def main() -> None:
     """Train one unit."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides; its end closes the pipe
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
     with suppress(BrokenPipeError), processes.parent() as parent:
         call = parent.receive()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -109,6 +109,6 @@ def main() -> None:
             parent.send(Done())
         except (MtlvError, OSError) as error:
             parent.send(Failed(error))
-        except Exception:  # nobody sees what this process prints
+        except Exception:  # the output of this process is not shown
             parent.send(Crashed(traceback.format_exc()))
-    os._exit(0)  # a thread still reads
+    os._exit(0)  # a thread is still reading

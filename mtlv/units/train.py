@@ -1,4 +1,4 @@
-"""Train one unit: the only place where corpus, encoder, loop and scores meet."""
+"""Training of one unit: the only place where corpus, encoder, loop and scores meet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mtlv.training.state import TrainingState
 
 
-FULL = "out of memory", "ALLOC_FAILED"  # of CUDA, and of its libraries
+FULL = "out of memory", "ALLOC_FAILED"  # in errors of CUDA and its libraries
 
 
 def train_unit(
@@ -39,26 +39,26 @@ def train_unit(
     start: Mapping[str, torch.Tensor] | None = None,
     ranks: Ranks = ALONE,
 ) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
-    """Train, validate and test one unit; returns its record and the weights that were kept, by epoch.
+    """Train, validate and test one unit; return its record and the kept weights, by epoch.
 
-    Goes on from the unit's last checkpoint. On the same kind of processor and number of threads everything
-    but the times then equals what comes without an interruption, bit for bit.
+    Resumes from the unit's last checkpoint. On the same kind of processor and number of threads, everything
+    except times is equal, bit for bit, to training without an interruption.
 
     Args:
         job: the unit.
-        inputs: that it reads.
-        callbacks: who hear of it.
-        checkpoints: of it.
-        start: weights of the unit that it starts from; without them the encoder's own. Of several ranks the
-            first one's count.
-        ranks: who train it together, each in a process that calls this.
+        inputs: inputs of the unit.
+        callbacks: callbacks of the unit.
+        checkpoints: checkpoints of the unit.
+        start: weights of the unit from which it starts; None uses the published encoder. With several ranks,
+            those of the first rank are used.
+        ranks: ranks that train it together, each in a process that calls this function.
 
     Raises:
-        PlanError: the weights to start from are not of this model.
+        PlanError: the initial weights do not match this model.
         TrainingError: a loss is not finite.
         NoRoomError: the device's memory is full.
         TrackingError: a checkpoint cannot be written, or is of another model.
-        DeviceError: the device asked for is not there.
+        DeviceError: the requested device is not available.
     """
     with _need_room(job):
         device = _device(job, ranks)
@@ -77,7 +77,7 @@ def train_unit(
 
 @contextmanager
 def _need_room(job: Job) -> Iterator[None]:
-    """Whatever PyTorch calls it when a device's memory is full: of a tensor, a library's own or a graph's."""
+    """Convert all errors of PyTorch about a full device memory."""
     import torch
 
     try:
@@ -86,15 +86,15 @@ def _need_room(job: Job) -> Iterator[None]:
         if not isinstance(error, torch.cuda.OutOfMemoryError) and not any(w in str(error) for w in FULL):
             raise
         raise NoRoomError(
-            f"`{job.name}`: it does not fit the device's memory",
+            f"`{job.name}`: it does not fit in the device's memory",
             got=shorten(str(error)),
-            then="end what else uses the device, lower `execution.processes` or `training.batch_size`, or "
-            "take a smaller encoder",
+            then="stop other processes on the device, lower `execution.processes` or `training.batch_size`, "
+            "or use a smaller encoder",
         ) from error
 
 
 def _device(job: Job, ranks: Ranks) -> torch.device:
-    """This rank's, made ready."""
+    """Prepare and return the device of this rank."""
     import torch
 
     from mtlv.training.memory import keep_freed_memory
@@ -110,7 +110,7 @@ def _device(job: Job, ranks: Ranks) -> torch.device:
 
 @contextmanager
 def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
-    """What is drawn comes of the unit's own seed, and changes no draw of others."""
+    """Use the unit's own seed for random numbers, without affecting other generators."""
     import torch
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -119,11 +119,11 @@ def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
 
 
 def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.device) -> UnitRecord:
-    """What the unit came to."""
+    """Return the record of the unit."""
     validation, ranks = checkpointing.validation, checkpointing.ranks
     test = _test(
         checkpointing.job, validation.model, validation.inputs, chosen, ranks
-    )  # before the clock is read
+    )  # before the time is measured
     return UnitRecord(
         key=checkpointing.job.unit.key,
         epochs=tuple(validation.records),
@@ -141,11 +141,13 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
 
 
 def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: Ranks) -> Scores:
-    """Scores of the test part, each task's by the weights of its own epoch."""
+    """Return the test scores, for each task with the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
         wanted = {name for name, its in chosen.epochs.items() if its == epoch}
-        heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]  # they answer whole
+        heads = [
+            head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)
+        ]  # heads are run whole
         parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
         found = inputs.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
@@ -155,7 +157,7 @@ def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: 
 
 
 def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """On a processor, each in memory of its own, as a file needs it: T5 has one embedding under two names."""
+    """Return weights on the CPU, each in separate memory for files: T5 has an embedding with two names."""
     found: dict[str, torch.Tensor] = {}
     seen: set[int] = set()
     for name, tensor in weights.items():
@@ -190,8 +192,8 @@ def _train(
         )
     except torch.cuda.OutOfMemoryError as error:
         raise NoRoomError(
-            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit the device's memory",
-            then="lower `training.batch_size` and raise `training.accumulation` by as much, lower "
+            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit in the device's memory",
+            then="lower `training.batch_size` and raise `training.accumulation` accordingly, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
@@ -207,12 +209,12 @@ def _train(
 
 
 def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
-    text = f"{job.name}: a batch does not fit the device's memory and is taken in {pieces} pieces"
+    text = f"{job.name}: a batch does not fit in the device's memory and is split into {pieces} pieces"
     validation.callbacks.on_event(NoteGiven(text))
 
 
 def _training(job: Job, inputs: UnitInputs) -> Mixture:
-    """The batches that a unit learns from."""
+    """Return the training batches of a unit."""
     from mtlv.data.mixing import DRAWS, Mixture
     from mtlv.models.compiled import MULTIPLE
 
@@ -226,7 +228,7 @@ def _training(job: Job, inputs: UnitInputs) -> Mixture:
 
 
 def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
-    """The unit's model; its heads are drawn, and what it starts from is taken over."""
+    """Build the unit's model, with new heads and the initial weights."""
     from mtlv.models.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
@@ -273,7 +275,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
 
 
 def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
-    """Tasks with the weights that are given to them, or to their source."""
+    """Return tasks with their own weights or those of their source."""
     given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
     return {
         name: task if (weight := given[name]) is None else replace(task, weight=weight)
@@ -282,7 +284,7 @@ def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[s
 
 
 def _peak_memory_mb(device: torch.device) -> float:
-    """Of this rank; on a processor of the process up to now, which has no mark to reset."""
+    """Return the peak memory of this rank; on a CPU that of the process, which cannot be reset."""
     import torch
 
     if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""Between epochs: validates, keeps the best weights where asked, and tells the listeners."""
+"""Validation between epochs: keeps the best weights if requested, and calls the callbacks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnitCallbacks:
-    """Who hears of a unit in training.
+    """Callbacks of a unit in training.
 
     Args:
-        on_event: gets the events of the unit.
-        on_epoch: gets each epoch as it ends, with the scores of the validation part after it.
-        timestamp_ms: when an epoch, by number, was told first; see `mtlv.store.timestamps`.
+        on_event: called with the events of the unit.
+        on_epoch: called after each epoch with its record and validation scores.
+        timestamp_ms: first timestamp of an epoch, by number; see `mtlv.store.timestamps`.
     """
 
     on_event: Callback
@@ -46,9 +46,9 @@ class BestWeights:
     """The epochs whose weights are kept.
 
     Args:
-        epoch: of the model as a whole; a later stage starts from it.
-        epochs: of each task.
-        weights: by epoch.
+        epoch: epoch of the model as a whole, from which a later stage starts.
+        epochs: epoch of each task.
+        weights: weights by epoch.
     """
 
     epoch: int
@@ -57,14 +57,14 @@ class BestWeights:
 
 
 class ValidationHook(Hook):
-    """Hears of each epoch of a unit.
+    """Validates a unit after each epoch.
 
     Args:
         job: the unit.
-        model: in training.
-        inputs: that it reads.
-        callbacks: who hear of it.
-        ranks: who train it together; each validates a part.
+        model: model in training.
+        inputs: inputs of the unit.
+        callbacks: callbacks of the unit.
+        ranks: ranks that train it together; each validates a part.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ValidationHook(Hook):
 
     @property
     def done(self) -> bool:  # type: ignore[override]
-        """Whether so many epochs as the settings allow brought nothing better on validation."""
+        """Whether validation has not improved for the number of epochs in the settings."""
         return self.selection.done
 
     def on_batch(self, documents: int) -> None:
@@ -119,7 +119,7 @@ class ValidationHook(Hook):
         return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 
     def take(self) -> dict[str, Any]:
-        """What came of the epochs so far, as tensors and plain values."""
+        """Return the state as tensors and plain values."""
         return {
             "records": [asdict(record) for record in self.records],
             "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
@@ -127,7 +127,7 @@ class ValidationHook(Hook):
         }
 
     def put_back(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `take` gave."""
+        """Restore the state from `take`."""
         self.records = [EpochRecord(**record) for record in state["records"]]
         self.curve = [
             {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
@@ -135,19 +135,19 @@ class ValidationHook(Hook):
         self.selection.put_back(state["selection"])
 
     def chosen(self) -> BestWeights:
-        """The epochs to keep, with their weights."""
+        """Return the epochs to keep, with their weights."""
         if not self.selection.best:
             last = len(self.records) - 1
-            weights = {last: self.model.state_dict()}  # as they are: nothing trains them any more
+            weights = {last: self.model.state_dict()}  # not copied: training has ended
             return BestWeights(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
         return BestWeights(self.selection.epoch, self.selection.epochs, self.selection.weights)
 
     def scores(self, epoch: int) -> Scores:
-        """Of the validation part after `epoch`."""
+        """Return the validation scores after `epoch`."""
         return self._scores(self.curve[epoch])
 
     def scores_of(self, epochs: Mapping[str, int]) -> Scores:
-        """Of the validation part, each task after its own epoch."""
+        """Return the validation scores, each task after its own epoch."""
         return self._scores({name: self.curve[epoch][name] for name, epoch in epochs.items()})
 
     def _scores(self, outputs: Outputs) -> Scores:
@@ -162,7 +162,7 @@ def _selection(job: Job) -> EpochSelection:
 
 
 def _plain(values: NDArray) -> Any:
-    """As a checkpoint may hold it: a tensor, or lists of spans as lists."""
+    """Convert values for a checkpoint: a tensor, or lists of spans as lists."""
     import torch
 
     if values.dtype != object:

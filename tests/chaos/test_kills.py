@@ -43,7 +43,7 @@ def test_killed_suites_end_as_an_undisturbed_one(
             kills += 1
         run(folder)
         compared += compare(undisturbed, folder)
-        within += log_of(folder).read_text(encoding="utf-8").count(": goes on after step ")
+        within += log_of(folder).read_text(encoding="utf-8").count(": resumes after step ")
     say(f"{kills} kills of {suites} suites, {within} of them within a unit that went on from a checkpoint")
     say(f"{compared} files and points equal, 0 different, 0 doubled")
 

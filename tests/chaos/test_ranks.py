@@ -65,6 +65,6 @@ def test_units_whose_ranks_are_killed_end_as_an_undisturbed_one(
         assert process.wait(600) == 0, log_of(folder).read_text(encoding="utf-8")[-3000:]
         assert not ranks_of(process)
         assert units(folder) == units(undisturbed)
-        within += log_of(folder).read_text(encoding="utf-8").count(": goes on after step ")
+        within += log_of(folder).read_text(encoding="utf-8").count(": resumes after step ")
     run(undisturbed, *GIVEN)  # finds all of it
     say(f"{kills} ranks of {UNITS} units killed, {within} of these went on from a checkpoint: 0 differ")

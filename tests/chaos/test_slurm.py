@@ -110,7 +110,7 @@ def test_a_job_and_its_runs_brought_home(allocation: dict[str, str], tmp_path: P
     assert "ray start --block --num-cpus=1 --head --node-ip-address=127.0.0.1" in calls[0]
     assert "--nodelist=node2" in calls[1]
     assert f"--address=127.0.0.1:{allocation['MTLV_RAY_PORT']}" in calls[1]
-    assert "`mtlv sync --store mtlv-store` delivers what is left" in (tmp_path / "out").read_text()
+    assert "`mtlv sync --store mtlv-store` uploads them" in (tmp_path / "out").read_text()
     wait_until(lambda: not processes_of(allocation["MTLV_RAY_TMPDIR"]), 60)
 
     home = f"sqlite:///{tmp_path / 'home.db'}"  # in place of a server that the login node reaches

@@ -228,5 +228,5 @@ def test_away_until_sync(site: Site, tmp_path: Path, say: Callable) -> None:
     say(str(sync_store(store, None, print, patience=60)))
     judge(site, "never", sent, tracker, say)
     before = Held(site.folder, "never")
-    assert "nothing to deliver" in sync_store(store, None, print, patience=60)[0]
+    assert "nothing to upload" in sync_store(store, None, print, patience=60)[0]
     assert vars(Held(site.folder, "never")) == vars(before)

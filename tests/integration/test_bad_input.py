@@ -108,7 +108,7 @@ CASES = {
     ),
     "no file": Case(("c.yml:4: nothing is at `data.path` (got t.csv)",), TABLE),
     "empty corpus": table("text,a,b\n", "`t.csv` has no row"),
-    "no text": table("text,a,b\n,1,0\n,0,1\n", "column `text` is empty throughout"),
+    "no text": table("text,a,b\n,1,0\n,0,1\n", "column `text` is empty in all rows"),
     "missing columns": table(
         "Text,a\nx,1\n", "`t.csv` has no column `text`", "did you mean `Text`?", "`t.csv` has no column `b`"
     ),
@@ -117,16 +117,16 @@ CASES = {
         "`t.csv` line 3, column `a` is not 0 or 1 (got 'yes'); allowed: 0, 1; also at line 5",
         "`t.csv` line 4, column `b` is not 0 or 1 (got '3')",
     ),
-    "broken row": table(
-        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has a broken row at line 3 (got 4 fields)"
+    "invalid row": table(
+        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has a invalid row at line 3 (got 4 fields)"
     ),
-    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has a broken row at line 3"),
+    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has a invalid row at line 3"),
     "unreadable bytes": table(b"text,a,b\nx,1,0\ncaf\xe9,0,1\n", "unreadable bytes at line 3", "UTF-8"),
     "label without a document": table(
         "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)), "no positive document (got b)"
     ),
     "label without a positive in training": Case(
-        ("a label has no positive in the training part of fold", "(got b)"),
+        ("a label has no positives in the training part of fold", "(got b)"),
         TABLE.replace("name: table", "name: table\n  folds: 2"),
         files={"t.csv": RARE},
         checked=False,
@@ -138,7 +138,7 @@ CASES = {
         "architecture: mtl\ntraining: {epochs: 1}\nencoder: ./none\n",
     ),
     "encoder folder without an encoder": Case(
-        ("`encoder.name`", "holds no config.json"),
+        ("`encoder.name`", "contains no config.json"),
         argv=("encoder=./empty",),
         checked=False,
         files={"empty/readme.txt": "nothing"},
@@ -229,7 +229,7 @@ def test_a_tokenizer_without_a_pad_token(small, mtlv, run_statuses):
     PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>").save_pretrained(small / "gpt")
     GPT2Model(GPT2Config(vocab_size=2, n_embd=8, n_layer=1, n_head=1)).save_pretrained(small / "gpt")
     done = mtlv.run(small, "run", "c.yml", "encoder=./gpt")
-    refused(done, "the tokenizer of `encoder.name` `./gpt` has no pad token")
+    refused(done, "the tokenizer of `encoder.name` `./gpt` has neither a pad token")
     nothing_half_made(small, run_statuses(small))
 
 
@@ -255,15 +255,15 @@ def test_a_server_that_is_away_is_named_at_once_and_told_by_sync(small, mtlv, ru
     first, *_, last = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert "the tracking server `http://***@127.0.0.1" in first
     assert "cannot be reached" in first
-    assert "`mtlv sync --store mtlv-store` delivers what is left" in last
+    assert "`mtlv sync --store mtlv-store` uploads them" in last
     assert "secret" not in done.stderr + done.stdout
     assert not any(b"user:secret" in path.read_bytes() for path in small.rglob("*") if path.is_file())
     assert time.monotonic() - begun < 120, "without MLflow's minutes of retries"
     assert not (small / "mlflow.db").exists()
-    refused(mtlv.run(small, "sync"), "a user or password", "give the whole address by `--uri`")
-    assert "delivered to" in mtlv.run(small, "sync", "--uri", "sqlite:///mlflow.db").stdout
+    refused(mtlv.run(small, "sync"), "a user or password", "give the whole address with `--uri`")
+    assert "uploaded to" in mtlv.run(small, "sync", "--uri", "sqlite:///mlflow.db").stdout
     assert set(run_statuses(small)) == {"FINISHED"}
-    assert "nothing to deliver" in mtlv.run(small, "sync").stdout
+    assert "nothing to upload" in mtlv.run(small, "sync").stdout
 
 
 def test_a_catalogued_corpus_that_is_not_here_is_a_warning_of_check(small, mtlv, monkeypatch):
@@ -294,4 +294,4 @@ def test_a_member_that_cannot_be_trained_is_marked_failed_and_the_others_go_on(s
 def test_help_for_a_json_table(small, mtlv):
     (small / "c.yml").write_text(TABLE.replace("t.csv", "t.jsonl"), encoding="utf-8")
     (small / "t.jsonl").write_text(json.dumps({"text": "x", "a": 1, "b": 0}) + "\n{oops\n", encoding="utf-8")
-    refused(mtlv.run(small, "check", "c.yml"), "`t.jsonl` has broken JSON at line 2")
+    refused(mtlv.run(small, "check", "c.yml"), "`t.jsonl` has invalid JSON at line 2")

@@ -163,7 +163,7 @@ def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, caps
         said = capsys.readouterr()
         page = (inside / "served/compare.html").read_text(encoding="utf-8")
         assert any(text in page for text in texts) == shown, name
-        assert ("the files that they name are not read" in said.out + said.err) == (not shown), name
+        assert ("files they refer to are not read" in said.out + said.err) == (not shown), name
 
 
 def test_published_numbers_stand_beside_the_measured(inside):
@@ -180,14 +180,14 @@ def test_published_numbers_stand_beside_the_measured(inside):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["compare", "nobody"], "there is no run `nobody` here"),
+        (["compare", "nobody"], "there is no run `nobody` in the store"),
         (["compare", "missing.yml"], "missing.yml"),
         (["compare", "--experiment", "side"], "there is no experiment `side`"),
-        (["compare", "c.yml", "--baseline", "xyz"], "`--baseline`: none of the runs is `xyz`"),
+        (["compare", "c.yml", "--baseline", "xyz"], "`--baseline`: no run is named `xyz`"),
         (["compare", "c.yml", "--expected", "none.csv"], "none.csv"),
         (["compare", "c.yml", "training.epochs=9"], "none of its 4 members"),
-        (["compare", "c.yml", "--last", "2"], "`--last` counts the newest runs"),
-        (["compare", "--uri", "sqlite:///nowhere.db"], "no runs are here yet"),
+        (["compare", "c.yml", "--last", "2"], "`--last` selects the newest runs"),
+        (["compare", "--uri", "sqlite:///nowhere.db"], "there are no runs yet"),
         (["compare", "c.yml", "--out", "c.yml"], "`--out`"),
     ],
 )

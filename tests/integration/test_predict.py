@@ -238,18 +238,18 @@ def test_a_folder_and_texts_behind_an_option(ran, mtlv, tmp_path):
     ("argv", "said"),
     [
         (("nothing", TEXT), "there is no run `nothing` in the store; allowed: a run's id, a run's name"),
-        (("comparison of 2 runs", TEXT), "is no run that trains; name the run of a suite's member"),
-        (("x",), "no text was given; write the text behind the run, or name a file"),
-        (("x", TEXT, "--file", "a.txt"), "texts were given and `--file` too"),
+        (("comparison of 2 runs", TEXT), "does not train a model; give the run of a suite's member"),
+        (("x",), "no text was given; give the text after the run, or a file"),
+        (("x", TEXT, "--file", "a.txt"), "both texts and `--file` were given"),
         (("x", " "), "text 1 is empty; a model needs something to read"),
         (("x", "--file", "gone.csv"), "`gone.csv` is not a file"),
         (
             ("x", "--file", "suite.yml"),
-            "`suite.yml` is a file of an unknown kind; allowed: a file ending in .txt",
+            "`suite.yml` is an unknown file type; allowed: a file ending in .txt",
         ),
-        (("x", TEXT, "--out", "no/where.csv"), "cannot be written; give a file in a folder that is there"),
-        (("x", TEXT, "--uri", "sqlite:///gone.db"), "no runs are here yet"),
-        (("./gone", TEXT), "the folder gone is not there"),
+        (("x", TEXT, "--out", "no/where.csv"), "cannot be written; give a file in an existing folder"),
+        (("x", TEXT, "--uri", "sqlite:///gone.db"), "there are no runs yet"),
+        (("./gone", TEXT), "the folder gone does not exist"),
     ],
 )
 def test_errors_say_what_to_do(ran, mtlv, argv, said):

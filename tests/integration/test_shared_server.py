@@ -291,10 +291,12 @@ def test_who_may_do_what(shared, monkeypatch):
     MlflowTracker(shared.site.address, "ada's")
     login(monkeypatch, "bob")
     MlflowTracker(shared.site.address, "bob's")
-    with pytest.raises(TrackingError, match="does not let `bob` do this; set another `experiment`, or ask"):
+    with pytest.raises(
+        TrackingError, match="does not allow `bob` to do this; set another `experiment`, or ask"
+    ):
         MlflowTracker(shared.site.address, "ada's")
     monkeypatch.delenv("MLFLOW_TRACKING_USERNAME")
-    with pytest.raises(TrackingError, match="wants a user and a password; set MLFLOW_TRACKING_USERNAME"):
+    with pytest.raises(TrackingError, match="requires a user and a password; set MLFLOW_TRACKING_USERNAME"):
         MlflowTracker(shared.site.address, EXPERIMENT)
 
 
@@ -303,7 +305,7 @@ def test_a_wrong_password_ends_a_run_before_it_trains(shared, mtlv, tmp_path):
     with begun(mtlv, tmp_path, shared.site.address, **wrong) as running:
         said = running.communicate(timeout=300)[0]
     assert running.returncode == 2
-    assert "does not know `ada` with the password it got; correct MLFLOW_TRACKING_USERNAME" in said
+    assert "does not accept `ada` with the given password; correct MLFLOW_TRACKING_USERNAME" in said
     assert "Traceback" not in said
     assert not any(password in said for password in PASSWORDS.values())
 

@@ -213,8 +213,8 @@ def test_check_prints_trees_once_units_and_warnings(
         "two: 4 units",
         "  as one",
         "trained by one process of 1 core",
-        "results go to `mtlv-store`",
-        "c.yml: fine; 2 members, 5 units to train, experiment `mtlv`",
+        "results are stored in `mtlv-store`",
+        "c.yml: valid; 2 members, 5 units to train, experiment `mtlv`",
     ]
 
 
@@ -270,14 +270,14 @@ def test_data_check_goes_on_without_the_encoder(config: str, capsys: Captured) -
     assert main(["data", "check", "synthetic", "encoder=./none"]) == 0
     captured = capsys.readouterr()
     assert "documents   600" in captured.out
-    assert "lengths in tokens are left out" in captured.err
+    assert "lengths in tokens are not counted" in captured.err
 
 
 def test_ui_without_a_store_and_with_a_server(config: str, capsys: Captured) -> None:
     assert main(["ui"]) == 2
     assert capsys.readouterr().err == (
-        "mtlv: no runs are here yet: the tracking store `sqlite:///mlflow.db` is not there; "
-        "start `mtlv run CONFIG` first, or call this in the folder it ran in.\n"
+        "mtlv: there are no runs yet: the tracking store `sqlite:///mlflow.db` does not exist; "
+        "run `mtlv run CONFIG` first, or use its working folder.\n"
     )
     assert main(["ui", "tracking.uri=http://127.0.0.1:9"]) == 0
     assert capsys.readouterr().out == (

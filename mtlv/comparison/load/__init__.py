@@ -1,1 +1,1 @@
-"""Runs read back from a store, for a comparison."""
+"""Reading runs from a store for a comparison."""

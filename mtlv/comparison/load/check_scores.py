@@ -1,4 +1,4 @@
-"""Scores as `mtlv compare` takes them from a store, where anything may lie under their name."""
+"""Checks of scores that `mtlv compare` reads from a store, whose files may contain anything."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from mtlv.store.scores_file import read_scores
 if TYPE_CHECKING:
     import pyarrow
 
-MOST_CELLS = 100_000_000  # documents times columns: what packs into few bytes may fill the memory
+MOST_CELLS = 100_000_000  # documents times columns: a small compressed file may fill the memory
 MOST_TEXT = 1_000_000_000  # bytes of ids and of types of spans
 MOST_WORDS = 1_000_000  # of a document in spans
-CLOSE = 1e-6  # between figures of the same scores, computed on two machines
+CLOSE = 1e-6  # tolerance between metrics of the same scores, computed on two machines
 Figures = Mapping[str, Mapping[str, float]]
 
 
 def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = ()) -> Scores:
-    """The scores in a Parquet file, which are what their run says.
+    """Read the scores from a Parquet file and check that they agree with the metrics of their run.
 
     Args:
         path: the file.
         split: `validation` or `test`.
-        figures: the run's test figures by task, empty where it does not tell them; `support` counts the
+        figures: the run's test metrics by task, empty if unknown; `support` is the number of
             positive documents of a yes/no task.
-        tasks: how each is judged; those that are not named are yes/no.
+        tasks: the tasks of the run; any other task is a yes/no task.
 
     Raises:
-        ValueError: they are not; other errors where the file is none that `mtlv` writes.
+        ValueError: they do not agree; other errors if `mtlv` did not write the file.
     """
     _need_room(path)
     found = read_scores(path)
     if found.split != split:
         raise ValueError(f"scores of the part `{found.split}`")
     if not all(isinstance(each, str) for each in found.ids):
-        raise ValueError("an id of a document that is no text")
+        raise ValueError("a document id that is not text")
     if len(set(found.ids)) < len(found.ids):
         raise ValueError("a document twice")
     if not all(isinstance(each, str) for each in found.groups or ()):
-        raise ValueError("a group of documents that is no text")
+        raise ValueError("a document group that is not text")
     unknown = sorted(found.tasks.keys() - figures.keys())
     if unknown and figures:
-        raise ValueError(f"scores of `{unknown[0]}`, which is no label of the run")
+        raise ValueError(f"scores of `{unknown[0]}`, which is not a label of the run")
     known = {task.name: task for task in tasks}
     for name, scores in found.tasks.items():
         said = figures.get(name, {}) if split == "test" else {}
@@ -64,20 +64,20 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
 
 
 def _need_room(path: Path) -> None:
-    """Refuse what would be too large when it is unpacked, before it is."""
+    """Reject a file that is too large when decompressed, before reading it."""
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
         about = file.metadata
     if about.num_rows * about.num_columns > MOST_CELLS:
-        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, which is too many")
+        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, more than the limit")
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
-    cells = sum(leaf.num_values for leaf in leaves)  # a document may hold a list of any length
+    cells = sum(leaf.num_values for leaf in leaves)  # a document may contain a list of any length
     if cells > MOST_CELLS:
         raise ValueError(f"{cells:,} values, more than {MOST_CELLS:,}")
     names = list({leaf.path_in_schema for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"})
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:  # each text once
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:  # reads each text once
         columns = file.read(columns=names).columns
     size = sum(map(_unpacked, (chunk for column in columns for chunk in column.chunks)))
     if size > MOST_TEXT:
@@ -85,7 +85,7 @@ def _need_room(path: Path) -> None:
 
 
 def _unpacked(array: pyarrow.Array) -> int:
-    """Bytes of the texts in an array of any type, which holds each of them once."""
+    """Return the bytes of the texts in an array of any type, which contains each of them once."""
     import pyarrow.compute
 
     kinds = pyarrow.types
@@ -98,16 +98,16 @@ def _unpacked(array: pyarrow.Array) -> int:
 
 
 def _no_numbers(scores: TaskScores) -> str:
-    """What is wrong with the scores of any task; empty where nothing is."""
+    """Return what is wrong with the scores of a task of any kind; empty if nothing is."""
     if scores.mask.dtype.kind != "b":
-        return "values that are no numbers"
+        return "values that are not numbers"
     for values, kinds in ((scores.outputs, "f"), (scores.targets[scores.mask], "iufb")):
         if _are_spans(values):
             if not all(0 <= span.start < span.end <= MOST_WORDS for spans in values for span in spans):
-                return "a span that is none"
+                return "an invalid span"
             continue
         if values.dtype.kind not in kinds:
-            return "values that are no numbers"
+            return "values that are not numbers"
         if not np.isfinite(values).all():
             return "a number that is not finite"
     return ""
@@ -118,23 +118,23 @@ def _are_spans(values: NDArray) -> bool:
 
 
 def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> str:
-    """What is wrong with the scores of a task of another kind, of which the run says what they come to."""
+    """Return what is wrong with the scores of a task that is not yes/no, given its metrics in the run."""
     if not scores.mask.any():
         return "no document with a target"
     try:
         again = task_figures(task, scores)
     except (MtlvError, AttributeError, IndexError, TypeError, ValueError) as error:
-        return f"no scores of the kind `{task.kind}` ({error or type(error).__name__})"
+        return f"not scores of the kind `{task.kind}` ({error or type(error).__name__})"
     for name, value in again.items():
         if abs(value - said.get(name, value)) > CLOSE:
-            return f"{name} {value:.4f}, the run says {said[name]:.4f}"
+            return f"{name} {value:.4f}, but {said[name]:.4f} in the run"
     return ""
 
 
 def _no_yes_or_no(scores: TaskScores, said: Mapping[str, float]) -> str:
-    """What is wrong with the scores of a yes/no task, of which the run says how many are positive."""
+    """Return what is wrong with the scores of a yes/no task, given its metrics in the run."""
     if scores.outputs.ndim != 1 or _are_spans(scores.outputs):
-        return "more than a probability for a document"
+        return "more than one value per document"
     known = scores.targets[scores.mask]
     if not ((scores.outputs >= 0) & (scores.outputs <= 1)).all():
         return "a probability outside 0 to 1"
@@ -142,5 +142,5 @@ def _no_yes_or_no(scores: TaskScores, said: Mapping[str, float]) -> str:
         return "a target that is not 0 or 1"
     positive = int((known == 1).sum())
     if positive != said.get("support", positive):
-        return f"{positive} positive documents, the run says {said['support']:g}"
+        return f"{positive} positive documents, but {said['support']:g} in the run"
     return ""

@@ -1,4 +1,4 @@
-"""`mtlv compare`: read runs, build the page and its files, and log them as a run of their own."""
+"""`mtlv compare`: read runs, build the page and its files, and log them as a run."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ IN_TABLE = ("test/", "time/", "cost/")
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What a comparison is to be.
+    """Options of a comparison.
 
     Args:
-        wanted: which runs.
-        baseline: name or id of the run that differences are taken to; None takes the run that learns every
-            task by itself, or the first.
+        wanted: the runs to compare.
+        baseline: name or id of the run that differences refer to; None: the run with one model per task,
+            or the first.
         expected: CSV of published numbers.
-        texts: show documents' texts.
-        data: file or folder of the corpus, where it no longer lies where the runs found it.
-        title: of the page.
+        texts: whether to show the texts of documents.
+        data: file or folder of the corpus, if it has moved since the runs.
+        title: title of the page.
         out: folder to write to; None is `mtlv-compare/NAME`.
-        log: write the result to the store as a run of kind `comparison`.
+        log: whether to log the result in the store as a run of kind `comparison`.
     """
 
     wanted: RunQuery
@@ -73,7 +73,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True)
 class Compared:
-    """What was written, and what the terminal shows of it."""
+    """Result of a comparison: the files written and the lines for the terminal."""
 
     comparison: Comparison
     page: Path
@@ -83,13 +83,13 @@ class Compared:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Where to look."""
+        """Return the lines that say where the result is."""
         logged = () if self.run_id is None else (f"Logged as run {self.run_id[:8]} of kind `comparison`",)
         return f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}", *logged
 
     @property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Header and rows, as `mtlv run` ends with."""
+        """Return header and rows of the table, as at the end of `mtlv run`."""
         return as_text(
             [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs]
         )
@@ -106,10 +106,10 @@ class _Texts:
 
 
 def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
-    """`compare` on an MLflow store.
+    """Run `compare` on an MLflow store.
 
     Raises:
-        MtlvError: as `compare`, or the store cannot be reached.
+        MtlvError: as for `compare`, or the store cannot be reached.
     """
     vega.begin_bundle()
     with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
@@ -125,15 +125,15 @@ def compare(
     *,
     remote: bool = False,
 ) -> Compared:
-    """Lay runs side by side. The long parts overlap: figures are drawn and texts read in other processes.
+    """Compare runs. Slow parts run in parallel: other processes draw figures and read texts.
 
     Args:
-        reader: of the store.
-        ask: what is asked for.
-        tracker: makes the tracker of an experiment by its name.
-        pool: draws.
-        remote: whether the store is a server, to which others may write: what its runs name is then no reason
-            to read a file of this machine, whose texts would be logged there.
+        reader: reads from the store.
+        ask: the options.
+        tracker: creates the tracker of an experiment, given its name.
+        pool: draws the figures.
+        remote: whether the store is a server to which others may write; if so, no local file named by its
+            runs is read, because its texts would be logged there.
 
     Raises:
         TrackingError: runs cannot be found or read, or the result cannot be written.
@@ -194,7 +194,7 @@ def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
     if not same:
         names = [run.name for run in runs]
         raise TrackingError(
-            f"`--baseline`: none of the runs is `{wanted}`",
+            f"`--baseline`: no run is named `{wanted}`",
             allowed=", ".join(f"`{name}`" for name in names[:SHOWN_AT_FIRST]),
             then=nearest(wanted, names),
         )
@@ -214,17 +214,17 @@ def _begin_texts(
     *,
     remote: bool,
 ) -> TextsProcess | str:
-    """Begin to read the baseline's corpus, or say why not.
+    """Start to read the baseline's corpus, or return why it is not read.
 
-    The run's own `config.yml` names it. Of a server's runs it does so only with `--data`; else the user's own
-    config does.
+    The corpus is named in the run's own `config.yml`. For runs of a server, that file is used only with
+    `--data`; otherwise the user's own config is used.
     """
     baseline = _baseline(found.runs, ask.baseline)
     stored = next(run for run in chosen.runs if run.id == baseline.run_id)
     if remote and ask.data is None:
         own = _own_config(ask, stored)
         if own is None:
-            return "the runs are on a server, and the files that they name are not read from this machine."
+            return "the runs are on a server, and files they refer to are not read from this machine."
         file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
         file.write_text(dump(own), encoding="utf-8")
         return ending.enter_context(reading(RunConfig(file, "your config")))
@@ -236,28 +236,30 @@ def _begin_texts(
 
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
-    """The settings of a run as a config of the user's has them; None where none was named."""
+    """Return the run's settings from one of the user's configs; None if no config matches."""
     members = (member.settings for suite in ask.wanted.suites for member in suite.members)
     return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
 
 
 def _texts(comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions) -> _Texts:
-    """Texts of the baseline's test documents; none if the corpus is not at hand."""
+    """Return the texts of the baseline's test documents; empty if the corpus is not available."""
     if isinstance(begun, str):
-        return _Texts(note=f"documents are shown without their texts: {begun} Name the corpus by `--data`.")
+        return _Texts(note=f"documents are shown without their texts: {begun} Give the corpus with `--data`.")
     try:
         known = begun.texts()
     except DataError as error:
         if ask.data is not None:
             raise
-        return _Texts(note=f"documents are shown without their texts: {error} Name the corpus by `--data`.")
+        return _Texts(note=f"documents are shown without their texts: {error} Give the corpus with `--data`.")
     baseline = comparison.run(comparison.baseline)
     wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
     if not wanted:
         return _Texts(note=f"documents are not shown: `{baseline.name}` has no scores in the store")
     texts = {i: text for i, text in known.items() if i in wanted}
     if len(texts) < len(wanted):
-        return _Texts(note="documents are shown without their texts: the corpus at hand is not the runs' own")
+        return _Texts(
+            note="documents are shown without their texts: the corpus found is not that of the runs"
+        )
     return _Texts(texts)
 
 
@@ -296,5 +298,5 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
 def _note(comparison: Comparison) -> str:
     names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
     more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
-    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Side by side:"
+    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Compared runs:"
     return "\n".join([first, "", *names, *more])

@@ -1,4 +1,4 @@
-"""From stored runs to a Comparison: members with their folds, curves, scores and groups."""
+"""Reads stored runs into a Comparison: members with their folds, curves, scores and groups."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
-ONE_BY_ONE = 20  # above so many members their folds are asked for together
-WITHOUT_FILE = ("train/loss", "val/f1_macro", "val/score")  # curves of a run that is still going
-OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # a member has them at its end, a fold before
+ONE_BY_ONE = 20  # with more members, all folds are requested together
+WITHOUT_FILE = ("train/loss", "val/f1_macro", "val/score")  # curves of a run that has not ended
+OF_MEMBER = ("tasks.json", "plan.json", "grouping/groups.json")  # folds write them earlier
 
 
 @dataclass(frozen=True)
 class LoadedRuns:
-    """Runs as read, their tasks, what a reader has to know, and their folds as stored, by id."""
+    """Loaded runs, their tasks, warnings, and their folds as stored, by id."""
 
     runs: tuple[ComparedRun, ...]
     tasks: tuple[TaskInfo, ...]
@@ -37,7 +37,7 @@ class LoadedRuns:
 
 @dataclass
 class _Files:
-    """Artifacts of many runs, fetched together."""
+    """Artifacts of several runs, downloaded together."""
 
     reader: RunReader
     _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
@@ -48,10 +48,10 @@ class _Files:
             self._known[run.id, name] = path
 
     def json(self, run: StoredRun, name: str) -> Any:
-        """Its content, or None where the run does not have it.
+        """Return the content of a JSON artifact, or None if the run does not have it.
 
         Raises:
-            TrackingError: it is no JSON.
+            TrackingError: it is not valid JSON.
         """
         path = self._known.get((run.id, name))
         if path is None:
@@ -74,7 +74,7 @@ class _Files:
 
 
 NOT_OURS = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
-"""What content of another shape than `mtlv` writes ends in."""
+"""Errors raised by content in another layout than `mtlv` writes."""
 
 
 @contextmanager
@@ -83,10 +83,10 @@ def _as_written(run: StoredRun) -> Iterator[None]:
         yield
     except NOT_OURS as error:
         raise TrackingError(
-            f"run `{shorten(run.name)}` ({run.id}) has params or artifacts that are "
-            "not as `mtlv` writes them",
+            f"run `{shorten(run.name)}` ({run.id}) has params or artifacts that "
+            "`mtlv` did not write in this form",
             got=f"{type(error).__name__}: {error}",
-            then="leave that run out, or run its config again",
+            then="leave out that run, or run its config again",
         ) from error
 
 
@@ -94,7 +94,7 @@ def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
     return TrackingError(
         f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) cannot be read",
         got=str(error) or type(error).__name__,
-        then="leave that run out, or run its config again",
+        then="leave out that run, or run its config again",
     )
 
 
@@ -102,8 +102,8 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     """Read members and their folds, without their scores.
 
     Args:
-        reader: of the store.
-        members: their own runs, in order.
+        reader: reads from the store.
+        members: runs of the members, in order.
 
     Raises:
         TrackingError: the store cannot be read, or none of the members has a finished fold.
@@ -139,10 +139,10 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
 
 
 def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
-    """Add the raw scores of some runs, by their keys: they are large, and only of a few can they be shown.
+    """Add the scores of some runs, given their keys: scores are large, and only a few runs can show them.
 
     Raises:
-        TrackingError: the store or a file of scores cannot be read.
+        TrackingError: the store or a score file cannot be read.
     """
     files = _Files(reader)
     tasks = [task.task for task in found.tasks]
@@ -162,7 +162,7 @@ def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> 
 
 
 def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
-    """Folds that have ended of each member, by fold and seed."""
+    """Return the finished folds of each member, sorted by fold and seed."""
     out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
     if len(members) <= ONE_BY_ONE:
         found = [c for run in members for c in reader.runs([run.experiment], {KIND: FOLD, PARENT: run.id})]
@@ -189,7 +189,7 @@ def _unique_names(members: Sequence[StoredRun]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where one member is read from."""
+    """Place from which one member is read."""
 
     reader: RunReader
     files: _Files
@@ -197,7 +197,7 @@ class _Source:
     folds: Sequence[StoredRun]
 
     def json(self, name: str) -> Any:
-        """The member's file; while it has not ended, and so has none, its first fold's, which is the same."""
+        """Return the member's file or, if it has not ended yet, the same file of its first fold."""
         found = self.files.json(self.member, name)
         return self.files.json(self.folds[0], name) if found is None else found
 
@@ -248,7 +248,7 @@ def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Comp
 
 
 def _task_figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    """`test.tasks.M/SLUG` as figures by task name."""
+    """Return the metrics `test.tasks.M/SLUG` by task name."""
     out: dict[str, dict[str, float]] = {name: {} for name in names.values()}
     for key, value in metrics.items():
         figure, _, slug = key.removeprefix(TASK_METRICS).partition("/")
@@ -260,7 +260,7 @@ def _task_figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> dic
 def _curves(
     source: _Source, fold: StoredRun, names: Mapping[str, str], heads: Mapping[str, str]
 ) -> dict[str, list[tuple[int, float]]]:
-    """From `curves.json`, with names in place of slugs; point by point where a run does not have the file."""
+    """Read `curves.json`, with names instead of slugs; if it is missing, read the curves point by point."""
     found = source.files.json(fold, "curves.json")
     if found is None:
         found = {key: source.reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
@@ -292,17 +292,17 @@ def _groups(source: _Source) -> ComparedGroups | None:
 
 
 def _differ(source: _Source) -> bool:
-    """Whether the folds came to different groups."""
+    """Whether the folds have different groups."""
     found = [source.files.json(fold, "grouping/groups.json") for fold in source.folds]
     kinds = {frozenset(map(frozenset, each["groups"])) for each in found if each is not None}
     return len(kinds) > 1
 
 
 def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
-    """Tasks of all members, the most frequent first; support and size as the first that has a task says.
+    """Return the tasks of all members, most frequent first; support and size are of the first with the task.
 
     Raises:
-        TrackingError: two members have tasks of one name that are judged in different ways.
+        TrackingError: two members have tasks of the same name with different metrics or kinds.
     """
     out: dict[str, TaskInfo] = {}
     for source in sources:
@@ -315,14 +315,14 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
                 raise TrackingError(
                     f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
                     got=f"{info.kind} by {info.main_metric}",
-                    allowed=f"{first.kind} by {first.main_metric}, as in the runs before",
-                    then="compare them apart",
+                    allowed=f"{first.kind} by {first.main_metric}, as in the previous runs",
+                    then="compare them separately",
                 )
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
 
 
 def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
-    """A task of `tasks.json`; without a word on how it is judged it is of an earlier release, and yes/no."""
+    """Build a task from `tasks.json`; without a kind it is from an earlier release, and yes/no."""
     how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
     how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
     if how.get("kind", "binary") not in READINGS:
@@ -331,7 +331,7 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
 
 
 def sized(found: LoadedRuns) -> LoadedRuns:
-    """With the number of test documents from the scores, for runs that did not write it down."""
+    """Take the number of test documents from the scores, for runs that did not log it."""
     documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
     tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
     return replace(found, tasks=tasks)

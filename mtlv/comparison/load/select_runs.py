@@ -1,4 +1,4 @@
-"""Which runs a user means: by config, by id, by name, or by experiment."""
+"""Selection of runs: by config, by id, by name, or by experiment."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SHORTEST_ID = 6
 
 @dataclass(frozen=True)
 class RunQuery:
-    """What a user asks to compare.
+    """Runs that a user asks to compare.
 
     Args:
-        suites: each stands for its members.
-        names: run ids, beginnings of them (6 digits or more), or run names.
-        experiment: only runs of it; without suites and names, all of its members.
-        last: of those, only as many of the newest.
+        suites: suites whose members are compared.
+        names: run ids, prefixes of them (6 digits or more), or run names.
+        experiment: restricts the runs; without suites and names, all its members.
+        last: only this many of the newest of those.
     """
 
     suites: tuple[Suite, ...] = ()
@@ -38,8 +38,8 @@ class RunQuery:
 
 @dataclass
 class SelectedRuns:
-    """Members' runs in the order asked for, each once, what a reader has to know of the choice, and the name
-    of the first run's experiment."""
+    """Selected runs of members in the requested order, without duplicates; warnings; and the first run's
+    experiment."""
 
     runs: list[StoredRun] = field(default_factory=list)
     experiment: str = ""
@@ -51,16 +51,16 @@ class SelectedRuns:
 
 
 def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
-    """Find the members' runs that `wanted` asks for.
+    """Find the members' runs for a query.
 
     Raises:
-        TrackingError: an experiment, a run or a suite is not in the store, a name means several runs, or what
-            is asked for contradicts itself.
+        TrackingError: an experiment, a run or a suite is not in the store, a name matches several runs, or
+            the query contradicts itself.
     """
     if wanted.last is not None and (wanted.suites or wanted.names):
         raise TrackingError(
-            "`--last` counts the newest runs of an experiment, and runs were named as well",
-            then="leave out one of the two",
+            "`--last` selects the newest runs of an experiment, but runs were named as well",
+            then="give only one of the two",
         )
     chosen = SelectedRuns()
     experiments = dict(reader.experiments())
@@ -102,7 +102,7 @@ def _add_suite(chosen: SelectedRuns, reader: RunReader, suite: Suite, experiment
 
 
 def _named(reader: RunReader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
-    """The run with this id, beginning of an id, or name; `members` is filled once, when it is needed."""
+    """Return the run with this id, id prefix, or name; `members` is filled when it is first needed."""
     run = reader.run(name) if re.fullmatch(rf"[0-9a-f]{{{LONGEST_ID}}}", name) else None
     if run is None:
         if not members:
@@ -115,7 +115,8 @@ def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
     same = [run for run in members if run.name == name]
     if len({run.experiment for run in same}) > 1:
         raise TrackingError(
-            f"runs of several experiments are called `{name}`", then="name one of them: `--experiment NAME`"
+            f"runs of several experiments have the name `{name}`",
+            then="name one of them: `--experiment NAME`",
         )
     if same:
         return same[0]  # the newest
@@ -123,29 +124,31 @@ def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
     if len(begins) == 1:
         return begins[0]
     if begins:
-        raise TrackingError(f"`{name}` begins the ids of {len(begins)} runs", then="give more of its digits")
+        raise TrackingError(
+            f"`{name}` is the prefix of {len(begins)} run ids", then="give more of its digits"
+        )
     known = dict.fromkeys(run.name for run in members)
     raise TrackingError(
-        f"there is no run `{name}` here",
+        f"there is no run `{name}` in the store",
         allowed="a config file, a run's id, or a run's name such as "
         + (", ".join(f"`{each}`" for each in list(known)[:3]) or "(the store has none)"),
-        then=nearest(name, known) or "`mtlv compare --experiment NAME` takes all runs of an experiment",
+        then=nearest(name, known) or "`mtlv compare --experiment NAME` compares all runs of an experiment",
     )
 
 
 def _member(reader: RunReader, run: StoredRun) -> StoredRun:
-    """The member that a run is or belongs to."""
+    """Return the member's run for a run: itself, or its parent."""
     if run.kind == MEMBER:
         return run
     parent = reader.run(run.parent) if run.kind == FOLD and run.parent else None
     if parent is None:
-        what = "a comparison itself" if run.kind == COMPARISON else "no run of mtlv's"
+        what = "a comparison" if run.kind == COMPARISON else "not a run of mtlv"
         raise TrackingError(f"run `{run.name}` ({run.id}) is {what}", then="name the runs to compare")
     return parent
 
 
 def _all_of(reader: RunReader, wanted: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
-    """All members of an experiment, the oldest first."""
+    """Return all members of an experiment, oldest first."""
     if wanted.experiment is not None:
         place = [experiment_id(wanted.experiment, experiments)]
     else:
@@ -153,9 +156,9 @@ def _all_of(reader: RunReader, wanted: RunQuery, experiments: dict[str, str]) ->
         used = [name for name, number in experiments.items() if reader.runs([number], {KIND: MEMBER}, most=1)]
         if len(used) > 1 and wanted.last is None:
             raise TrackingError(
-                "the store has several experiments, and none was named",
+                "the store has several experiments, but none was named",
                 allowed=", ".join(f"`--experiment {name}`" for name in used),
-                then="name one, a config file, or runs; or take the newest runs: `--last 4`",
+                then="name one, a config file, or runs; or compare the newest runs: `--last 4`",
             )
     found = reader.runs(place, {KIND: MEMBER}, most=wanted.last)
     if not found:

@@ -1,6 +1,6 @@
-"""The texts of a run's corpus, read in a process beside this one: a large archive takes seconds.
+"""The texts of a run's corpus, read in another process: a large archive takes seconds.
 
-Which corpus that is says a file of a store, which anybody may have written: the process has limits.
+The corpus is named by a file of a store, which anybody may have written: the process has limits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mtlv.units.corpora import read_corpus
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
 
-PATIENCE = 600.0  # seconds that a corpus may take
-LEAST_MEMORY = 1_000_000_000  # bytes that it may take in any case; where more is free, half of that
+PATIENCE = 600.0  # maximum seconds for reading a corpus
+LEAST_MEMORY = 1_000_000_000  # bytes: minimum memory limit; otherwise half of the free memory
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class RunConfig:
     """The `config.yml` of a run.
 
     Args:
-        file: with its content.
-        name: what messages call it.
-        path: of the corpus, where it has moved.
+        file: path of the file.
+        name: its name in messages.
+        path: path of the corpus, if it has moved.
     """
 
     file: Path
@@ -40,21 +40,21 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class TextsProcess:
-    """A corpus that is being read.
+    """A corpus being read in another process.
 
     Args:
-        config: names it.
-        process: reads it.
+        config: names the corpus.
+        process: reads the corpus.
     """
 
     config: RunConfig
     process: ChildProcess
 
     def texts(self) -> dict[str, str]:
-        """All documents by id; waits for them.
+        """Wait for the texts of all documents and return them by id.
 
         Raises:
-            DataError: the corpus is not at hand, or cannot be read.
+            DataError: the corpus is not available, or cannot be read.
         """
         try:
             with self.process.within(PATIENCE):
@@ -66,7 +66,7 @@ class TextsProcess:
                     got="its process was killed",
                     allowed=f"{PATIENCE:.0f} seconds and half of the memory that is free",
                 ) from None
-            return read(self.config)  # no process could start
+            return read(self.config)  # the process could not be started
         if problem:
             raise DataError(problem)
         return dict(texts)
@@ -84,10 +84,10 @@ def reading(config: RunConfig) -> Iterator[TextsProcess]:
 
 
 def read(config: RunConfig) -> dict[str, str]:
-    """All documents of the corpus that a run's `config.yml` names, by id.
+    """Return the texts of the corpus named in a run's `config.yml`, by document id.
 
     Raises:
-        DataError: the corpus is not at hand, or cannot be read.
+        DataError: the corpus is not available, or cannot be read.
     """
     from mtlv.settings import text
     from mtlv.settings.data_schema import DataSettings
@@ -95,7 +95,7 @@ def read(config: RunConfig) -> dict[str, str]:
 
     moved = {} if config.path is None else {"path": config.path}
     try:
-        draft = Draft()  # an earlier run has fewer keys
+        draft = Draft()  # configs of earlier releases have fewer keys
         held = text.read(config.file, config.name).value
         draft.apply_file({"data": held["data"]}, Origin(lambda _: "", Path()))
         corpus = read_corpus(DataSettings.model_validate({**draft.values["data"], **moved}))
@@ -108,7 +108,7 @@ def read(config: RunConfig) -> dict[str, str]:
 
 
 def _whole(corpus: Corpus) -> list[str]:
-    """The text of each document; both texts of a pair, on a line each."""
+    """Return the text of each document; for pairs, both texts on separate lines."""
     if corpus.members:
         return [text for member in corpus.members for text in _whole(member)]
     seconds = corpus.seconds
@@ -125,6 +125,6 @@ def _answer(config: RunConfig) -> tuple[dict[str, str], str]:
 
 
 def main() -> None:
-    """Read one corpus."""
+    """Read one corpus, as a separate process."""
     with parent(memory=max(LEAST_MEMORY, (free_memory() or 0) // 2)) as connection:
         connection.send(_answer(connection.receive()))

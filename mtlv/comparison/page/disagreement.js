@@ -24,7 +24,7 @@ function disagreementBlock(block) {
   );
 }
 
-/** (task, score of a, score of b, label) whichever way round the pair is stored. */
+/** (task, score of a, score of b, label) for either order of the stored pair. */
 function pairOf(block, a, b) {
   const same = block.pairs.find(({ run, other }) => run === a && other === b);
   if (same) return same.documents;
@@ -71,7 +71,7 @@ function output(value, key, text) {
   return typeof value === "number" ? bar(value, key) : el("td", { class: "said" }, said(value, text));
 }
 
-/** Words as they are; spans as the words of the text that they cover, where it is at hand. */
+/** Text unchanged; spans as the words they cover, if the text is available. */
 function said(value, text) {
   if (typeof value === "string") return value;
   if (!value.length) return el("span", { class: "label" }, "none");

@@ -1,4 +1,4 @@
-// Elements and numbers. Text of any origin becomes a text node, never markup.
+// Elements and numbers. All text becomes text nodes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,7 +21,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** A number as people read it: thousands apart, a real minus sign, never "-0.000". */
+/** A formatted number: thousands separators, a real minus sign, never "-0.000". */
 function shown(value, digits, signed = false) {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   const text = new Intl.NumberFormat("en", options).format(Math.abs(value));

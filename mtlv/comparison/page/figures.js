@@ -2,7 +2,7 @@
 // so that printing finds none missing.
 
 const figures = [];
-const DRAWN = document.documentElement.dataset; // drawn="yes" once nothing waits to be drawn
+const DRAWN = document.documentElement.dataset; // drawn="yes" once all figures are drawn
 
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
@@ -41,7 +41,7 @@ listeners.push(() => {
 
 let working = false;
 
-/** Draw what waits, the figures on screen first, and let the browser breathe between two. */
+/** Draw pending figures, those on screen first, and yield to the browser in between. */
 async function work() {
   DRAWN.drawn = "no";
   if (working) return;
@@ -64,7 +64,7 @@ async function draw(figure) {
   const { block, plot } = figure;
   const rows = visibleOf(block).map((row) => ({ ...row })); // Vega writes into them
   plot.parentNode.classList.toggle("empty", rows.length === 0);
-  if (!rows.length) return; // scales of nothing have no sane axes
+  if (!rows.length) return; // without rows, the scales have no domain
   if (figure.view) {
     await figure.view.data("rows", rows).runAsync();
     return;
@@ -80,7 +80,7 @@ function fluid(spec) {
   return spec.width === "container";
 }
 
-/** The figure as wide as its place, legends included. */
+/** Fit the figure to the width of its container, including legends. */
 function fit(figure) {
   const width = figure.plot.clientWidth;
   if (!width || width === figure.width) return;
@@ -110,7 +110,7 @@ function specFor(spec, width, rows) {
 
 const NARROW = 600; // CSS pixels
 
-/** The figure's numbers as a table: for keyboards, screen readers and the curious. */
+/** The figure's numbers as a table, for keyboards and screen readers. */
 function numbers(block) {
   const place = el("div");
   let table = null;
@@ -137,7 +137,7 @@ function columnsOf(rows) {
   });
 }
 
-/** Buttons for files; not inside another page's sandbox, which refuses downloads. */
+/** Buttons for downloads; not in another page's sandbox, which blocks them. */
 function exportsOf(block) {
   if (window.parent !== window) return null;
   const button = (title, make) =>

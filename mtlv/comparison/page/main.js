@@ -28,7 +28,7 @@ function sectionOf({ id, title, intro, blocks }) {
   );
 }
 
-/** Moves by script: inside another page's sandbox a link to a fragment could leave the page. */
+/** Scrolls by script, because in another page's sandbox a link to a fragment could leave the page. */
 function jump(event, id) {
   event.preventDefault();
   const target = document.getElementById(id);
@@ -43,7 +43,7 @@ function contents() {
   return el("nav", { class: "contents", "aria-label": "Contents" }, el("ol", {}, ...links));
 }
 
-/** A shade at the right of boxes that have more to scroll to. */
+/** A shadow at the right edge of boxes that can scroll further. */
 function shade() {
   const mark = ({ target }) => {
     const box = target.closest?.(".scroll");
@@ -57,7 +57,7 @@ function shade() {
   document.addEventListener("scroll", mark, { passive: true, capture: true });
 }
 
-/** Marks the section that is read now in the contents. */
+/** Marks the current section in the table of contents. */
 function follow() {
   const sections = [...document.querySelectorAll("section")];
   const links = new Map([...document.querySelectorAll("[data-section]")].map((a) => [a.dataset.section, a]));
@@ -72,7 +72,7 @@ function follow() {
   mark();
 }
 
-/** Tables wider than a sheet of paper are made smaller, so that nothing of them is cut off. */
+/** Shrinks tables wider than a sheet of paper, so that printing does not cut them off. */
 function fitToPaper() {
   const SHEET = 680; // CSS pixels of A4 between its margins
   document.documentElement.classList.add("paper");

@@ -1,6 +1,6 @@
 // The rule of mtlv/comparison/rows.py; a test runs both on the same rows.
 
-/** Rows as objects again, from columns (page.py: packed). */
+/** Unpacks rows from columns (see `packed` in page.py). */
 function unpacked({ count, columns }) {
   const rows = Array.from({ length: count }, () => ({}));
   for (const [field, column] of Object.entries(columns)) {

@@ -1,4 +1,4 @@
-// What is switched on. One object; whatever draws listens to it.
+// The state of the switches: one object, to which all views subscribe.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const runOf = new Map(page.runs.map((run) => [run.key, run]));
@@ -9,13 +9,13 @@ const state = {
 };
 const listeners = [];
 
-/** Change the state and tell everyone who draws from it. */
+/** Change the state and notify all listeners. */
 function change(changes) {
   Object.assign(state, changes);
   for (const listener of listeners) listener();
 }
 
-/** A set with one member more or less. */
+/** Toggle a member of a set. */
 function toggled(set, member) {
   const next = new Set(set);
   if (!next.delete(member)) next.add(member);
@@ -31,7 +31,7 @@ function rowsOf(block) {
   return block.rows;
 }
 
-/** Rows of a block as the state has them. */
+/** Visible rows of a block in the current state. */
 function visibleOf(block) {
   return visible(rowsOf(block), block.baseline, state.runs, state.tasks, state.baseline);
 }

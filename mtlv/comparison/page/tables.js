@@ -1,6 +1,6 @@
 // Tables: sortable by each column, the best of the visible values in bold.
 
-const SENTENCE = 60; // characters: a longer text gets a wider column
+const SENTENCE = 60; // characters; longer texts get a wider column
 
 /** A table with its title and caption. */
 function tableBlock(block) {
@@ -15,7 +15,7 @@ function tableBlock(block) {
   );
 }
 
-/** A table of `rows()` in a box that scrolls by itself: {box, refresh}. */
+/** A table of `rows()` in its own scrolling box: {box, refresh}. */
 function sortable(columns, rows, label) {
   const order = { column: null, falling: false };
   const body = el("tbody");
@@ -32,7 +32,7 @@ function sortable(columns, rows, label) {
     const best = columns.map((column) => bestOf(column, now));
     body.replaceChildren(...now.map((row) => line(row, columns, best)));
     if (!now.length) {
-      const words = "Nothing to show: no run or no task that is switched on has a row here.";
+      const words = "Nothing to show: there are no rows for the runs and tasks that are switched on.";
       body.append(el("tr", {}, el("td", { class: "none", colspan: columns.length }, words)));
     }
   }
@@ -43,7 +43,7 @@ function sortable(columns, rows, label) {
 function heading(column, order, refresh) {
   const sort = () => {
     const again = order.column === column;
-    // Numbers from the highest first, which is what one looks for; texts from A.
+    // Numbers are sorted from the highest, texts from A.
     order.falling = again ? !order.falling : column.kind === "number" && column.best !== "low";
     order.column = column;
     refresh();
@@ -53,7 +53,7 @@ function heading(column, order, refresh) {
   return el("th", { scope: "col", class: column.kind, "aria-sort": "none" }, button);
 }
 
-/** Rows in the order of a column; rows without a value last, equal ones as they came. */
+/** Rows in the order of a column; rows without a value last; the sort is stable. */
 function inOrder(rows, { column, falling }) {
   if (!column) return rows;
   const { key } = column;
@@ -68,7 +68,7 @@ function inOrder(rows, { column, falling }) {
   });
 }
 
-/** The best value of a column as shown; nothing where all are equal or there is only one. */
+/** The best value of a column as shown; none if all are equal or there is only one. */
 function bestOf(column, rows) {
   if (!column.best) return null;
   const values = rows.map((row) => row[column.key]).filter((value) => typeof value === "number");

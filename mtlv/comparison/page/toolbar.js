@@ -1,6 +1,6 @@
-// The bar that stays in view: which runs, which tasks, against what, and the theme.
+// The sticky toolbar: runs, tasks, baseline and theme.
 
-const MANY = 12; // more runs than this are chosen by searching
+const MANY = 12; // with more runs than this, runs are chosen by searching
 
 function toolbar() {
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Runs shown" });
@@ -23,7 +23,7 @@ function toolbar() {
   );
 }
 
-/** A switch per run; with many runs only those that are on. */
+/** A switch per run; with many runs, only those that are switched on. */
 function chipsNow() {
   const few = page.runs.length <= MANY;
   const runs = few ? page.runs : page.runs.filter((run) => state.runs.has(run.key));
@@ -53,7 +53,7 @@ function trackerLink(run) {
   return el("a", { href: run.link, target: "_blank", rel: "noopener noreferrer", "aria-label": label }, "↗");
 }
 
-/** A button with a panel: search, all, none, only what the search finds, and a list of checkboxes. */
+/** A button with a panel: search, all, none, only search results, and a list of checkboxes. */
 function menu(title, items, { set, id, mark, note, more }) {
   const count = el("b");
   const entries = items.map((item) => entry(item, { set, id, mark, note, more }));
@@ -122,7 +122,7 @@ function disclosure(name, words, panel) {
 
 const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
 
-/** Auto, light, dark, in turn. Kept by the page alone: inside a sandbox there is no storage. */
+/** Cycles through auto, light and dark. Not stored, because a sandboxed page has no storage. */
 function themeButton() {
   const root = document.documentElement;
   const words = el("span");

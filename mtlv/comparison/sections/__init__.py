@@ -1,4 +1,4 @@
-"""The parts of a comparison page: one file each, which turns a Comparison into blocks."""
+"""Sections of the comparison page: each module builds the blocks of one section from a Comparison."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ORDER = (
     "errors",
     "published",
 )
-"""From what a reader asks first to what only some ask. Each names a module with `build(comparison)`,
-which gives a section, several, or none."""
+"""Order of the sections, most important first. Each name is a module with `build(comparison)`, which returns
+one section, several, or None."""
 
 
 def each_section(comparison: Comparison) -> Iterator[Section]:
-    """All parts that have something to show, one after the other: the work is done as they are asked for."""
+    """Yield all sections with something to show; each is built when it is requested."""
     for name in ORDER:
         found = import_module(f"{__name__}.{name}").build(comparison)
         if found is not None:
@@ -34,5 +34,5 @@ def each_section(comparison: Comparison) -> Iterator[Section]:
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:
-    """All parts that have something to show."""
+    """Return all sections with something to show."""
     return tuple(each_section(comparison))

@@ -1,4 +1,4 @@
-"""How far the groupings of runs agree: the adjusted Rand index of every pair."""
+"""Agreement between the groupings of runs: the adjusted Rand index of every pair."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mtlv.comparison.sections.parts import of_run, run_axis, run_names, shown_fi
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 
-MOST = 40  # groupings of which every pair is compared: 1,600 cells
+MOST = 40  # maximum number of groupings compared in pairs: 1,600 cells
 
 
 def agreement(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> float | None:
-    """Adjusted Rand index of two groupings on the tasks that both have: 1 the same, 0 as by chance.
+    """Adjusted Rand index of two groupings on their common tasks: 1 if equal, 0 as by chance.
 
-    Nothing where they have fewer than two tasks in common. Counted over pairs of tasks (Hubert and Arabie
-    1985), as `sklearn.metrics.adjusted_rand_score` does, whose import would take 2 s of every comparison.
+    None if they have fewer than two tasks in common. Counted over pairs of tasks (Hubert and Arabie
+    1985), like `sklearn.metrics.adjusted_rand_score`, whose import would add 2 s to every comparison.
     """
     one, two = _places(left), _places(right)
     common = sorted(one.keys() & two.keys())
@@ -41,7 +41,7 @@ def _places(groups: Sequence[Sequence[str]]) -> Mapping[str, int]:
 
 
 def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
-    """Every pair of runs with groups; nothing where there is no pair."""
+    """Build a figure of every pair of runs with groups; [] if there is no pair."""
     chosen = {run.key for run in [run for run in shown_first(comparison) if run.groups][:MOST]}
     kept = [run for run in runs if run.key in chosen]
     if len(kept) < 2:
@@ -58,8 +58,8 @@ def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
                     of_run(run) | {"other": other.key, "other_name": other.name, "value": found[pair]}
                 )
     caption = (
-        "Adjusted Rand index between the groups of two runs: 1 where they are the same, about 0 where they "
-        "agree no more than chance would, below 0 where less. Runs that learn all tasks together, or each "
+        "Adjusted Rand index between the groups of two runs: 1 if they are the same, about 0 if they "
+        "agree no more than by chance, negative if less. Runs that learn all tasks together, or each "
         "alone, have no groups and are left out."
     )
     if len(runs) > MOST:

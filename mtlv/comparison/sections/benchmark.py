@@ -1,4 +1,4 @@
-"""Scores by task type, and the BLURB score: for runs on corpora of that benchmark."""
+"""Scores by task type, and the BLURB score, for runs on corpora of that benchmark."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mtlv.evaluation.metrics import decide
 TYPES = tuple(dict.fromkeys(BLURB.values()))
 SCORE, MEAN = "BLURB score", "mean of the types"
 CAPTION = (
-    "The mean over those of a type's corpora that a run was tested on, ± standard deviation (ddof 1) over "
-    "its folds and seeds; a corpus counts by the figure that its task is judged by, one with several yes/no "
-    "tasks by the F1 of all their decisions together. The last number is the mean over the six types (Gu et "
-    "al. 2021). It may be laid beside published ones only where splits and classes are BLURB's own."
+    "Mean over the corpora of a type that a run was tested on, ± standard deviation (ddof 1) over its folds "
+    "and seeds. Each corpus counts with the main metric of its task, or, with several yes/no tasks, with the "
+    "F1 of all their decisions together. The last number is the mean over the six types (Gu et al. 2021). "
+    "It is comparable with published scores only if splits and classes are those of BLURB."
 )
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run was tested on a corpus of BLURB."""
+    """Build the section; None if no run was tested on a corpus of BLURB."""
     corpora = _corpora(comparison.tasks)
     rows = [row for run in comparison.runs if (row := _row(run, corpora)) is not None]
     if not rows:
         return None
     there = {key for row in rows for key in row}
-    alike = len({row["tested"] for row in rows}) == 1  # else the best of a column is best of another mean
+    alike = len({row["tested"] for row in rows}) == 1  # else the means cover different corpora
     columns = [TableColumn("name", "run", kind="text")]
     for key, title in (*((name, name) for name in TYPES), ("score", _title(rows))):
         if key in there:
@@ -47,13 +47,13 @@ def _table(columns: Sequence[TableColumn], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
-    """The tasks of each corpus of the benchmark, in its order."""
+    """Return the tasks of each corpus of the benchmark, in the benchmark's order."""
     found = {corpus: [task for task in tasks if task.source == corpus] for corpus in BLURB}
     return {corpus: of_corpus for corpus, of_corpus in found.items() if of_corpus}
 
 
 def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, Any] | None:
-    """Means over the children that have all of the run's corpora; nothing where none has one."""
+    """Return means over the children that have all corpora of the run; None if there are none."""
     found = [_scores(child, corpora) for child in run.children]
     names = max(found, key=len, default={}).keys()
     if not names:
@@ -79,7 +79,7 @@ def _scores(child: ComparedFold, corpora: Mapping[str, Sequence[TaskInfo]]) -> d
 
 
 def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
-    """A corpus by its task's figure; several yes/no tasks by all their decisions, where these are known."""
+    """Return a corpus's score: its task's main metric; for several yes/no tasks, F1 of all decisions."""
     if len(tasks) == 1:
         return known(child.tasks.get(tasks[0].name, {}).get(tasks[0].main_metric))
     names = [task.name for task in tasks]
@@ -92,7 +92,7 @@ def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
 
 
 def _title(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The benchmark's name only for all of its corpora."""
+    """Return the benchmark's name only if all its corpora were tested."""
     return SCORE if all(_whole(row) for row in rows if "score" in row) else MEAN
 
 
@@ -103,7 +103,7 @@ def _whole(row: Mapping[str, Any]) -> bool:
 def _in_words(
     comparison: Comparison, rows: Sequence[Mapping[str, Any]], corpora: Mapping[str, Sequence[TaskInfo]]
 ) -> str:
-    """What is missing for the score; else who has the highest."""
+    """Describe what is missing for the score, or else the run with the highest score."""
     whole = [row for row in rows if "score" in row and _whole(row)]
     if whole:
         best = max(whole, key=lambda row: row["score"])
@@ -117,4 +117,4 @@ def _in_words(
         )
     others = dict.fromkeys(task.source for task in comparison.tasks if task.source not in BLURB)
     outside = [name for name in others if name]
-    return f"{said} Not of BLURB, and left out: {listed(outside)}." if outside else said
+    return f"{said} Left out, because not part of BLURB: {listed(outside)}." if outside else said

@@ -1,4 +1,4 @@
-"""What quality costs: macro F1 or the score over training time, and the runs that no other beats in both."""
+"""Quality against cost: macro F1 or the score over training time, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ ALSO = {
     "peak_memory_mb": "cost/peak_memory_mb",
 }
 TITLE = "Cost against quality"
-INTRO = "What more training time buys, and which runs another one beats in time and quality both."
-WIDTH, HEIGHT = 660, 360  # pixels of the drawing that labels are placed for
+INTRO = (
+    "How much more training time improves the results, and which runs are both slower and worse than another."
+)
+WIDTH, HEIGHT = 660, 360  # pixels of the figure, for the placement of labels
 EDGE = 40  # pixels between the outermost dots and the frame
-LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; letters of a label
+LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; maximum letters of a label
 MARKER, GAP, STEP = 12, 2, 40  # pixels
-MOST_NAMED = 6  # runs that the finding names
+MOST_NAMED = 6  # maximum number of runs named in the finding
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run has both what it is judged by and a training time."""
+    """Build the section; None if no run has both a main score and a training time."""
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
     if not rows:
         return None
     if comparison.scored and different_tasks(comparison):
-        said = (
-            f"{APART}: no score can be laid over their training times. The overview says what each run cost."
-        )
+        said = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
         return Section("cost", TITLE, INTRO, [TextBlock(said)])
     figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
@@ -53,11 +53,11 @@ def build(comparison: Comparison) -> Section | None:
     drawing = FigureBlock(
         "cost",
         f"{figure[0].upper()}{figure[1:]} over training time",
-        f"Each dot is a run: the mean over its folds and seeds, with one standard deviation of the {figure} "
-        "as a bar where there are several. Training time is of all models of a run together, on a "
-        "logarithmic axis. The steps are the Pareto front of the runs that are on: the best "
-        f"{figure} that can be had within a time. Filled dots are on it; a hollow one is beaten in both by "
-        "another run. Times hold for the machine they were measured on.",
+        "Each dot is a run: the mean over its folds and seeds, with a bar of one standard deviation of "
+        f"the {figure} if there are several. Training time is the total of all models of a run, on a "
+        "logarithmic axis. The steps are the Pareto front of the runs that are switched on: the best "
+        f"{figure} within a given time. Runs on the front have filled dots; for a hollow dot, another run "
+        "is both faster and better. Times depend on the machine.",
         _spec(comparison),
         rows,
     )
@@ -76,7 +76,7 @@ def _row(run: ComparedRun) -> dict[str, Any] | None:
 
 
 def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows that are better than every faster one, from fast to slow."""
+    """Return the rows that are better than every faster one, from fast to slow."""
     out: list[Mapping[str, Any]] = []
     for row in sorted(rows, key=lambda row: (row["minutes"], -row["f1"])):
         if not out or row["f1"] > out[-1]["f1"]:
@@ -85,18 +85,18 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
-    """Which runs are on the front."""
+    """Describe the runs on the front."""
     best = front(rows)
     if len(rows) == 1:
-        return f"One run: {_said(best[0])}. Nothing stands beside it."
+        return f"There is only one run: {_said(best[0])}."
     named = [_said(row) for row in best]
     if len(named) > MOST_NAMED:
         named = [*named[: MOST_NAMED - 1], f"{len(named) - MOST_NAMED} more", named[-1]]
     if len(best) == 1:
         return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
     return (
-        f"{len(best)} of {len(rows)} runs are on the Pareto front, where only a longer training gives a "
-        f"better {figure}. From fast to slow: {listed(named)}."
+        f"{len(best)} of {len(rows)} runs are on the Pareto front, where a better {figure} needs a longer "
+        f"training. From fast to slow: {listed(named)}."
     )
 
 
@@ -115,14 +115,14 @@ def _cut(label: str) -> str:
 
 
 def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dict[str, tuple[float, float]]:
-    """Where each label's middle stands from its dot, in pixels right and down, so that no two overlap."""
+    """Return the offset of each label's centre from its dot, in pixels right and down, without overlaps."""
     if not rows:
         return {}
     across = _pixels([[math.log(row["minutes"])] for row in rows], WIDTH)
     down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
-    steps = _steps(points)  # kept clear like dots: each is a dot with a label of no size
+    steps = _steps(points)  # treated as dots with empty labels, so that no label covers them
     everything = np.concatenate([points, steps])
     area = (0, 0, WIDTH, HEIGHT)
     found = place(
@@ -135,7 +135,7 @@ def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dic
 
 
 def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pixels [S, 2] along the level parts of the front of `points` [N, 2], away from the dots."""
+    """Return pixels [S, 2] along the horizontal parts of the front of `points` [N, 2], outside the dots."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
     best = np.minimum.accumulate(order[:, 1])  # up is less
     parts = [
@@ -147,8 +147,8 @@ def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:
-    """Places of the first of each row's values on an axis that holds all of them, EDGE from its ends, as the
-    scales below have it."""
+    """Return the pixel of each row's first value on an axis that contains all values, with a margin of EDGE,
+    like the scales below."""
     every = [value for row in values for value in row if value is not None]
     low, width = min(every), max(every) - min(every)
     first = np.array([row[0] for row in values], np.float64)
@@ -212,7 +212,7 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
 
 
 def _front_transforms() -> list[dict[str, Any]]:
-    """The front of the rows that are there, so that it follows the switches; the same rule as `front`."""
+    """Compute the front of the visible rows in Vega, so that it follows the switches; as `front`."""
     order = [{"field": "minutes"}, {"field": "f1", "order": "descending"}]
     return [
         {"window": [{"op": "max", "field": "f1", "as": "best"}], "sort": order, "frame": [None, 0]},

@@ -1,4 +1,4 @@
-"""Learning curves: all runs in one chart with bands, then small multiples per head and per task."""
+"""Learning curves: one chart of all runs with bands, then small multiples per head and per task."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from mtlv.figures.palette import run_lines
 from mtlv.plan import group_name
 from mtlv.reporting.metric_titles import judged_words, main_title
 
-WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # of a small multiple, in pixels, and how many stand in a line
+WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # width and height of a panel in pixels, and panels per row
 Rows = dict[str, list[dict[str, Any]]]
 HOW_BANDS = (
-    "A line is the mean over a run's folds and seeds at the end of each epoch (0 is the first), the band "
-    "reaches from the lowest to the highest of them; a run measured once has no band."
+    "A line is the mean over a run's folds and seeds at the end of each epoch (the first is 0). The band "
+    "shows their minimum and maximum; a run measured once has no band."
 )
-HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS} panels show at once"
+HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS} panels are shown at once"
 
 
 @dataclass(frozen=True)
 class SmallMultiples:
-    """Small multiples of one figure.
+    """Small multiples of one metric.
 
     Args:
-        id, title, caption: of the figure.
-        prefix: of the tracked key, before the slash, of panels that have none of their own.
-        field: of the rows by which panels are made.
+        id, title, caption: id, title and caption of the figure.
+        prefix: prefix of the tracked key, before the slash, for panels without their own.
+        field: field of the rows that defines the panels.
         axis: title of the values.
-        scale: of the values.
-        tips: what a tooltip says besides the values.
+        scale: scale of the values.
+        tips: additional lines of the tooltip.
     """
 
     id: str
@@ -59,7 +59,7 @@ class SmallMultiples:
 
 @dataclass(frozen=True)
 class Panel:
-    """A head or a task: its place, what stands above it, fields of its rows, its own prefix of the key."""
+    """A head or a task: its position, label, additional fields of its rows, and optional key prefix."""
 
     order: int
     label: str
@@ -72,8 +72,8 @@ OF_HEAD = (tip("members", "tasks of the head"),)
 HEAD_LOSS = SmallMultiples(
     "curves_head_loss",
     "Training loss of each head",
-    "A panel is a head: a set of tasks that are decided together. Runs with the same head share its panel, "
-    "heads of several tasks come first. Other panels come when runs are switched off. ",
+    "A panel is a head: a set of tasks that are predicted together. Runs with the same head share a panel; "
+    "heads of several tasks are first. Switch runs off to see other panels. ",
     "train.heads.loss", "head", "loss", {"zero": True}, OF_HEAD,
 )  # fmt: skip
 HEAD_F1 = SmallMultiples(
@@ -85,7 +85,7 @@ HEAD_F1 = SmallMultiples(
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run has a curve."""
+    """Build the section; None if no run has a curve."""
     heads = _heads(comparison)
     blocks = [
         *_together(comparison, "train/loss", "Training loss", {"zero": True}),
@@ -95,7 +95,7 @@ def build(comparison: Comparison) -> Section | None:
         *_multiples(comparison, HEAD_F1, heads),
         *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),
     ]
-    intro = "How the runs learned: whether they had converged, and which tasks came late or never."
+    intro = "How the runs learned: whether they converged, and which tasks were learned late or not at all."
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
 
 
@@ -103,8 +103,8 @@ def _of_tasks(comparison: Comparison) -> SmallMultiples:
     figure = main_title(comparison.tasks)
     not_learned = "label that was not learned" if figure == "F1" else "task that was not learned"
     caption = (
-        f"A panel is a task, the most frequent first: a line that stays at 0 is a {not_learned}. "
-        f"The filter of tasks brings the panels of rarer ones. {judged_words(comparison.tasks)} "
+        f"A panel is a task, most frequent first. A line that stays at 0 is a {not_learned}. "
+        f"Filter tasks to see the panels of rarer ones. {judged_words(comparison.tasks)} "
     )
     title = f"Validation {figure} of each task"
     return SmallMultiples(
@@ -120,7 +120,7 @@ def _tasks(comparison: Comparison) -> dict[str, Panel]:
 
 
 def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[FigureBlock]:
-    """One curve of all runs with bands."""
+    """Build a figure of one curve of all runs, with bands."""
     rows = [of_run(run) | point for run in comparison.runs for point in band(curves_of(run, key), 4 * STEPS)]
     if not rows:
         return []
@@ -131,7 +131,7 @@ def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, 
 def _multiples(
     comparison: Comparison, what: SmallMultiples, panels: Mapping[str, Panel]
 ) -> list[FigureBlock]:
-    """A panel per head or task, a line per run in it."""
+    """Build a figure with a panel per head or task and a line per run."""
     found = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
     rows, left = whole_runs(comparison, found)
     if not rows:
@@ -168,7 +168,7 @@ def _panel_rows(
 
 
 def _heads(comparison: Comparison) -> dict[str, Panel]:
-    """Panels by head: the largest first, then by how frequent their most frequent task is."""
+    """Return panels by head: largest first, then by the frequency of their most frequent task."""
     place, last = {task.name: at for at, task in enumerate(comparison.tasks)}, len(comparison.tasks)
     heads = {head for run in comparison.runs for model in run.plan for head in model}
     in_order = {head: tuple(sorted(head, key=lambda task: place.get(task, last))) for head in heads}
@@ -199,7 +199,7 @@ def _lines(
     banded: bool,
     extra: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
-    """Layers: lines, the bands where wanted, and points that tell their values."""
+    """Return the layers: lines, optional bands, and points with tooltips."""
     y = {"field": "value", "type": "quantitative", "title": title, "scale": scale}
     tips = [
         tip("name", "run"), *extra, tip("epoch", "epoch", "d"), tip("value", "mean", ".4f"),
@@ -210,7 +210,7 @@ def _lines(
         "mark": {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))},
         "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
     }
-    # The lines come first: the legend takes its signs from the first layer.
+    # Lines must be first: the legend uses the symbols of the first layer.
     line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
     points = {
         "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},

@@ -1,4 +1,4 @@
-"""Elbows side by side: how the number of groups was chosen."""
+"""Elbow curves of the runs: how the number of groups was chosen."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from mtlv.comparison.sections.parts import first_panels, known, of_run, run_head
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
-WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # of an elbow, in pixels, and how many stand in a line
+WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # width and height of a panel in pixels, and panels per row
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
 MEASURES = (
     ("inertia", "Elbow: inertia by the number of groups", "inertia",
-     "Inertia is the sum of distances of the tasks to the centre of their group: it always falls, and the "
-     "elbow is where it stops falling fast. Each panel has its own scale, for distances in different vectors "
-     "cannot be compared."),
+     "Inertia is the sum of the distances of the tasks to the centre of their group. It always decreases "
+     "with k; the elbow is where it stops decreasing fast. Each panel has its own scale, because "
+     "distances between different vectors cannot be compared."),
     ("silhouette", "Silhouette by the number of groups", "silhouette",
-     "The silhouette says how much nearer the tasks are to their own group than to the next one, from -1 to "
-     "1; higher is better."),
+     "The silhouette measures how much closer the tasks are to their own group than to the next one, from -1 "
+     "to 1; higher is better."),
 )  # fmt: skip
-MARKS = "A ring marks the number that the elbow recommends, a square the one used, a diamond both in one."
+MARKS = "A ring marks the recommended number, a square the number used, a diamond both."
 
 
 def elbows(comparison: Comparison) -> list[FigureBlock]:
-    """Inertia and silhouette, a panel per run that has a curve."""
+    """Build the figures of inertia and silhouette, with a panel per run that has a curve."""
     return [figure for measure in MEASURES for figure in _elbows(comparison, *measure)]
 
 
 def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[FigureBlock]:
-    """A panel per run that has a curve."""
+    """Build a figure with a panel per run that has a curve."""
     rows = [row for at, run in enumerate(comparison.runs) for row in _elbow_rows(run, at, field)]
     if not rows:
         return []

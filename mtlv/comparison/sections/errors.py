@@ -1,4 +1,4 @@
-"""Where runs err: precision and recall, F1 over the threshold, documents on which two runs disagree."""
+"""Errors of runs: precision and recall, F1 over the threshold, and documents on which two runs disagree."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ from mtlv.evaluation.thresholds import f1_on_grid
 from mtlv.figures.palette import run_lines
 from mtlv.plan import Scores
 
-ROWS = 7_000  # of one figure, about: curves get fewer points with more runs and tasks
-MOST, LEAST = 60, 11  # points of a curve
+ROWS = 7_000  # approximate maximum of a figure: with more runs and tasks, curves get fewer points
+MOST, LEAST = 60, 11  # maximum and minimum number of points of a curve
 GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
-WIDTH, HEIGHT, COLUMNS = 196, 150, 4  # of a small multiple, in pixels, and how many stand in a line
-COMPARED = 8  # runs of which all pairs are looked at
-PANELS_SAID = (
-    f"A panel is a task, the most frequent first, at most {PANELS} at once; filter tasks for others."
-)
+WIDTH, HEIGHT, COLUMNS = 196, 150, 4  # width and height of a panel in pixels, and panels per row
+COMPARED = 8  # maximum number of runs compared in pairs
+PANELS_SAID = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run that is shown at first has scores."""
+    """Build the section; None if no run shown at first has scores."""
     runs = [run for run in comparison.runs if run.key in comparison.shown]
     blocks: list[Block] = [
         *_left_out(comparison),
@@ -39,23 +37,23 @@ def build(comparison: Comparison) -> Section | None:
         *_thresholds(comparison, runs),
         *disagreement(comparison, runs[:COMPARED]),
     ]
-    behind = "What lies behind a figure: single documents."
+    behind = "The results in detail: single documents."
     if any(task.yes_no for task in comparison.tasks):
         behind = (
-            "What lies behind an F1: how each run trades precision for recall, how much its threshold "
-            "matters, and single documents."
+            "The results in detail: the trade-off of each run between precision and recall, the effect of "
+            "its threshold, and single documents."
         )
-    intro = f"{behind} For the runs that are on when the page opens."
+    intro = f"{behind} For the runs that are switched on when the page opens."
     told = any(not isinstance(block, TextBlock) for block in blocks)
     return Section("errors", "Errors", intro, blocks) if told else None
 
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:
-    """Which tasks have no threshold, where others have one."""
+    """Name the tasks without a threshold, if others have one."""
     others = [task.name for task in comparison.tasks if not task.yes_no]
     if not others or len(others) == len(comparison.tasks):
         return []
-    said = "Curves of precision and recall, and over thresholds, are of yes/no tasks"
+    said = "Precision-recall and threshold curves are only for yes/no tasks"
     return [TextBlock(f"{said}; left out: {enumerated(others)}.")]
 
 
@@ -75,8 +73,8 @@ def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> li
     points = {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0}}  # for the pointer only
     encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
     caption = (
-        "Precision over recall on the test documents, all thresholds, for each task; the scores of a run's "
-        "folds and seeds are put together. The area under the steps is the average precision. Further up and "
+        "Precision over recall on the test documents at all thresholds, for each task; the scores of a run's "
+        "folds and seeds are pooled. The area under the steps is the average precision. Closer to the upper "
         f"right is better. {PANELS_SAID}"
     )
     spec = _panels({"encoding": encoding, "layer": [lines, points]})
@@ -99,13 +97,13 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
 
 
 def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
-    """Place and name of the yes/no tasks that have scores."""
+    """Return index and name of the yes/no tasks with scores."""
     places = enumerate(comparison.tasks)
     return [(at, task.name) for at, task in places if task.yes_no and task.name in scores.tasks]
 
 
 def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Targets and outputs of the documents that have a target, [N] each."""
+    """Return targets and outputs of the documents with a target, [N] each."""
     task = scores.tasks[name]
     return (task.targets == 1)[task.mask], np.asarray(task.outputs, np.float64)[task.mask]
 
@@ -129,8 +127,8 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
     encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
     caption = (
         "F1 on the validation documents over the threshold, for each task; the scores of a run's folds and "
-        "seeds are put together. Dots are the thresholds that were fitted, one per fold and seed. A flat top "
-        f"means that the threshold hardly matters. {PANELS_SAID}"
+        "seeds are pooled. Dots are the fitted thresholds, one per fold and seed. A flat maximum means "
+        f"that the threshold hardly matters. {PANELS_SAID}"
     )
     spec = _panels({"encoding": encoding, "layer": [lines, fitted, hover]})
     return [FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
@@ -160,7 +158,7 @@ def _axis(field: str, title: str) -> dict[str, Any]:
 
 
 def _panels(inner: dict[str, Any]) -> dict[str, Any]:
-    """A panel per task, the most frequent first."""
+    """Return a chart with a panel per task, most frequent first."""
     return {
         "columns": COLUMNS,
         "transform": first_panels("order"),

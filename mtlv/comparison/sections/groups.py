@@ -1,4 +1,4 @@
-"""Groups: which tasks were learned together, why so many groups, and how far groupings agree."""
+"""Groups: the tasks learned together, the choice of their number, and the agreement of groupings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run has a plan."""
+    """Build the section; None if no run has a plan."""
     given = numbering(comparison)
     first = together(comparison, given)
     if not first:
@@ -30,21 +30,21 @@ def build(comparison: Comparison) -> Section | None:
         *agreements(comparison, runs),
         *_stability(runs),
     ]
-    intro = "Which tasks share a head or a model, why so many groups, and how far groupings agree."
+    intro = "Tasks that share a head or a model, the choice of the number of groups, and how groupings agree."
     return Section("groups", "Groups", intro, blocks)
 
 
 def _elsewhere(comparison: Comparison) -> list[TextBlock]:
-    """A word on runs whose folds have different groups."""
+    """Return a warning about runs whose folds have different groups."""
     names = [f"“{run.name}”" for run in comparison.runs if run.elsewhere]
     if not names:
         return []
-    said = f"In {listed(names)} other folds came to other groups; those of the first fold are shown."
+    said = f"The folds of {listed(names)} have different groups; those of the first fold are shown."
     return [TextBlock(said, "warning")]
 
 
 def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]:
-    """Groups as text, with the reason for their number."""
+    """Build a table of the groups, with the reason for their number."""
     rows = [row for run in runs for row in _group_rows(run, given)]
     if not rows:
         return []
@@ -54,11 +54,11 @@ def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]
         TableColumn("tasks", "tasks", digits=0),
         TableColumn("names", "names", kind="text"),
         TableColumn("medoid", "most central", kind="text"),
-        TableColumn("reason", "why so many groups", kind="text"),
+        TableColumn("reason", "reason for the number of groups", kind="text"),
     ]
     if not any(row["medoid"] for row in rows):
         del columns[4]
-    caption = "The groups of each run, numbered as in the figure above, and why there are so many of them."
+    caption = "The groups of each run, numbered as in the figure above, and the reason for their number."
     return [TableBlock("groups", "Groups", caption, columns, rows)]
 
 
@@ -77,7 +77,7 @@ def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
 
 
 def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
-    """How much each grouping changes when a detail of its recipe does."""
+    """Build a table of how much each grouping changes when one setting of its method changes."""
     rows = [
         of_run(run) | {"change": change, "value": known(value)}
         for run in runs
@@ -88,12 +88,12 @@ def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
         return []
     columns = [
         TableColumn("name", "run", kind="text"),
-        TableColumn("change", "with one thing changed", kind="text"),
+        TableColumn("change", "one setting changed", kind="text"),
         TableColumn("value", "adjusted Rand index", digits=2),
     ]
     caption = (
-        "Adjusted Rand index between a run's groups and those that the same method finds when one detail of "
-        "its recipe is changed: 1 is the same grouping, 0 is chance. Groups that change with a detail say "
+        "Adjusted Rand index between a run's groups and those found by the same method with one setting "
+        "changed: 1 is the same grouping, 0 is chance. Groups that depend on one setting say "
         "little about the tasks."
     )
     return [TableBlock("groups_stability", "How stable the groups are", caption, columns, rows)]

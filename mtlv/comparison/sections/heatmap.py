@@ -1,4 +1,4 @@
-"""A heatmap of tasks x runs with the tasks' support beside it."""
+"""A heatmap of tasks x runs, with bars of the tasks' support."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from mtlv.comparison.sections.parts import run_names, task_axis, task_names, tip
 from mtlv.evaluation.comparison import Comparison
 
-CELL, WIDE, NARROW = 20, 110, 46  # pixels: a cell's height, and its width with few and with many runs
-AREA = 620  # pixels that all cells of a row fill, within those widths
-NUMBERED, MOST = 14, 700  # runs and cells; with more of them on, cells have no numbers
-BARS = 90  # pixels of the bars of support
+CELL, WIDE, NARROW = 20, 110, 46  # pixels: height of a cell, and its width with few and with many runs
+AREA = 620  # pixels of a whole row, within those widths
+NUMBERED, MOST = 14, 700  # maximum runs and cells with numbers in the cells
+BARS = 90  # pixels of the support bars
 
 
 @dataclass(frozen=True)
 class HeatmapCells:
-    """What the cells show.
+    """Content of the cells.
 
     Args:
-        field: of the rows.
-        number: format of the numbers in the cells.
-        scale: of the colours.
-        title: of the colours.
-        dark_text: expression that is true where a cell is so bright that its number has to be dark.
-        tips: lines of the tooltip besides run, task and support.
+        field: field of the rows.
+        number: number format of the cells.
+        scale: colour scale.
+        title: title of the colour scale.
+        dark_text: expression that is true for bright cells, whose numbers must be dark.
+        tips: lines of the tooltip in addition to run, task and support.
     """
 
     field: str
@@ -37,7 +37,7 @@ class HeatmapCells:
 
 
 def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
-    """Two charts with one axis of tasks: bars of the support, and the cells."""
+    """Return two charts with a common task axis: bars of the support, and the cells."""
     y = {"field": "task", "type": "nominal", "sort": task_names(comparison), "axis": task_axis()}
     return {
         "hconcat": [_support(comparison, y), _cells(comparison, cells, y)],
@@ -47,12 +47,12 @@ def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
 
 
 def cell_width(comparison: Comparison) -> int:
-    """Pixels of a cell, by the number of runs that show at first."""
+    """Return the width of a cell in pixels, by the number of runs shown at first."""
     return max(NARROW, min(WIDE, AREA // max(1, len(comparison.shown))))
 
 
 def run_columns(comparison: Comparison) -> dict[str, Any]:
-    """An axis of runs above the cells, slanted so that long names fit."""
+    """Return an axis of runs above the cells, slanted so that long names fit."""
     axis = {
         "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 420,
         "ticks": False, "domain": False, "labelOverlap": False,
@@ -61,7 +61,7 @@ def run_columns(comparison: Comparison) -> dict[str, Any]:
 
 
 def few_enough() -> list[dict[str, Any]]:
-    """Transforms that leave no row where the cells are too many for numbers in them."""
+    """Return transforms that remove all rows if there are too many cells for numbers."""
     counted = [{"op": "distinct", "field": "run", "as": "runs"}, {"op": "count", "as": "cells"}]
     return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
 
@@ -92,7 +92,7 @@ def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) ->
 
 
 def supported_by(comparison: Comparison) -> str:
-    """Which documents the support counts."""
+    """Name the documents counted by the support."""
     return "positive test documents" if all(task.yes_no for task in comparison.tasks) else "test documents"
 
 
@@ -101,7 +101,7 @@ def _tip_of_support(comparison: Comparison) -> Mapping[str, str]:
 
 
 def _support(comparison: Comparison, y: Mapping[str, Any]) -> dict[str, Any]:
-    """Bars with numbers, one per task however many runs there are."""
+    """Return bars with numbers, one per task for any number of runs."""
     mean = {"aggregate": [{"op": "max", "field": "support", "as": "support"}], "groupby": ["task"]}
     axis = {
         "title": "support",

@@ -1,4 +1,4 @@
-"""One row per run: figures, spread and cost; and in words which run is ahead."""
+"""One row per run with metrics, spread and cost, and a sentence on which run is ahead."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ COSTS = (
     ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
-HOW_F1 = "Macro F1 (each label counts the same) and micro F1 (each decision counts the same) on the test set."
-THRESHOLDS = " Thresholds were fitted on validation documents only."
+HOW_F1 = "Macro F1 (equal weight per label) and micro F1 (equal weight per decision) on the test set."
+THRESHOLDS = " Thresholds were fitted only on validation documents."
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where there is no run."""
+    """Build the section; None if there is no run."""
     if not comparison.runs:
         return None
     finding = TextBlock(in_words(comparison), "finding")
     blocks: list[Block] = [finding, _table(comparison), *_dots(comparison)]
-    intro = "Every run on the test set, averaged over its folds and seeds, and what it cost."
+    intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
     return Section("overview", "Overview", intro, blocks)
 
 
 @dataclass(frozen=True)
 class RankedRun:
-    """A run with what it is judged by: mean and standard deviation over its children."""
+    """A run with its main score: mean and standard deviation over its children."""
 
     run: ComparedRun
     mean: float
@@ -58,12 +58,12 @@ class RankedRun:
 
 
 def in_words(comparison: Comparison) -> str:
-    """Which run is ahead by macro F1, or by its score, and by how much, as far as the numbers carry."""
+    """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
-        return f"{APART}, so no score ranks them: see them task by task."
+        return f"{APART}, so they cannot be ranked by one score: compare them task by task."
     ranked, figure = _ranked(comparison), plan_title(comparison)
     if not ranked:
-        return f"No run has a {figure} on the test set yet, so nothing can be said about which is best."
+        return f"No run has a {figure} on the test set yet, so the best run is not known."
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
@@ -77,7 +77,7 @@ def in_words(comparison: Comparison) -> str:
 
 
 def _ranked(comparison: Comparison) -> list[RankedRun]:
-    """Runs that have what they are judged by, the highest first."""
+    """Return the runs with a main score, highest first."""
     out = []
     for run in comparison.runs:
         values = run.mains
@@ -90,15 +90,15 @@ def _ranked(comparison: Comparison) -> list[RankedRun]:
 def _distance(best: RankedRun, second: RankedRun) -> str:
     gap = best.mean - second.mean
     behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-    said = f" The next, “{second.run.name}”, is {behind} behind ({second})."
+    said = f" The next, “{second.run.name}”, is {behind} lower ({second})."
     if best.sd is None or second.sd is None:
         once = "both were" if best.children == second.children == 1 else "one of them was"
-        return said + f" As {once} measured once only, it is not known how much a fold or seed changes them."
+        return said + f" As {once} measured only once, the variation over folds and seeds is not known."
     return said
 
 
 def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
-    """What the tests show of the two, by the verdict that the section on significance has."""
+    """Describe the result of the tests for the two runs, by the verdict of the significance section."""
     keys = {best.run.key, second.run.key}
     pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
     if pair is None or pair.values.n == 1:
@@ -112,19 +112,21 @@ def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
 def _caveats(comparison: Comparison) -> str:
     said = ""
     if len({run.data_digest for run in comparison.runs}) > 1:
-        said += " The runs were measured on different data, so their order says little."
+        said += " The runs were measured on different data, so their ranking has little meaning."
     if different_tasks(comparison):
         said += " They learned different tasks: compare them task by task."
     unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
     if unfinished:
-        said += f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are so far."
+        said += (
+            f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are preliminary."
+        )
     return said
 
 
 def _table(comparison: Comparison) -> TableBlock:
     rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
     there = {key for row in rows for key, value in row.items() if value is not None}
-    apart = different_tasks(comparison)  # then the highest score is no better than others
+    apart = different_tasks(comparison)  # then scores cannot be compared
     figures = [
         replace(
             column, spread=f"{column.key}_sd", best="" if apart and column.key == "score" else column.best
@@ -146,8 +148,8 @@ def _table(comparison: Comparison) -> TableBlock:
     thresholds = THRESHOLDS if _some_yes_no(comparison) else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
     caption = (
-        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best of "
-        f"a column is bold.{score}{thresholds} Costs are means per fold and "
+        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best "
+        f"value of each column is bold.{score}{thresholds} Costs are means per fold and "
         "seed, for all models of a run together; memory is the peak of its largest model."
     )
     return TableBlock("overview", "All runs", caption, columns, rows)
@@ -176,16 +178,16 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
 
 
 def _dots(comparison: Comparison) -> list[FigureBlock]:
-    """Macro and micro F1 of each run, or its score, with error bars; nothing where no run has them."""
+    """Build a figure of each run's macro and micro F1 or its score, with error bars; [] without any."""
     scored = comparison.scored
     rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
     if not rows:
         return []
-    apart = f" {APART}: their scores are means of different things." if different_tasks(comparison) else ""
+    apart = f" {APART}: their scores are means over different tasks." if different_tasks(comparison) else ""
     what = f"{SCORE_SAID}{apart}" if scored else HOW_F1
     caption = (
-        f"{what} A dot is the mean over a run's folds and seeds, a bar reaches one standard deviation to "
-        "both sides; a dot without a bar was measured once. The axis does not begin at 0."
+        f"{what} A dot is the mean over a run's folds and seeds, with a bar of one standard deviation to "
+        "both sides; a dot without a bar was measured once. The axis does not start at 0."
     )
     id, title = ("overview_score", "Score") if scored else ("overview_f1", "Macro and micro F1")
     return [FigureBlock(id, title, caption, _dot_spec(comparison), rows, wide=True)]

@@ -1,4 +1,4 @@
-"""What several sections need: rows of runs, tooltips, names on axes, limits of size."""
+"""Helpers for sections: rows of runs, tooltips, names on axes, size limits."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from typing import Any
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 
-PANELS = 24  # small multiples that one figure shows; the filter of the page brings the others
-ROWS = 30_000  # of one figure; beyond them it leaves runs out, so that a page stays a few megabytes
-STEPS = 50  # points of a curve in small multiples
+PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
+ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small
+STEPS = 50  # maximum points of a curve in small multiples
 
-LETTER = 7.5  # pixels of a bold letter at the size of headers
+LETTER = 7.5  # pixels of a bold letter in headers
 
 
 def of_run(run: ComparedRun) -> dict[str, Any]:
-    """The fields by which rows follow a run's switch and colour."""
+    """Return the fields that connect rows to a run's switch and colour."""
     return {"run": run.key, "name": run.name}
 
 
 def known(value: float | None) -> float | None:
-    """The number, or None for one that is not finite: rows hold no NaN."""
+    """Return the number, or None if it is not finite: rows contain no NaN."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def tip(field: str, title: str = "", number: str = "") -> dict[str, str]:
-    """A line of a tooltip; with `number`, a format such as `.3f`."""
+    """Return a line of a tooltip; `number` is a format such as `.3f`."""
     line = {"field": field, "title": title or field, "type": "quantitative" if number else "nominal"}
     return line | ({"format": number} if number else {})
 
 
 def run_names(comparison: Comparison) -> list[str]:
-    """Names in the order shown, to sort axes by."""
+    """Return the run names in display order, for sorting axes."""
     return [run.name for run in comparison.runs]
 
 
 def task_names(comparison: Comparison) -> list[str]:
-    """Names, the most frequent first, to sort axes by."""
+    """Return the task names, most frequent first, for sorting axes."""
     return [task.name for task in comparison.tasks]
 
 
-# A run's name, a long one on two lines, broken at a joint near its middle.
+# A run's name; a long name is split into two lines at a separator near its middle.
 TWO_LINES = (
     "length(datum.label) > 44 ? split(replace(datum.label, "
     "regexp('^(.{' + floor(length(datum.label) / 2 - 8) + ',}?) · '), '$1 ·\\n'), '\\n') : datum.label"
@@ -51,7 +51,7 @@ TWO_LINES = (
 
 
 def name_lines(letters: int) -> str:
-    """An expression for the name of a run, one of more than `letters` on as many lines as it needs."""
+    """Return an expression for the name of a run, with line breaks if it has more than `letters` letters."""
     least = max(8, letters - 16)
     return (
         f"length(datum.label) > {letters} ? "
@@ -60,7 +60,7 @@ def name_lines(letters: int) -> str:
 
 
 def run_axis(**changes: Any) -> dict[str, Any]:
-    """A vertical axis of run names, long ones on several lines."""
+    """Return a vertical axis of run names; long names have several lines."""
     return {
         "title": None,
         "labelExpr": TWO_LINES,
@@ -71,28 +71,28 @@ def run_axis(**changes: Any) -> dict[str, Any]:
 
 
 def run_header(width: int) -> dict[str, Any]:
-    """Names of runs above small multiples, long ones on several lines."""
+    """Return the header of small multiples with run names; long names have several lines."""
     lines = name_lines(int(width / LETTER))
     return {"title": None, "labelLimit": width, "labelAnchor": "start", "labelExpr": lines}
 
 
 def task_axis(**changes: Any) -> dict[str, Any]:
-    """A vertical axis of task names."""
+    """Return a vertical axis of task names."""
     return {"title": None, "labelLimit": 220, "ticks": False, "domain": False} | changes
 
 
 def first_panels(by: str) -> list[dict[str, Any]]:
-    """Transforms that keep the rows of the first panels by the number `by`, of those that are switched on."""
+    """Return transforms that keep the first panels by the number `by`, among those switched on."""
     rank = {"window": [{"op": "dense_rank", "as": "panel"}], "sort": [{"field": by}]}
     return [rank, {"filter": f"datum.panel <= {PANELS}"}]
 
 
 def band(curves: Sequence[Curve], most: int = 0) -> list[dict[str, Any]]:
-    """Mean, lowest and highest of the children's curves at each step that one of them has.
+    """Return mean, minimum and maximum of the children's curves at each step of any of them.
 
     Args:
         curves: one per child.
-        most: steps kept, evenly, with the first and the last; all of them for 0.
+        most: number of evenly spaced steps to keep, including the first and last; 0 keeps all.
     """
     at: dict[int, list[float]] = defaultdict(list)
     for curve in curves:
@@ -116,7 +116,7 @@ def _thinned(steps: Sequence[int], most: int) -> list[int]:
 
 
 def shown_first(comparison: Comparison) -> list[ComparedRun]:
-    """All runs, those that are switched on at first before others."""
+    """Return all runs, those shown at first before the others."""
     first = set(comparison.shown)
     return sorted(comparison.runs, key=lambda run: run.key not in first)
 
@@ -124,11 +124,11 @@ def shown_first(comparison: Comparison) -> list[ComparedRun]:
 def whole_runs(
     comparison: Comparison, rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> tuple[list[Mapping[str, Any]], str]:
-    """Rows of as many runs as a figure holds, those shown at first before others; and a note on what is left.
+    """Return the rows of as many runs as fit in a figure, those shown at first before others; and a note.
 
     Args:
-        comparison: whose runs.
-        rows: by key of a run.
+        comparison: the comparison with the runs.
+        rows: rows by run key.
     """
     total = 0
     kept: set[str] = set()
@@ -139,11 +139,16 @@ def whole_runs(
         kept.add(run.key)
     out = [row for run in comparison.runs if run.key in kept for row in rows.get(run.key, ())]
     left = len(comparison.runs) - len(kept)
-    return out, f" {left} of {len(comparison.runs)} runs are left out here: too many lines." if left else ""
+    return (
+        out,
+        f" {left} of {len(comparison.runs)} runs are left out here, to limit the number of lines."
+        if left
+        else "",
+    )
 
 
 def curves_of(run: ComparedRun, key: str) -> list[Curve]:
-    """A curve of each child that has it."""
+    """Return the curve of each child that has it."""
     return [child.curves[key] for child in run.children if child.curves.get(key)]
 
 
@@ -154,11 +159,11 @@ def listed(words: Iterable[str]) -> str:
 
 
 def enumerated(names: Sequence[str], most: int = 12) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def whole_ticks(first: int, last: int, most: int) -> list[int]:
-    """At most `most` + 1 whole numbers from `first` to `last` for an axis; Vega would put halves between."""
+    """Return at most `most` + 1 integers from `first` to `last` for an axis; Vega would also place halves."""
     return list(range(first, last + 1, max(1, -(-(last - first) // most))))

@@ -1,4 +1,4 @@
-"""Numbers of a paper laid beside those that were measured."""
+"""Published numbers compared with the measured ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COLOURS = {PUBLISHED: "#D55E00", MEASURED: "#0072B2"}  # Okabe and Ito
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no numbers were given."""
+    """Build the section; None if no published numbers were given."""
     if not comparison.published:
         return None
     rows = [_row(comparison, number) for number in comparison.published]
     return Section(
         "published",
         "Published numbers",
-        "What a paper reports, and what was measured here.",
+        "The numbers of a paper, compared with those measured here.",
         [TextBlock(_in_words(rows), "finding"), *_figures(rows), *_tables(rows)],
     )
 
@@ -53,18 +53,18 @@ def _row(comparison: Comparison, number: Published) -> dict[str, Any]:
 def _in_words(rows: Sequence[dict[str, Any]]) -> str:
     known = [row for row in rows if row["difference"] is not None and row["metric"] == "f1_macro"]
     measured = sum(row["difference"] is not None for row in rows)
-    text = f"{measured} of {len(rows)} published numbers have a measured one beside them."
+    text = f"{measured} of {len(rows)} published numbers have a measured counterpart."
     if not known:
         return text
     gaps = [row["difference"] for row in known]
     low, high = (f"{end(gaps):+.3f}".replace("-", "−") for end in (min, max))
     if len(gaps) == 1:
-        return f"{text} In macro F1 measured minus published is {low}."
-    return f"{text} In macro F1 measured minus published goes from {low} to {high} over {len(gaps)} rows."
+        return f"{text} For macro F1, measured minus published is {low}."
+    return f"{text} For macro F1, measured minus published ranges from {low} to {high} over {len(gaps)} rows."
 
 
 def _tables(rows: Sequence[dict[str, Any]]) -> list[TableBlock]:
-    """Fractions apart from counts and times, which need fewer decimals."""
+    """Build the tables of fractions, and of counts and times, which need fewer decimals."""
     scores = [row for row in rows if is_fraction(row["metric"])]
     others = [row for row in rows if not is_fraction(row["metric"])]
     tables = [
@@ -72,8 +72,8 @@ def _tables(rows: Sequence[dict[str, Any]]) -> list[TableBlock]:
         ("published_other", "Published and measured counts and times", 1, others),
     ]
     caption = (
-        "Each row is a number of the paper, its spread as the paper gives it. Measured is the mean of the "
-        "run's folds and seeds ± standard deviation (ddof 1). An empty cell: not measured; see the note."
+        "Each row is a number of the paper, with its published spread. Measured: mean over the "
+        "run's folds and seeds ± standard deviation (ddof 1). Empty cells were not measured; see the note."
     )
     return [
         TableBlock(id, title, caption, _columns(digits), found)
@@ -96,16 +96,15 @@ def _columns(digits: int) -> list[TableColumn]:
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> list[FigureBlock]:
-    """Pairs of dots, of all tasks together and of single ones; nothing where no score was measured."""
+    """Build figures with pairs of dots, for all tasks together and for single tasks; [] without scores."""
     shown = [row | _labels(row) for row in rows if row["measured"] is not None and is_fraction(row["metric"])]
     caption = (
-        "Each score of the paper that has a measured run: the published and the measured number, and the "
-        "distance between them."
+        "Each score of the paper with a measured counterpart: both numbers and the distance between them."
     )
     figures = []
     for id, title, of_tasks in (
-        ("published_dots", "Published against measured", False),
-        ("published_tasks", "Published against measured, task by task", True),
+        ("published_dots", "Published and measured", False),
+        ("published_tasks", "Published and measured, task by task", True),
     ):
         points = [
             row | {"which": which, "value": row[which]}
@@ -119,7 +118,7 @@ def _figures(rows: Sequence[dict[str, Any]]) -> list[FigureBlock]:
 
 
 def _labels(row: dict[str, Any]) -> dict[str, str]:
-    """The panel, and what stands at the axis: the row's name, with the task where it does not say it."""
+    """Return the panel and the axis label: the row's name, and the task if the name does not contain it."""
     figure, of_task, task = row["metric"].partition("/")
     said = not of_task or task in row["row"]
     return {"panel": figure, "label": row["row"] if said else f"{row['row']} · {task}"}

@@ -1,4 +1,4 @@
-"""What differs between runs: their settings, and whether their data let them be compared at all."""
+"""Settings that differ between runs, and warnings if runs are not comparable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many
 
-# They say where a run goes and which child it is, not what was done.
+# These identify where a run is stored and which child it is, not how it was trained.
 NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.")
 OF_GROUPING, NO_GROUPING = "grouping.", "none"
-MOST_NAMED = 6  # runs of a group that a warning names
+MOST_NAMED = 6  # maximum runs of a group named in a warning
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing for a single run, which differs from nothing."""
+    """Build the section; None for a single run."""
     runs = comparison.runs
     if len(runs) < 2:
         return None
@@ -29,12 +29,12 @@ def build(comparison: Comparison) -> Section | None:
     blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))
-    intro = "Only the settings in which the runs differ, so that a difference in figures can be explained."
+    intro = "Only the settings that differ between the runs, to explain differences in metrics."
     return Section("settings", "What differs", intro, blocks)
 
 
 def settings_of(run: ComparedRun) -> dict[str, str]:
-    """The settings that the run's numbers come from; those of a grouping only where there is one."""
+    """Return the settings that affect the run's metrics; those of the grouping only if it has one."""
     return {
         key: value
         for key, value in run.params.items()
@@ -44,14 +44,14 @@ def settings_of(run: ComparedRun) -> dict[str, str]:
 
 
 def _differs(key: str, rows: Sequence[Mapping[str, str]]) -> bool:
-    """Whether the runs that a setting concerns differ in it; a run without groups has no `grouping`."""
+    """Whether the runs that use a setting differ in it; runs without groups do not use `grouping`."""
     if key.startswith(OF_GROUPING):
         rows = [row for row in rows if key in row]
     return len({row.get(key) for row in rows}) > 1
 
 
 def _in_words(same: int, differing: Sequence[str]) -> str:
-    left = "Where results are kept, and seeds of single children, are not counted."
+    left = "Storage locations and the seeds of single children are not counted."
     if not differing:
         return f"All {same} settings are the same. {left}"
     settings = "setting differs" if len(differing) == 1 else "settings differ"
@@ -70,34 +70,34 @@ def _table(
     return TableBlock(
         "settings",
         "Settings that differ",
-        "A column per setting that is not the same in all runs. An empty cell: the run has no such setting; "
-        "those of a grouping do not concern runs without groups.",
+        "One column per setting that differs between runs. Empty cell: the run does not have this setting; "
+        "settings of a grouping do not apply to runs without groups.",
         [*columns, *(TableColumn(f"setting.{key}", key, "text") for key in keys)],
         rows,
     )
 
 
 def warnings(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """What keeps runs from being compared, and which of them may be compared with each other."""
+    """Yield the reasons why runs are not comparable, and the sets of runs that are."""
     kinds: tuple[tuple[str, str, Callable[[ComparedRun], str]], ...] = (
         (
-            "The runs are of different data sets: their figures may not be compared.",
+            "The runs use different data sets: their metrics are not comparable.",
             "data set {}",
             lambda run: run.dataset,
         ),
         (
-            "The runs have different documents, targets or splits: figures may be compared within a group "
-            "only, and no test pairs runs of different groups.",
+            "The runs have different documents, targets or splits: metrics are comparable within a group "
+            "only, and no test compares runs of different groups.",
             "data {}",
             lambda run: run.data_digest[:8] or "unknown",
         ),
         (
-            "The runs learned different tasks: averages over tasks may not be compared.",
+            "The runs learned different tasks: averages over tasks are not comparable.",
             "{}",
             _task_words(runs),
         ),
         (
-            "The runs were made by different versions of mtlv, which can change figures.",
+            "The runs were made with different versions of mtlv, which can affect metrics.",
             "version {}",
             lambda run: run.version or "unknown",
         ),
@@ -112,7 +112,7 @@ def warnings(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _task_words(runs: Sequence[ComparedRun]) -> Callable[[ComparedRun], str]:
-    """`20 tasks`, and `the same 20 tasks` never stands for two sets: further ones get a letter."""
+    """Return labels such as `20 tasks`; different sets of the same size get different labels."""
     words: dict[frozenset[str], str] = {}
     for run in runs:
         tasks = tasks_of(run)

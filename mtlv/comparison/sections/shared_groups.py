@@ -1,4 +1,4 @@
-"""Which tasks each run learned together, with the same number and colour for alike groups of all runs."""
+"""Tasks that each run learned together; similar groups have the same number and colour in all runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mtlv.figures.palette import RUNS
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}
 APART = (
-    " Tasks of different kinds or corpora need heads of their own; they have the same number where they "
+    " Tasks of different kinds or corpora need separate heads; they have the same number if they "
     "share a model."
 )
-BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # dark numbers show on these
+BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # need dark numbers
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
 Partition = tuple[tuple[str, ...], ...]
@@ -27,18 +27,18 @@ Partition = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class GroupNumbers:
-    """Numbers of groups from 1, by run and by the group's tasks; alike groups of two runs share a number.
+    """Numbers of groups from 1, by run and by the group's tasks; similar groups of two runs share a number.
 
     Args:
-        numbers: by key of the run, where it has groups.
-        parts: every run's tasks by what is learned together, by key of the run.
+        numbers: numbers by run key, for runs with groups.
+        parts: partition of each run's tasks by what is learned together, by run key.
     """
 
     numbers: dict[str, dict[tuple[str, ...], int]]
     parts: dict[str, Partition] = field(default_factory=dict)
 
     def label(self, run: ComparedRun, tasks: tuple[str, ...]) -> str:
-        """The number as text, `alone` or `all` where the run has no groups to speak of."""
+        """Return the number as text, or `alone` or `all` if the run has no actual groups."""
         partition = self.parts[run.key]
         if all(len(each) == 1 for each in partition):
             return ALONE
@@ -46,16 +46,16 @@ class GroupNumbers:
 
     @property
     def labels(self) -> list[str]:
-        """Every label there can be, in the order of the colours."""
+        """Return all possible labels, in the order of the colours."""
         most = max((number for each in self.numbers.values() for number in each.values()), default=0)
         return [ALONE, ALL, *(str(number) for number in range(1, most + 1))]
 
 
 def parts_of(run: ComparedRun, tasks: Mapping[str, TaskInfo]) -> Partition:
-    """The run's tasks by head: those that are decided together.
+    """Partition the run's tasks by head, i.e. by what is predicted together.
 
-    By model, where its heads are apart for no other reason than that their tasks are of different kinds or
-    corpora: no head could hold two of them.
+    Partition by model if its heads are separate only because their tasks are of different kinds or
+    corpora, which cannot share a head.
     """
     if all(_must_be_apart(model, tasks) for model in run.plan):
         return tuple(tuple(task for head in model for task in head) for model in run.plan)
@@ -68,12 +68,12 @@ def _must_be_apart(model: Partition, tasks: Mapping[str, TaskInfo]) -> bool:
 
 
 def grouped(partition: Partition) -> bool:
-    """Whether the tasks are in groups: neither all together nor each alone."""
+    """Whether the tasks are in groups, neither all together nor each alone."""
     return len(partition) > 1 and any(len(tasks) > 1 for tasks in partition)
 
 
 def numbering(comparison: Comparison) -> GroupNumbers:
-    """Number the groups of the first grouped run in order; a group of another has that of the most alike."""
+    """Number the groups of the first grouped run in order; others get the number of the most similar."""
     known: dict[int, frozenset[str]] = {}
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     tasks = {task.name: task for task in comparison.tasks}
@@ -86,7 +86,7 @@ def numbering(comparison: Comparison) -> GroupNumbers:
 
 
 def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
-    """Greedy: the pair with the largest Jaccard index first; groups that are left get new numbers."""
+    """Match greedily, the pair with the largest Jaccard index first; remaining groups get new numbers."""
     pairs = [
         (-len(tasks & set(head)) / len(tasks | set(head)), number, at)
         for at, head in enumerate(partition)
@@ -106,18 +106,18 @@ def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[
 
 
 def colours(labels: Sequence[str]) -> list[str]:
-    """A colour for each label; they repeat after twelve numbers."""
+    """Return a colour for each label; colours repeat after twelve numbers."""
     return [PLAIN.get(label) or RUNS[(int(label) - 1) % len(RUNS)] for label in labels]
 
 
 def group_colour(given: GroupNumbers) -> dict[str, Any]:
-    """The `color` channel for the field `group`."""
+    """Return the `color` channel for the field `group`."""
     scale = {"domain": given.labels, "range": colours(given.labels)}
     return {"field": "group", "type": "nominal", "scale": scale, "legend": None}
 
 
 def group_shapes(given: GroupNumbers) -> dict[str, Any]:
-    """The `color` and `shape` channels of points by their group, with one legend."""
+    """Return the `color` and `shape` channels of points by group, with one legend."""
     labels = [label for label in given.labels if label not in PLAIN]
     field = {
         "field": "group",
@@ -132,17 +132,16 @@ def group_shapes(given: GroupNumbers) -> dict[str, Any]:
 
 
 def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
-    """The figure; nothing where no run has a plan."""
+    """Build the figure; [] if no run has a plan."""
     rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
     if not rows:
         return []
     caption = (
-        "A column is a run; tasks with the same number (and colour) in it share a head, so they are learned "
-        "and decided together. “all”: one head for all tasks; a dot: every task has a model or head of its "
-        "own."
+        "A column is a run. Tasks with the same number (and colour) in it share a head, so they are learned "
+        "and predicted together. “all”: one head for all tasks; a dot: the task has its own model or head."
         + (APART if _several(comparison) else "")
-        + " Groups of different runs have the same number where they have most tasks in common. Hover to "
-        "see the other tasks and who shares the encoder." + left
+        + " Groups of different runs have the same number if they have most tasks in common. Hover to "
+        "see the other tasks and those that share the encoder." + left
     )
     spec = _spec(comparison, given)
     return [
@@ -162,14 +161,14 @@ def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
         fields: dict[str, Any] = {"group": label, "shown": "·" if label == ALONE else label}
         fields["bright"] = colours([label])[0] in BRIGHT
         for task in part:
-            shared = "one of its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
+            shared = "its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
             others = enumerated([other for other in part if other != task]) or "none"
             rows.append(of_run(run) | {"task": task, "others": others, "encoder": shared} | fields)
     return rows
 
 
 def task_order(comparison: Comparison, given: GroupNumbers) -> list[str]:
-    """Tasks so that those that the first grouped run puts together stand together."""
+    """Order the tasks so that those grouped by the first grouped run are adjacent."""
     first = next((run for run in comparison.runs if run.key in given.numbers), None)
     number = {} if first is None else {t: n for head, n in given.numbers[first.key].items() for t in head}
     names = [task.name for task in comparison.tasks]

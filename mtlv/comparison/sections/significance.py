@@ -1,4 +1,4 @@
-"""Which differences between runs are more than chance, and which cannot be decided."""
+"""Differences between runs that are larger than chance, and those that are undecided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
 SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
 COLOURS = {BETTER: "#0072B2", OPEN: "#7F7F7F", WORSE: "#D55E00"}  # Okabe and Ito; never red against green
-MINUS = "  −  "  # between the names of a pair, which stand on two lines
+MINUS = "  −  "  # between the names of a pair, which are on two lines
 TWO_NAMES = f"[split(datum.label, '{MINUS}')[0] + ' −', split(datum.label, '{MINUS}')[1]]"
 ROW = 30  # pixels of a pair: two lines of text
 VALUES, DOCUMENTS = "folds and seeds", "test documents"
@@ -28,7 +28,7 @@ COLUMNS = (
     TableColumn("other_name", "other", "text"),
     TableColumn("n", "pairs", digits=0),
     TableColumn("mean", "difference", signed=True),
-    TableColumn("follows", "what follows", "text"),
+    TableColumn("follows", "conclusion", "text"),
     TableColumn("interval", "95% interval", "text"),
     TableColumn("wilcoxon_p", "Wilcoxon p", digits=4),
     TableColumn("wilcoxon_holm", "after Holm", digits=4),
@@ -43,7 +43,7 @@ MICRO = TableColumn("documents_micro", "the same, micro F1", "text")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no two runs have the same data and a common fold and seed."""
+    """Build the section; None if no two runs have the same data and a common fold and seed."""
     tested = tested_pairs(comparison)
     if not tested:
         return None
@@ -56,19 +56,19 @@ def build(comparison: Comparison) -> Section | None:
     return Section(
         "significance",
         "Significance",
-        f"Whether one run is better than another, or only luckier: differences in {plan_title(comparison)} "
+        f"Whether one run is better than another or only by chance: differences in {plan_title(comparison)} "
         f"on the test set, run minus other, paired by fold and seed.{f' {SCORE_SAID}' * comparison.scored}",
         blocks,
     )
 
 
 def _not_drawn(comparison: Comparison) -> list[TextBlock]:
-    """Which tasks keep documents from being drawn anew."""
+    """Name the tasks for which documents cannot be resampled."""
     tasks = not_of_sums([task.task for task in comparison.tasks])
     if not tasks:
         return []
     named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
-    said = "Test documents are not drawn anew for runs with tasks whose figure is no sum over documents"
+    said = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
     return [TextBlock(f"{said}: {named}.")]
 
 
@@ -76,18 +76,18 @@ def _table(comparison: Comparison, tested: Sequence[PairwiseTest]) -> TableBlock
     counted = sum(pair.verdict.wilcoxon_holm is not None for pair in tested)
     counted_t = sum(pair.verdict.t_holm is not None for pair in tested)
     some = len(comparison.runs) > len(comparison.shown)
-    which = " Here are the pairs of runs that are on when the page opens, and all others with the baseline."
+    which = " The table has the pairs of runs shown when the page opens, and all others with the baseline."
     return TableBlock(
         "significance",
         "Pairs of runs" if some else "Every pair of runs",
         f"Each row compares two runs with the same data on {_counts(tested)}. Wilcoxon's signed-rank test "
-        "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction runs "
-        f"over the {counted} Wilcoxon and the {counted_t} t-tests of this table, hidden rows included. No p "
-        f"stands where the pairs are too few to decide at {ALPHA:g} (Wilcoxon needs {fewest_pairs()}). The "
-        "interval is Student's, of the mean difference, for this pair of runs alone. The effect r goes from "
-        "-1 (other always better) to +1, d_z is the mean in standard deviations. Over documents: "
-        f"{DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs that are on when the page opens."
-        + (which if some else ""),
+        "and the paired t-test are two-sided; Wilcoxon's p is exact up to 50 pairs. Holm's correction "
+        f"covers the {counted} Wilcoxon and the {counted_t} t-tests of this table, including hidden rows. "
+        f"There is no p if there are too few pairs to decide at {ALPHA:g} (Wilcoxon needs "
+        f"{fewest_pairs()}). The interval is Student's, for the mean difference of this pair of runs "
+        "alone. The effect size r ranges from -1 (other always better) to +1; d_z is the mean in standard "
+        f"deviations. Over documents: {DOCUMENT_RESAMPLES:,} resamples of the test documents, for runs "
+        "shown when the page opens." + (which if some else ""),
         (*COLUMNS, MICRO) if any(pair.documents and pair.documents.micro for pair in tested) else COLUMNS,
         [_row(pair) for pair in tested],
     )
@@ -129,7 +129,7 @@ def _row(pair: PairwiseTest) -> dict[str, Any]:
 
 
 def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
-    """The interval as text for people, and its ends as numbers for programs."""
+    """Return the interval as text for readers, and its ends as numbers for programs."""
     if interval is None:
         return {key: None, f"{key}_low": None, f"{key}_high": None}
     text = f"{signed(interval.low)} to {signed(interval.high)}"
@@ -142,10 +142,10 @@ def _forest(comparison: Comparison, tested: Sequence[PairwiseTest]) -> FigureBlo
     return FigureBlock(
         "significance_forest",
         "Differences between runs",
-        f"The mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
-        f"Student's, over {_counts(tested)}; dashed: over test documents drawn anew. A pair has a colour "
-        "where all tests that can decide show a difference after the correction for all pairs of runs; else "
-        "it is grey, wherever its lines lie. A line that holds zero is grey too.",
+        f"Mean difference in {figure} of each pair of runs (dot) with its 95% interval (line). Solid: "
+        f"Student's, over {_counts(tested)}; dashed: over resampled test documents. A pair is coloured if "
+        "all tests that can decide show a difference after the correction for all pairs of runs, and "
+        "otherwise grey, whatever its lines. A line that contains zero is also grey.",
         _spec(figure, len({row["over"] for row in rows})),
         rows,
         wide=True,
@@ -172,7 +172,7 @@ def _forest_rows(pair: PairwiseTest, short: Mapping[str, str]) -> Iterator[dict[
 
 
 def _beyond(interval: Interval, sign: int) -> bool:
-    """Whether an interval lies where the tests show the difference to be."""
+    """Whether an interval is entirely on the side of the difference shown by the tests."""
     return interval.low > 0 if sign > 0 else interval.high < 0
 
 
@@ -188,7 +188,7 @@ _TOOLTIP = [
 _COLOUR = {
     "field": "verdict",
     "type": "nominal",
-    "title": "the tests say",
+    "title": "test result",
     "legend": {"orient": "top", "columns": 3},
     "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
 }
@@ -213,7 +213,7 @@ def _spec(figure: str, lines: int) -> dict[str, Any]:
                 "axis": {
                     "title": None,
                     "labelExpr": TWO_NAMES,
-                    "labelBaseline": "bottom",  # of the first line, which is to stand above the middle
+                    "labelBaseline": "bottom",  # so that the first line is above the middle
                     "labelLimit": 240,
                     "ticks": False,
                     "domain": False,

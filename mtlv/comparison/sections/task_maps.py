@@ -1,4 +1,4 @@
-"""Maps of the tasks side by side: their vectors in two dimensions, coloured by group, every name readable."""
+"""Maps of the tasks: their vectors in two dimensions, coloured by group, with readable names."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrapped
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
 
-SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels in a line
-FITTING = (10, 26, 60)  # tasks, up to which each size but the last is tried
-LETTER, LINE, FONT, NAME = 5.6, 12.0, 10, 26  # pixels of a letter and a line, size, letters per line
-MARKER, EDGE, LEADER = 5.0, 28.0, 8.0  # pixels: half a point, room at the edges, the shortest line to a name
+SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels per row
+FITTING = (10, 26, 60)  # maximum number of tasks for each size but the last
+LETTER, LINE, FONT, NAME = 5.6, 12.0, 10, 26  # pixels of a letter and a line, font size, letters per line
+MARKER, EDGE, LEADER = 5.0, 28.0, 8.0  # pixels: radius of a point, margin, shortest line to a name
 Points = Mapping[str, tuple[float, float]]
 Array = NDArray[np.float64]
 
 
 def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
-    """A panel per run with a map; nothing where no run has one."""
+    """Build a figure with a panel per run with a map; [] if no run has one."""
     maps, left = _maps(comparison)
     if not maps:
         return []
@@ -36,18 +36,18 @@ def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
         for row in _rows(run, at, given, laid[_key(maps[run.key])])
     ]
     caption = (
-        "Each task's vector, as the grouping saw it, on the first two principal components: near tasks have "
-        "alike texts. Groups have the numbers and colours of the figure above; the most central task of a "
-        "group is bold and larger. Runs that read the same texts have the same map." + left
+        "Each task's vector, as used by the grouping, on the first two principal components: close tasks "
+        "have similar texts. Groups have the numbers and colours of the figure above; the most central "
+        "task of a group is bold and larger. Runs with the same texts have the same map." + left
     )
     if not any(row["label"] for row in rows):
-        caption += " The names are too many to write: hover to read them."
+        caption += " There are too many names to show: hover to read them."
     spec = _spec(width, height, columns, given)
     return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
 
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
-    """Maps by key of the run, and a note on runs that are left out: laying out names takes time."""
+    """Return maps by run key, and a note on runs left out, because placing names takes time."""
     found = {
         run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points
     }
@@ -56,7 +56,9 @@ def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
     left = len(found) - len(kept)
     return (
         kept,
-        f" {left} of {len(found)} runs with a map are left out: too many different maps." if left else "",
+        f" {left} of {len(found)} runs with a map are left out, to limit the number of different maps."
+        if left
+        else "",
     )
 
 
@@ -65,7 +67,7 @@ def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
 
 
 def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
-    """The smallest panels in which all names of all maps have a place, and what is drawn in them."""
+    """Return the smallest panels in which all names of all maps fit, and what is drawn in them."""
     distinct = {_key(points): points for points in maps}
     most = max(map(len, maps))
     for size in SIZES[sum(most > limit for limit in FITTING) :]:
@@ -76,7 +78,7 @@ def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[
 
 
 def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
-    """Places in pixels of points, names and the lines between them; no names where they do not all fit."""
+    """Return pixel positions of points, names and leader lines; without names if they do not all fit."""
     names = list(points)
     labels = [wrapped(name, NAME, 2) for name in names]
     lines = [label.split("\n") for label in labels]
@@ -95,7 +97,7 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
         centre, end = placed.centres[at], ends[at]
         first = (
             float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
-        )  # Vega centres the first line, not the text
+        )  # Vega centres the first line, not the whole text
         row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": first}
         if unclear[at] or np.hypot(*(end - places[at])) > LEADER:
             row |= {"end_x": float(end[0]), "end_y": float(end[1])}
@@ -103,7 +105,7 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
 
 
 def _scaled(points: Array, width: int, height: int) -> Array:
-    """Points [T, 2] in pixels, from edge to edge; y grows downwards, as names are laid out."""
+    """Return points [T, 2] in pixels, from edge to edge; y grows downwards, as for the placement of names."""
     low, span = points.min(axis=0), np.ptp(points, axis=0)
     shares = (points - low) / np.where(span > 0, span, 1.0)
     shares = np.where(span > 0, shares, 0.5)

@@ -1,4 +1,4 @@
-"""Tasks: what each is judged by under every run, what it gains over the baseline, and which those are."""
+"""Tasks: their main metric under every run, and the gain over the baseline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
 from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, titled
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
-LEAST = 4  # yes/no tasks beside others, the fewest of which rare and frequent ones are told apart
+LEAST = 4  # minimum number of yes/no tasks, if there are others, for the figure of rare and frequent ones
 OF_LABELS = (
     TableColumn("precision", "precision"),
     TableColumn("recall", "recall"),
@@ -33,12 +33,12 @@ OF_LABELS = (
     TableColumn("threshold", "threshold", digits=2),
 )
 BASELINE = Baseline("value", ("task",))
-NAMED = 3  # tasks that the text names as gaining and losing most
-FITTED = 8  # tasks, the fewest through which a line of trend is drawn
+NAMED = 3  # maximum tasks named for the largest gains and losses
+FITTED = 8  # minimum number of tasks for a trend line
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The section; nothing where no run has figures of tasks."""
+    """Build the section; None if no run has metrics of tasks."""
     every = ((run, task) for run in comparison.runs for task in comparison.tasks)
     rows = [row for run, task in every for row in _rows(run, task, labels=_labels(comparison))]
     if not rows:
@@ -53,7 +53,7 @@ def build(comparison: Comparison) -> Section | None:
             *_scatter(comparison, rows),
         ]
     blocks.append(_table(comparison, rows))
-    intro = "Which tasks a run does well on, and which it helps or hurts against another run."
+    intro = "How well each run predicts each task, and which tasks gain or lose relative to another run."
     return Section("tasks", "Tasks", intro, blocks)
 
 
@@ -63,7 +63,7 @@ def _labels(comparison: Comparison) -> bool:
 
 
 def _rows(run: ComparedRun, task: TaskInfo, *, labels: bool) -> list[dict[str, Any]]:
-    """Mean figures of a task over a run's children; nothing where it has none."""
+    """Return mean metrics of a task over a run's children; [] if it has none."""
     values = run.of_task(task.name, task.main_metric)
     mean, sd = mean_and_sd(values)
     if known(mean) is None:
@@ -77,7 +77,7 @@ def _rows(run: ComparedRun, task: TaskInfo, *, labels: bool) -> list[dict[str, A
 
 
 def _others(run: ComparedRun, task: TaskInfo) -> str:
-    """Further figures of a task, in words: each kind has others, too many for columns."""
+    """Return further metrics of a task as text: each kind has others, too many for columns."""
     names = dict.fromkeys(name for child in run.children for name in child.tasks.get(task.name, {}))
     means = {
         name: known(mean_and_sd(run.of_task(task.name, name))[0])
@@ -88,7 +88,7 @@ def _others(run: ComparedRun, task: TaskInfo) -> str:
 
 
 def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
-    """Rows with nothing that a figure does not read."""
+    """Reduce rows to the fields that a figure reads."""
     return [{name: row[name] for name in ("run", "name", "task", "value", *fields)} for row in rows]
 
 
@@ -120,23 +120,23 @@ def _capital(text: str) -> str:
 
 
 def _judged_tip(comparison: Comparison) -> list[dict[str, str]]:
-    return [tip("judged_by", "judged by")] if main_title(comparison.tasks) == SEVERAL else []
+    return [tip("judged_by", "main metric")] if main_title(comparison.tasks) == SEVERAL else []
 
 
 def _how(comparison: Comparison) -> str:
-    """The rest of a caption: where the figures come from, and what the bars count."""
+    """Return the rest of a caption: the source of the metrics and the meaning of the bars."""
     yes_no = [task.yes_no for task in comparison.tasks]
-    order = "Tasks stand in the order of their support"
+    order = "Tasks are sorted by support"
     if all(yes_no):
         return (
             f", at thresholds fitted on validation documents. {order}: the number of test documents that "
-            "have the label, drawn on the left. Brighter is better."
+            "have the label, shown on the left. Brighter is better."
         )
     of_labels = ", of a yes/no task the positive ones" if any(yes_no) else ""
     words = judged_words(comparison.tasks)
     return (
         f". {words}{' ' if words else ''}{order}: the number of test documents with a target{of_labels}, "
-        "drawn on the left. Brighter is better."
+        "shown on the left. Brighter is better."
     )
 
 
@@ -157,9 +157,9 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     of = "label" if figure == "F1" else "task"
     caption = (
         f"{_capital(figure)} of each task minus that of the baseline run: blue cells gain, orange cells "
-        "lose, pale ones stay the same. The scale is the same to both sides and for every baseline, whose "
-        f"own column is 0. A gain on a {of} with little support rests on few documents."
-        + (" A task that the baseline run was not tested on has no cells." if _gaps(comparison) else "")
+        "lose, pale cells hardly change. The scale is symmetric and the same for every baseline; the "
+        f"baseline's own column is 0. A gain on a {of} with little support is based on few documents."
+        + (" Tasks on which the baseline run was not tested have no cells." if _gaps(comparison) else "")
     )
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
@@ -168,13 +168,13 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
 
 
 def _gaps(comparison: Comparison) -> bool:
-    """Whether the baseline run lacks a task of another."""
+    """Whether another run has a task that the baseline run lacks."""
     base = tasks_of(comparison.run(comparison.baseline))
     return any(tasks_of(run) - base for run in comparison.runs)
 
 
 def _reach(rows: Sequence[Row]) -> float:
-    """The largest difference of any two runs on a task: no baseline gives a larger one."""
+    """Return the largest difference between any two runs on a task, i.e. the largest for any baseline."""
     ends: dict[str, tuple[float, float]] = {}
     for row in rows:
         low, high = ends.get(row["task"], (row["value"], row["value"]))
@@ -183,7 +183,7 @@ def _reach(rows: Sequence[Row]) -> float:
 
 
 def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
-    """Of the yes/no tasks, which alone are rare or frequent; nothing where there are none."""
+    """Build the scatter plot of the yes/no tasks; [] if there are too few."""
     labels = {task.name for task in comparison.tasks if task.yes_no}
     rows = [row for row in rows if row["task"] in labels]
     if len(labels) < min(LEAST, len(comparison.tasks)):
@@ -192,15 +192,17 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
     if any(row["frequency"] for row in rows):
         field, title = "frequency", f"share of {title}"
     caption = (
-        "A dot is a task under a run: to the left the rare labels, above the line those that gain over the "
+        "A dot is a task under a run: rare labels are on the left; those above the line gain over the "
         "baseline. The thesis claims that learning in groups helps rare labels most: then dots rise to the "
         "left."
     )
     if len(comparison.tasks) >= FITTED:
-        caption += " A thin line is a least-squares fit on the logarithm, a help for the eye and no test."
+        caption += (
+            " A thin line is a least-squares fit on the logarithm, as a guide to the eye; it is not a test."
+        )
     spec = _scatter_spec(comparison, field, title)
     shown = [row for row in _only(rows, "support", field) if row[field]]
-    heading = "Gain over the baseline against label frequency"
+    heading = "Gain over the baseline by label frequency"
     return [FigureBlock("tasks_gain_by_frequency", heading, caption, spec, shown, BASELINE, wide=True)]
 
 
@@ -225,7 +227,7 @@ def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, A
 
 
 def without_baseline() -> list[dict[str, Any]]:
-    """Leave out rows without a difference, and the run whose differences are all 0: the baseline."""
+    """Return transforms that remove rows without a difference, and the baseline (all differences 0)."""
     return [
         {"filter": "isValid(datum.delta)"},
         {"calculate": "abs(datum.delta)", "as": "apart"},
@@ -240,12 +242,12 @@ def _trend(x: Mapping[str, Any], y: Mapping[str, Any], comparison: Comparison) -
     return {
         "transform": [fit],
         "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.7},
-        "encoding": {"x": x, "y": y, "color": colour, "tooltip": [tip("name", "run, its trend")]},
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": [tip("name", "trend of run")]},
     }
 
 
 def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
-    """Which tasks gain and lose most against the first baseline, and in which run."""
+    """Describe the tasks with the largest gains and losses against the first baseline, and their runs."""
     base = comparison.run(comparison.baseline)
     own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
     others = [row for row in rows if row["run"] != base.key and row["task"] in own]
@@ -255,32 +257,30 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
     up = _first_of_each(one for one in gains if one[0] > 0)
     down = _first_of_each(one for one in reversed(gains) if one[0] < 0)
     said = f"Against “{base.name}”, {_share(gains)}."
-    said += f" Most is gained on {_named(up)}." if up else ""
-    said += f" Most is lost on {_named(down)}." if down else ""
-    return [TextBlock(f"{said} These are means; with little support they move much by chance.", "finding")]
+    said += f" Largest gains: {_named(up)}." if up else ""
+    said += f" Largest losses: {_named(down)}." if down else ""
+    return [TextBlock(f"{said} These are means; with little support they vary a lot by chance.", "finding")]
 
 
 def _alike(comparison: Comparison) -> list[TextBlock]:
-    """Which tasks of runs on different data may be compared all the same."""
+    """Name the tasks of runs on different data that are nevertheless comparable."""
     found = same_documents(comparison)
     parts = []
     if found.same:
         parts.append(f"Tested on the same documents by runs on different data: {enumerated(found.same)}.")
     if found.different:
-        parts.append(
-            f"Tested on other documents, so that figures may not be compared: {enumerated(found.different)}."
-        )
+        parts.append(f"Tested on different documents, so not comparable: {enumerated(found.different)}.")
     return [TextBlock(" ".join(parts))] if parts else []
 
 
 def _share(gains: Sequence[tuple[float, Row]]) -> str:
     up = sum(gain > 0 for gain, _ in gains)
     down = sum(gain < 0 for gain, _ in gains)
-    return f"{up} of {len(gains)} task figures of the other runs are higher and {down} are lower"
+    return f"{up} of {len(gains)} task scores of the other runs are higher and {down} are lower"
 
 
 def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]]:
-    """The first gain of each task, as many as the text names."""
+    """Return the first gain of each task, at most as many as the text names."""
     firsts: dict[str, tuple[float, Row]] = {}
     for gain, row in gains:
         firsts.setdefault(row["task"], (gain, row))
@@ -295,9 +295,9 @@ def _named(gains: Sequence[tuple[float, Row]]) -> str:
 
 def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     figure = main_title(comparison.tasks)
-    several = [TableColumn("judged_by", "judged by", kind="text")] if figure == SEVERAL else []
+    several = [TableColumn("judged_by", "main metric", kind="text")] if figure == SEVERAL else []
     gain = [TableColumn("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
-    others = OF_LABELS if _labels(comparison) else (TableColumn("others", "other figures", kind="text"),)
+    others = OF_LABELS if _labels(comparison) else (TableColumn("others", "other metrics", kind="text"),)
     columns = [
         TableColumn("task", "task", kind="text"),
         TableColumn("name", "run", kind="text"),
@@ -308,8 +308,8 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
         *others,
     ]
     caption = (
-        f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation; support "
-        f"is the number of {supported_by(comparison)} of one fold, the gain is over the baseline run."
+        f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation. Support "
+        f"is the number of {supported_by(comparison)} of one fold; gains are relative to the baseline run."
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])

@@ -1,4 +1,4 @@
-"""Which task helps which: the matrix, the graph, and the best partner of each task."""
+"""Transfer between tasks: the matrix, the graph, and the best partner of each task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtlv.evaluation.transfer_words import chance, dependence
 
 
 def build(comparison: Comparison) -> tuple[Section, ...]:
-    """A section for each matrix among the runs."""
+    """Build a section for each transfer matrix among the runs."""
     found = transfers_of(comparison)
     encoders = {encoder for encoder, _ in found}
     numbers = Counter[str]()
@@ -30,12 +30,12 @@ def build(comparison: Comparison) -> tuple[Section, ...]:
 
 
 def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> Section | None:
-    """The section; nothing where no cell was measured.
+    """Build the section; None if no cell was measured.
 
     Args:
-        transfers: what is shown.
-        of: named in the heading where a page has several of a kind, such as the encoder.
-        number: from 1; makes ids different where a page has several of a kind.
+        transfers: the transfers to show.
+        of: addition to the heading if a page has several of a kind, such as the encoder.
+        number: number from 1 for unique ids if a page has several of a kind.
     """
     found = effects(transfers)
     if not found:
@@ -54,14 +54,14 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
     ]
     title = f"{wording.title}: {of}" if of else wording.title
     intro = (
-        f"What each target gains or loses: models {wording.after}, against models {wording.alone}, by the "
+        f"Gain or loss of each target: models {wording.after}, compared with models {wording.alone}, in the "
         "target's main metric on the test set."
     )
     return Section(id, title, intro, blocks)
 
 
 def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
-    """The largest gain that the rule calls one, and the targets that no partner helps."""
+    """Describe the largest gain by the rule, and the targets that no partner helps."""
     helped = [partner.best for partner in partners if partner.best and partner.best.verdict == "helps"]
     left = [partner.target for partner in partners if partner.follows == NONE_HELPS]
     parts = []
@@ -74,7 +74,7 @@ def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
 
 def _largest(cell: TransferEffect) -> str:
     gain = f"{points(cell.mean)} points ({interval_text(cell)})"
-    return f"The largest help: {cell.source} for {cell.target}, {gain}."
+    return f"Largest gain: {cell.target} with {cell.source}, {gain}."
 
 
 def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> TableBlock:
@@ -82,10 +82,10 @@ def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Tabl
     return TableBlock(
         f"{id}_partners",
         f"The best {partner} of each target",
-        f"The {partner} with the largest mean difference, whether or not the rule says that it helps, with "
+        f"The {partner} with the largest mean difference, even if it does not help by the rule, with "
         "the 95% interval of the difference and the p of the paired t-test corrected for all cells of the "
-        "matrix (Holm); in points. The largest of several differences is partly luck: trained again it would "
-        "be smaller, and it was picked on the same test set that it is measured on.",
+        "matrix (Holm); in points. The largest of several differences is partly chance: in a new training "
+        "it would probably be smaller, and it was selected on the same test set on which it is measured.",
         [
             TableColumn("target", "target", "text"),
             TableColumn("baseline", "baseline", digits=1, scale=POINTS),

@@ -1,4 +1,4 @@
-"""The graph of helping on the page: the same circle and arrows as the picture of a suite."""
+"""Transfer graph of the page: the same circle and arrows as in the figure of a suite."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
 from mtlv.evaluation.transfer_words import RULE
 from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 
-RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the room round it for names
+RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the margin for names
 PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")
-HEAD = 40, 26  # size of an arrow's head without width, and what a pixel of width adds
-DASH = 1.8  # pixels of a dash's unit
+HEAD = 40, 26  # size of an arrowhead at width 0, and its increase per pixel of width
+DASH = 1.8  # pixels of a unit of the dash pattern
 GREY = "neutral"
 Places = Mapping[str, tuple[float, float]]
 
 
 def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock | None:
-    """The figure; nothing where no cell has enough pairs for the rule."""
+    """Build the figure; None if no cell has enough pairs for the rule."""
     places = circle(transfers.names)
     drawn = edges(found, places)
     if not drawn:
         return None
     left = len(found) - len(drawn)
     caption = (
-        f"Arrows go {transfers.wording.arrow}. Green and solid: the source helps; red and dashed: it harms; "
-        f"grey and dotted: neutral. Width goes by the square root of the difference. {RULE}"
-        + (f" {left} of {len(found)} cells have too few pairs and no arrow." if left else "")
+        f"Arrows point {transfers.wording.arrow}. Green and solid: the source helps; red and dashed: it "
+        "harms; grey and dotted: neutral. The width is proportional to the square root of the "
+        f"difference. {RULE}"
+        + (f" {left} of {len(found)} cells have too few pairs and therefore no arrow." if left else "")
     )
     rows = [_row(edge) for edge in drawn]
     spec = _spec(transfers, drawn, places)
@@ -48,7 +49,7 @@ def _name(edge: Edge) -> str:
 
 
 def _place(edge: Edge) -> dict[str, Any]:
-    """Where an arrow stands, in radii; its head's angle in degrees, clockwise from upwards."""
+    """Return the position of an arrow, in radii, and the angle of its head in degrees, clockwise from up."""
     middle = edge.head.mean(axis=0)
     way = edge.head[0] - edge.head[1:].mean(axis=0)
     angle = np.degrees(np.arctan2(way[0], way[1]))
@@ -76,7 +77,7 @@ def _spec(transfers: Transfers, drawn: Sequence[Edge], places: Places) -> dict[s
 
 
 def _verdicts() -> dict[str, Any]:
-    """The channels that tell verdicts apart, with one legend."""
+    """Return the channels that distinguish verdicts, with one legend."""
     names = list(reversed(ORDER))
     legend = {"orient": "top", "title": None, "symbolSize": 900, "symbolStrokeWidth": 2.5}
     field = {"field": "verdict", "type": "nominal", "legend": legend}
@@ -92,7 +93,7 @@ def _opacity() -> dict[str, Any]:
 
 
 def _lines(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[str, Any]:
-    """Points of each curve, as many as make it smooth."""
+    """Return points along each curve, enough to look smooth."""
     curve = (
         "pow(1 - datum.t, 2) * datum.{0}0 + 2 * datum.t * (1 - datum.t) * datum.{0}1 "
         "+ pow(datum.t, 2) * datum.{0}2"

@@ -1,4 +1,4 @@
-"""The matrix of transfers on the page: cells by target and source, the baseline set apart on the left."""
+"""Transfer matrix of the page: cells by target and source, with the baseline in a separate column."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mtlv.evaluation.transfer_words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
 from mtlv.figures.transfer_matrix import HATCH, reach
 
-CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: a cell's height, its widths, and what a row fills
-GREY = "#7F7F7F"  # of cells that were not measured, on light and on dark ground
+CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: height and widths of a cell, and width of a row
+GREY = "#7F7F7F"  # unmeasured cells, on light and dark backgrounds
 BASELINE, ALONE, SAME, UNMEASURED, MEASURED = "baseline", "alone", "same", "not measured", "measured"
-LIGHT = 0.85  # of the colours' way from the middle to an end: up to here a cell is so bright that ink is dark
-CORNERS = (0.16, 0.32)  # of a cell: how far hatching reaches in, so that it leaves the number free
+LIGHT = 0.85  # share of the colour scale, from its middle, up to which cells are bright and need dark text
+CORNERS = (0.16, 0.32)  # shares of a cell covered by hatching, which leaves the number free
 
 
 def matrix(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock:
-    """The figure; one row of data for each cell, measured or not, and for each baseline."""
+    """Build the figure, with one row of data per cell, measured or not, and per baseline."""
     wording = transfers.wording
     caption = (
         f"Rows are targets. The first column is the score of a model {wording.alone}, in points (100 x the "
-        f"target's main metric), the others the difference to it of one {wording.after}; "
-        f"{pairs_text(transfers, found)}. Blue is better than the baseline, orange worse; one scale for all "
-        f"rows, by the square root of the difference. {RULE} Cells with hatched corners are neutral, those "
-        "with dotted corners unknown; grey ones were not measured."
+        f"target's main metric); the others are the difference of a model {wording.after}; "
+        f"{pairs_text(transfers, found)}. Blue is better than the baseline, orange worse; all rows have "
+        f"the same scale, by the square root of the difference. {RULE} Cells with hatched corners are "
+        "neutral, those with dotted corners unknown; grey cells were not measured."
     )
     spec = {
         "hconcat": [_baselines(transfers), _cells(transfers, found)],
@@ -61,7 +61,7 @@ def _row(source: str, target: str, cell: TransferEffect | None, kind: str, shown
 
 
 def tips(transfers: Transfers) -> list[dict[str, str]]:
-    """Lines of a cell's tooltip; fractions, as everywhere on the page."""
+    """Return the lines of a cell's tooltip, as fractions like everywhere on the page."""
     return [
         tip("target"),
         tip("source", transfers.wording.columns),
@@ -157,13 +157,13 @@ def _ink(light: str) -> dict[str, Any]:
 
 
 def _at(channel: str, field: str, share: float) -> dict[str, Any]:
-    """A place in a cell, as a share of its width or height."""
-    kind = {} if "2" in channel else {"type": "nominal"}  # the second of two ends takes the first one's
+    """Return a position in a cell, as a share of its width or height."""
+    kind = {} if "2" in channel else {"type": "nominal"}  # a secondary channel uses the type of the first
     return {channel: {"field": field, "bandPosition": share} | kind}
 
 
 def _hatching(light: str) -> list[dict[str, Any]]:
-    """Lines across two corners of the neutral cells; Vega-Lite has no hatching of its own."""
+    """Return lines across two corners of the neutral cells, because Vega-Lite has no hatching."""
     lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
     return [
         _only(
@@ -183,7 +183,7 @@ def _hatching(light: str) -> list[dict[str, Any]]:
 
 
 def _dots(light: str) -> list[dict[str, Any]]:
-    """Dots in two corners of the cells that the rule says nothing of."""
+    """Return dots in two corners of the cells without a verdict."""
     places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
     return [
         _only(
@@ -199,7 +199,7 @@ def _dots(light: str) -> list[dict[str, Any]]:
 
 
 def _written(light: str) -> list[dict[str, Any]]:
-    """Numbers, dark or white by their cell; the dash of the diagonal in the page's own colour."""
+    """Return the numbers, dark or white depending on the cell, and the dash of the diagonal."""
     text = {"text": {"field": "shown", "type": "nominal"}}
     colour = {"color": {"condition": {"test": light, "value": "#111111"}, "value": "#ffffff"}}
     mark = {"mark": {"type": "text", "fontSize": 11}}

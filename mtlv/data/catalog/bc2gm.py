@@ -43,6 +43,6 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All sentences, with the corpus's own parts."""
+    """Load all sentences, with the corpus's own parts."""
     assert path is not None
     return tagged_corpus(CARD, path)

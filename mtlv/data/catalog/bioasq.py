@@ -1,8 +1,8 @@
 """BioASQ, task B: questions with snippets of abstracts, answered by yes or no.
 
 Reads BLURB's `train.tsv`, `dev.tsv` and `test.tsv` (id, question, snippets, answer, separated by tabs, no
-header) or the organizers' JSON (`questions`, of which those of the type `yesno` are taken), one file or one
-for each part. A pair is the question and its snippets, joined by blanks.
+header) or the organizers' JSON (`questions` of type `yesno`), one file or one file per part. A pair is the
+question and its snippets, joined by spaces.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ CARD = Card(
     ),
     main_metric="accuracy",
     by_hand="register at http://participants-area.bioasq.org/datasets/ for task 7b; the scripts of BLURB "
-    "(https://microsoft.github.io/BLURB/) make train.tsv, dev.tsv and test.tsv of it; put them in one folder",
+    "(https://microsoft.github.io/BLURB/) create train.tsv, dev.tsv and test.tsv from it; put them in "
+    "one folder",
 )
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All yes/no questions, with the parts that have files.
+    """Load all yes/no questions, with the parts that have files.
 
     Raises:
-        DataError: a line or question that is not complete, or an answer other than yes and no.
+        DataError: an incomplete line or question, or an answer other than yes and no.
     """
     assert path is not None
     files = part_files(path, (".tsv", ".json"), CARD.by_hand)
@@ -65,7 +66,7 @@ def _from_json(file: Path, part: str) -> Iterator[Example]:
     try:
         content = read_json(text_of(file))
     except ValueError as error:
-        raise DataError(f"`{file.name}` is broken JSON", got=str(error)) from error
+        raise DataError(f"`{file.name}` is invalid JSON", got=str(error)) from error
     questions = content.get("questions") if isinstance(content, dict) else None
     if not isinstance(questions, list):
         raise DataError(f"`{file.name}` has no questions", allowed="an object with the list `questions`")
@@ -84,7 +85,7 @@ def _question(row: Any, part: str, place: str) -> Example:
     texts: list[Any] = [held.get("id"), held.get("body"), answer, *snippets]
     if not all(isinstance(text, str) for text in texts):
         raise DataError(
-            f"`{place}` is not complete", allowed="`id`, `body`, `snippets` with `text`, `exact_answer`"
+            f"`{place}` is incomplete", allowed="`id`, `body`, `snippets` with `text`, `exact_answer`"
         )
     id_, body, answer, *snippets = texts
     return Example(id_, body, answer.lower(), place, part, " ".join(snippets))

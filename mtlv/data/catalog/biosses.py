@@ -1,8 +1,8 @@
-"""BIOSSES: pairs of sentences from biomedical papers, and how alike they are, from 0 to 4.
+"""BIOSSES: pairs of sentences from biomedical papers with their similarity, from 0 to 4.
 
 Reads BLURB's `train.tsv`, `dev.tsv` and `test.tsv` (also in `blurb_split/`): pair, two sentences, score.
-Without them the raw pairs (two lines a pair) and scores, which are not divided. BLURB's wording differs
-slightly in 20 pairs, and pair 7 is scored 1.6 there and 1.4 in the raw file.
+Without them, reads the raw pairs (two lines per pair) and scores, which have no split. BLURB's wording
+differs slightly in 20 pairs, and pair 7 is scored 1.6 there and 1.4 in the raw file.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ CARD = Card(
         max_bytes=1_000_000,
     ),
     by_hand="the split is part of BLURB (https://microsoft.github.io/BLURB/); put train.tsv, dev.tsv and "
-    "test.tsv beside the pairs, or mtlv divides the pairs itself",
+    "test.tsv next to the pairs; otherwise mtlv splits the pairs itself",
 )
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All pairs, with BLURB's parts where its files are found.
+    """Load all pairs, with BLURB's parts if its files are found.
 
     Raises:
-        DataError: another number of columns, a score that is no number, or pairs and scores that do not fit.
+        DataError: a wrong number of columns, a score that is not a number, or numbers of pairs and scores
+            that differ.
     """
     assert path is not None
     folder = path / "blurb_split" if (path / "blurb_split").is_dir() else path
@@ -71,12 +72,12 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _raw(folder: Path) -> Iterator[Example]:
-    """Pairs of the raw files."""
+    """Yield the pairs of the raw files."""
     lines = text_of(folder / PAIRS).rstrip("\n").split("\n")
     scores = text_of(folder / SCORES).rstrip("\n").split("\n") if (folder / SCORES).is_file() else []
     if len(lines) != 2 * len(scores):
         raise DataError(
-            f"`{PAIRS}` and `{SCORES}` do not fit",
+            f"`{PAIRS}` and `{SCORES}` do not match",
             got=f"{len(lines)} sentences, {len(scores)} scores",
             allowed="two sentences for each score",
         )

@@ -1,8 +1,8 @@
-"""ChemProt: sentences of PubMed abstracts with a chemical and a protein, and how the two interact.
+"""ChemProt: sentences of PubMed abstracts with a chemical and a protein, and their interaction.
 
-Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: JSON lines, the first of the two in the
-text between `<<` and `>>`, the second between `[[` and `]]`. The marks are taken out of the text. Which of
-the two is the chemical is not in the files, and there are no pairs without an interaction.
+Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: JSON lines, with the first entity in the
+text between `<<` and `>>`, the second between `[[` and `]]`. The marks are removed from the text. The files
+do not say which of the two is the chemical, and they have no pairs without an interaction.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All pairs, with the corpus's own parts.
+    """Load all pairs, with the corpus's own parts.
 
     Raises:
-        DataError: a line that is no object of `text` and `label`, lacks a mark, or has an unknown class.
+        DataError: a line without `text` and `label`, without a mark, or with an unknown class.
     """
     assert path is not None
     files = part_files(path, (".txt", ".jsonl"), "run `mtlv data fetch chemprot`")
@@ -86,19 +86,19 @@ def _example(place: str, line: str, *, id_: str, part: str) -> Example:
     try:
         row = read_json(line)
     except ValueError as error:
-        raise DataError(f"`{place}` is broken JSON", got=str(error)) from error
+        raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
     text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(label, str):
-        raise DataError(f"`{place}` is no example", got=line, allowed="an object with `text` and `label`")
+        raise DataError(f"`{place}` is not an example", got=line, allowed="an object with `text` and `label`")
     plain, mentions = unmarked(text, place)
     return Example(id_, plain, label, place, part, mentions=mentions)
 
 
 def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
-    """The text without its marks, and where the two entities stand in it, `<< >>` first.
+    """Return the text without its marks, and the positions of the two entities, `<< >>` first.
 
     Raises:
-        DataError: a mark is missing or stands there twice.
+        DataError: a mark is missing or is there twice.
     """
     pieces: list[str] = []
     found: list[tuple[bool, Span]] = []
@@ -111,5 +111,7 @@ def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
         found.append((match[1] is None, Span(start, length, ROLE)))
     found.sort()
     if [second for second, _ in found] != [False, True]:
-        raise DataError(f"`{place}` has no two marked entities", got=text, allowed="one << >> and one [[ ]]")
+        raise DataError(
+            f"`{place}` does not have two marked entities", got=text, allowed="one << >> and one [[ ]]"
+        )
     return "".join([*pieces, text[at:]]), (found[0][1], found[1][1])

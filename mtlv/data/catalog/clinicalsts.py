@@ -1,5 +1,4 @@
-"""ClinicalSTS: pairs of sentences from clinical notes, and how alike they are, from 0 to 5 (an agreement is
-needed).
+"""ClinicalSTS: pairs of sentences from clinical notes with their similarity, 0 to 5 (agreement required).
 
 Reads a file for each part: the organizers' lines (two sentences and a score, separated by tabs, no header)
 or BLUE's tables (`train.tsv`, ..., with the columns `sentence1`, `sentence2`, `score`).
@@ -42,10 +41,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All pairs, with the parts that have files.
+    """Load all pairs, with the parts that have files.
 
     Raises:
-        DataError: another number of columns, or a score that is no number.
+        DataError: a wrong number of columns, or a score that is not a number.
     """
     assert path is not None
     files = part_files(path, (".tsv", ".txt"), CARD.by_hand)

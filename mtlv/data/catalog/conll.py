@@ -1,6 +1,7 @@
-"""CoNLL files of the user's own: a word and its tag a line, a blank line behind a sentence.
+"""CoNLL files of the user: a word and its tag per line, a blank line after each sentence.
 
-`data.path` is one file, or a folder with `train`, `dev` and `test` files. Classes are the types found.
+`data.path` is one file, or a folder with `train`, `dev` and `test` files. The classes are the types in the
+data.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All sentences; parts where there is a file for each.
+    """Load all sentences, with parts if there is a file for each.
 
     Raises:
-        DataError: as `tagged_corpus`.
+        DataError: as for `tagged_corpus`.
     """
     assert path is not None
     return tagged_corpus(CARD, path)

@@ -1,8 +1,8 @@
-"""DDI 2013: sentences of DrugBank and MedLine that name two drugs, and what is said of their interaction.
+"""DDI 2013: sentences of DrugBank and MedLine with two drugs, and their interaction.
 
 Reads `DDICorpus-2013.zip`, packed or unpacked, and BLURB's lists `blurb_split/{train,dev,test}_files.tsv`
-where they are beside it. Each pair of drugs that the corpus lists is a document: the sentence, and where
-the two drugs stand. The part for drug names (`Test for DrugNER task`) is left out.
+next to it, if they exist. Each pair of drugs in the corpus is a document: the sentence and the positions of
+the two drugs. The part for drug names (`Test for DrugNER task`) is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ARCHIVE = "DDICorpus-2013.zip"
 ROLE = "DRUG"
-LARGEST = 2_000_000  # bytes of a file; the largest has 271,671
+LARGEST = 2_000_000  # maximum bytes of a file; the largest has 271,671
 _LISTS = {"train": "train", "dev": "validation", "test": "test"}
 _FOLDERS = {"Train": "train", "Test for DDI Extraction task": "test"}
 
@@ -51,7 +51,7 @@ CARD = Card(
     main_metric="f1_micro_positive",
     downloads=from_github("isegura/DDICorpus", "HEAD", {ARCHIVE: None}),
     by_hand="the split lists are part of BLURB (https://microsoft.github.io/BLURB/); put them in "
-    "blurb_split/ beside the archive, or mtlv draws validation documents itself",
+    "blurb_split/ next to the archive; otherwise mtlv draws validation documents itself",
 )
 
 Place = tuple[str, str]
@@ -59,10 +59,11 @@ Place = tuple[str, str]
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All pairs; validation documents as BLURB's lists say, where these are found.
+    """Load all pairs, with validation documents by BLURB's lists if they are found.
 
     Raises:
-        DataError: no such files, broken XML, a pair of unknown drugs or type, or a list that does not fit.
+        DataError: missing files, invalid XML, a pair with unknown drugs or type, or a list that does not
+            match.
     """
     assert path is not None
     lists = _listed(path if path.is_dir() else path.parent)
@@ -82,7 +83,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _files(path: Path) -> Iterator[tuple[str, Place, bytes]]:
-    """(part, place, content) of each file for the extraction task."""
+    """Yield (part, place, content) of each file for the extraction task."""
     if path.is_file() or (path / ARCHIVE).is_file():
         for name, data in zipped(path if path.is_file() else path / ARCHIVE, _wanted, largest=LARGEST):
             yield *_place(name), data
@@ -104,7 +105,7 @@ def _place(name: str) -> tuple[str, Place]:
 
 
 def _listed(folder: Path) -> dict[Place, str]:
-    """The part of each file by the lists; empty without lists."""
+    """Return the part of each file by the lists; empty without lists."""
     files = {part: folder / "blurb_split" / f"{name}_files.tsv" for name, part in _LISTS.items()}
     if not all(file.is_file() for file in files.values()):
         return {}
@@ -114,7 +115,7 @@ def _listed(folder: Path) -> dict[Place, str]:
             if line.strip():
                 place = ("", *line.strip().split("/"))[-2:]
                 if found.setdefault((place[0], place[1]), part) != part:
-                    raise DataError("a file stands in two split lists", got=line)
+                    raise DataError("a file is in two split lists", got=line)
     return found
 
 
@@ -127,7 +128,7 @@ def _pairs(sentence: Element, part: str, name: str, count: Counter[str]) -> Iter
         if not id_ or None in ends:
             raise DataError(f"`{name}` has a pair of unknown drugs", got=id_ or text)
         if pair.get("ddi") == "true" and type_ is None:
-            count["pair left out: it is said to interact, but not how"] += 1
+            count["pair left out: it interacts, but the type is missing"] += 1
             continue
         answer = type_ if pair.get("ddi") == "true" else "false"
         yield Example(
@@ -140,11 +141,11 @@ def _pairs(sentence: Element, part: str, name: str, count: Counter[str]) -> Iter
             group=name,
         )
         if any(several for _, several in filter(None, ends)):
-            count["pairs with a drug in several parts, taken from the first to the last"] += 1
+            count["pairs with a drug in several parts, used from the first to the last character"] += 1
 
 
 def _span(entity: Element, text: str, name: str) -> tuple[Span, bool]:
-    """Where a drug stands, and whether in several parts (`3-8;12-15`, the last character included)."""
+    """Return the position of a drug, and whether it has several parts (`3-8;12-15`, ends included)."""
     offsets = entity.get("charOffset", "")
     try:
         ends = [int(end) for place in offsets.split(";") for end in place.split("-")]

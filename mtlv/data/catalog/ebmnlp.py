@@ -1,8 +1,8 @@
 """EBM-NLP: abstracts of clinical trials by sentences, with participants, interventions and outcomes (PICO).
 
 Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: word, `NN`, `O`, tag, separated by
-blanks. There are no `B-` tags, so that spans of one type that touch are one. A file that is absent is said
-in the notes: its documents are not made from the others.
+spaces. There are no `B-` tags, so adjacent spans of one type are one span. Missing files are reported
+in the notes; their documents are not drawn from the other files.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ CARD = Card(
             "test.txt": "dd1c6bc2340ce4531c05eb94e812afd73d6630bbddb5d8c8932aa328f46401bb",
         },
     ),
-    by_hand="train.txt has no address that was seen to work: look beside dev.txt in "
-    "https://github.com/allenai/scibert (data/pico/ebmnlp) and put it beside the others",
+    by_hand="train.txt has no known working address: look next to dev.txt in "
+    "https://github.com/allenai/scibert (data/pico/ebmnlp) and put it next to the others",
 )
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All sentences, with the corpus's own parts, as far as their files are here."""
+    """Load all sentences, with the corpus's own parts, as far as their files exist."""
     assert path is not None
     return tagged_corpus(CARD, path)

@@ -1,7 +1,7 @@
-"""GAD: sentences that name a gene and a disease, and whether they are associated, in BLURB's form.
+"""GAD: sentences with a gene and a disease, and whether they are associated, in BLURB's form.
 
 Reads `train.tsv`, `dev.tsv` and `test.tsv`: a header, then index, sentence and 0 or 1, separated by tabs. The
-names are already `@GENE$` and `@DISEASE$`.
+names are already replaced by `@GENE$` and `@DISEASE$`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All sentences, with the corpus's own parts.
+    """Load all sentences, with the corpus's own parts.
 
     Raises:
-        DataError: another number of columns, a label that is not 0 or 1, or no single gene and disease.
+        DataError: a wrong number of columns, a label that is not 0 or 1, or not exactly one gene and disease.
     """
     assert path is not None
     files = part_files(path, (".tsv",), CARD.by_hand)
@@ -63,5 +63,5 @@ def _mention(sentence: str, role: str, place: str) -> Span:
     dummy = f"@{role}$"
     start = sentence.find(dummy)
     if sentence.count(dummy) != 1:
-        raise DataError(f"`{place}` has not just one {dummy}", got=sentence)
+        raise DataError(f"`{place}` does not have exactly one {dummy}", got=sentence)
     return Span(start, start + len(dummy), role)

@@ -1,8 +1,8 @@
 """Hallmarks of Cancer: PubMed abstracts with the ten hallmarks, at document level.
 
 Reads `text/PMID.txt` and `labels/PMID.txt`, as a folder or as `hoc.tar.gz`, and the split lists of BLURB
-(`blurb_split/{train,dev,test}_pmid.tsv`) where they are beside them. A document has a hallmark if at least
-one of its sentences has.
+(`blurb_split/{train,dev,test}_pmid.tsv`) next to them, if they exist. A document has a hallmark if at least
+one of its sentences has it.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ CARD = Card(
         ),
     ),
     by_hand="the split lists are part of BLURB (https://microsoft.github.io/BLURB/); put them in "
-    "blurb_split/ beside the texts, or mtlv divides the documents itself",
+    "blurb_split/ next to the texts; otherwise mtlv splits the documents itself",
 )
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All documents, with the parts of the split lists where these are found.
+    """Load all documents, with the parts of the split lists if they are found.
 
     Raises:
-        DataError: no such files, a text without labels, an unknown hallmark, or a list that does not fit.
+        DataError: missing files, a text without labels, an unknown hallmark, or a list that does not match.
     """
     assert path is not None
     texts: dict[str, str] = {}
@@ -102,7 +102,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
             same = labels.setdefault(place.stem, found) == found
         if not same:
             raise DataError(
-                f"document `{place.stem}` has two contents", got=str(place), then="keep one of them"
+                f"document `{place.stem}` has two different contents", got=str(place), then="keep one of them"
             )
     if not texts or texts.keys() != labels.keys():
         raise DataError(
@@ -123,7 +123,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def hallmarks(content: str, document: str) -> set[str]:
-    """The hallmarks of a label file: one field per sentence, each preceded by `<`.
+    """Return the hallmarks of a label file: one field per sentence, each preceded by `<`.
 
     A field is empty, `NULL`, or paths (`hallmark--detail--...`) joined by `AND`, with or without a space
     after it.
@@ -142,7 +142,7 @@ def hallmarks(content: str, document: str) -> set[str]:
 
 
 def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """(path that ends in text|labels/PMID.txt, content)."""
+    """Yield (path ending in text|labels/PMID.txt, content)."""
     if path.is_file():
         yield from _packed(path)
         return
@@ -167,9 +167,9 @@ def _is_document(name: str) -> bool:
 
 
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
-    """The part of each document by the split lists; None without lists."""
+    """Return the part of each document by the split lists; None without lists."""
     found: dict[str, str] = {}
-    # Beside the texts, or one folder up where an unpacked repository has a folder of its own.
+    # Next to the texts, or one level higher in an unpacked repository.
     places = [folder, *sorted(child for child in folder.iterdir() if child.is_dir())]
     folder = next((place for place in places if (place / "blurb_split").is_dir()), folder)
     lists = {part: folder / "blurb_split" / f"{name}_pmid.tsv" for name, part in _LISTS.items()}
@@ -180,7 +180,7 @@ def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
             id_ = name.strip().removesuffix(".txt")
             if id_ and found.setdefault(id_, part) != part:
                 raise DataError(
-                    f"document `{id_}` stands in two split lists in `{folder / 'blurb_split'}`",
+                    f"document `{id_}` is in two split lists in `{folder / 'blurb_split'}`",
                     got=f"{found[id_]}, {part}",
                     then="keep it in one of them",
                 )

@@ -1,6 +1,6 @@
-"""A data set of Hugging Face: a folder (`data.path`) or a name on the hub (`data.hub`).
+"""A Hugging Face data set: a folder (`data.path`) or a name on the hub (`data.hub`).
 
-`data.columns` says what stands where, as for `table`. Classes that the data set names are taken by name.
+`data.columns` describes the columns, as for `table`. Class names of the data set are used.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mtlv.data.tables.readers import KINDS
 
 CARD = Card(
     name="huggingface",
-    title="A data set of Hugging Face, from a folder or from the hub",
-    address="your folder, named by `data.path`, or https://huggingface.co/datasets, by `data.hub`",
+    title="A Hugging Face data set, from a folder or from the hub",
+    address="your folder (`data.path`), or https://huggingface.co/datasets (`data.hub`)",
     licence="the data set's own",
     citation="the data set's own",
     hub=True,
@@ -25,10 +25,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:
-    """All rows with text, as `options.columns` says; parts are the splits train, validation and test.
+    """Load all rows with text, according to `options.columns`. Its splits are the parts.
 
     Raises:
-        DataError: as `read_folder`, `read_hub` and `table_corpus`.
+        DataError: as for `read_folder`, `read_hub` and `table_corpus`.
     """
     columns = options.columns
     read = frozenset(columns_of(columns))
@@ -41,7 +41,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
 
 
 def _with_classes(columns: Columns, found: Mapping[str, tuple[str, ...]]) -> Columns:
-    """The data set's own classes in its order, where the user named none."""
+    """Use the data set's own classes in its order, unless the user named classes."""
     own = found.get(columns.target or "")
     asked = own is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads
     return replace(columns, classes=own) if asked else columns

@@ -1,9 +1,8 @@
-"""i2b2/VA 2010: clinical notes with problems, tests and treatments, and how they relate (an agreement is
-needed).
+"""i2b2/VA 2010: clinical notes with problems, tests and treatments, and their relations (agreement required).
 
-Reads the organizers' files in any folders: notes (`.txt`, a sentence a line), concepts (`.con`) and
+Reads the organizers' files in any folders: notes (`.txt`, one sentence per line), concepts (`.con`) and
 relations (`.rel`). Every pair of a treatment or test with a problem, and of two problems, in one sentence
-is a document; a pair without a relation is `false`. What lies below a folder with `test` in its name is the
+is a document; a pair without a relation is `false`. Files below a folder with `test` in its name are the
 test part.
 """
 
@@ -53,7 +52,7 @@ CARD = Card(
 
 
 class Concept(NamedTuple):
-    """A concept: line and words from 0, `end` exclusive."""
+    """A concept: line and words counted from 0, `end` exclusive."""
 
     line: int
     start: int
@@ -62,10 +61,10 @@ class Concept(NamedTuple):
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All candidate pairs of all notes with a `.rel` file.
+    """Load all candidate pairs of all notes with a `.rel` file.
 
     Raises:
-        DataError: no such files, a line that cannot be read, or a concept outside its note.
+        DataError: missing files, an unreadable line, or a concept outside its note.
     """
     assert path is not None
     files = {suffix: sorted(path.rglob(f"*{suffix}")) for suffix in (".txt", ".con", ".rel")}
@@ -80,13 +79,15 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         in_test = "test" in str(relations.parent.relative_to(path)).lower()
         examples += _pairs(note, here, _relations(relations), part="test" if in_test else "train")
     divided = len({example.part for example in examples}) > 1
-    note_ = f"{crossing} concepts left out: they go over the end of a line" if crossing else ""
-    whole = "" if divided else "no documents of both parts: check that training and test data are here"
+    note_ = f"{crossing} concepts left out: they span several lines" if crossing else ""
+    whole = (
+        "" if divided else "one of the parts has no documents: check that training and test data are there"
+    )
     return answers_corpus(CARD, examples, class_answers, note_, whole)
 
 
 def _fitting(files: list[Path], relations: Path, suffix: str) -> Path:
-    """The file of the same note that stands nearest."""
+    """Return the nearest file of the same note."""
     same = [file for file in files if file.stem == relations.stem]
     if not same:
         raise DataError(f"`{relations.name}` has no note or concepts", allowed=f"{relations.stem}{suffix}")
@@ -103,7 +104,7 @@ def _lines(file: Path, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 
 
 def _concepts(file: Path) -> tuple[list[Concept], int]:
-    """Concepts inside one line, in the order of the text, and how many are not."""
+    """Return the concepts within one line, in text order, and the number of others."""
     found, crossing = set(), 0
     for match in _lines(file, _CON):
         line, start, last_line, last = (int(match[at]) for at in range(2, 6))
@@ -114,7 +115,7 @@ def _concepts(file: Path) -> tuple[list[Concept], int]:
 
 
 def _relations(file: Path) -> dict[frozenset[tuple[int, int, int]], str]:
-    """Relation by the places of its two concepts."""
+    """Return relations by the positions of their two concepts."""
     return {
         frozenset((int(match[at]) - 1, int(match[at + 1]), int(match[at + 3]) + 1) for at in (2, 8)): match[6]
         for match in _lines(file, _REL)
@@ -128,7 +129,7 @@ def _pairs(
     for first, second in combinations(concepts, 2):
         if first.line != second.line or PROBLEM not in (first.type, second.type):
             continue
-        # A test or treatment comes first: that is the order of the roles.
+        # A test or treatment is first, in the order of the roles.
         roles = sorted((first, second), key=lambda concept: concept.type == PROBLEM)
         if first.line >= len(lines) or max(first.end, second.end) > len(lines[first.line]):
             raise DataError(f"`{note.name}` has no words where a concept is", got=f"line {first.line + 1}")

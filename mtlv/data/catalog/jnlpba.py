@@ -1,4 +1,4 @@
-"""JNLPBA: sentences of PubMed abstracts on blood cells, with entities of five types as one, as in BLURB.
+"""JNLPBA: sentences of PubMed abstracts on blood cells, with entities of five types merged, as in BLURB.
 
 Reads `train.tsv`, `devel.tsv` (or `dev.tsv`) and `test.tsv`: word, tab, bare `B`, `I` or `O`; a line
 `-DOCSTART- ID` begins an abstract.
@@ -14,7 +14,7 @@ from mtlv.plan.task import Task
 
 CARD = Card(
     name="jnlpba",
-    title="JNLPBA, names of molecules and cells in PubMed abstracts, types taken as one",
+    title="JNLPBA, names of molecules and cells in PubMed abstracts, types merged",
     address="https://github.com/spyysalo/jnlpba",
     licence="GENIA licence; annotations CC BY 3.0",
     citation="Collier N, Kim JD. Introduction to the bio-entity recognition task at JNLPBA. Proc. JNLPBA "
@@ -38,6 +38,6 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All sentences, with the corpus's own parts."""
+    """Load all sentences, with the corpus's own parts."""
     assert path is not None
     return tagged_corpus(CARD, path, untyped="Entity")

@@ -1,5 +1,4 @@
-"""MedNLI: a sentence of a clinical note and a statement: does the statement follow from it? (an agreement is
-needed)
+"""MedNLI: sentences of clinical notes with statements that follow, contradict or neither (agreement needed).
 
 Reads `mli_train_v1.jsonl`, `mli_dev_v1.jsonl` and `mli_test_v1.jsonl`. A pair is the sentence (premise) and
 the statement (hypothesis), in this order.
@@ -43,10 +42,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All pairs, with the parts that have files.
+    """Load all pairs, with the parts that have files.
 
     Raises:
-        DataError: a column that is missing, or an unknown class.
+        DataError: a missing column, or an unknown class.
     """
     assert path is not None
     files = part_files(path, (".jsonl",), CARD.by_hand)
@@ -61,7 +60,7 @@ def _examples(file: Path, part: str) -> list[Example]:
     for line, row in table.rows:
         cells: list[Any] = [row.get(name) for name in COLUMNS]
         if not all(isinstance(cell, str) for cell in cells):
-            raise DataError(f"`{file.name}:{line}` is not complete", allowed=f"text in {', '.join(COLUMNS)}")
+            raise DataError(f"`{file.name}:{line}` is incomplete", allowed=f"text in {', '.join(COLUMNS)}")
         premise, hypothesis, answer = cells
         id_ = f"{file.stem}.{row.get('pairID') or line}"
         found.append(Example(id_, premise, answer, f"{file.name}:{line}", part, hypothesis))

@@ -1,7 +1,7 @@
 """OHSUMED: MEDLINE abstracts on cardiovascular diseases, 23 disease categories of MeSH.
 
-Reads the tree `training|test/Cxx/id` of one text file a document, as a folder or packed as tar.gz, which is
-read as a stream and never unpacked. A document that stands in several folders has several labels.
+Reads the tree `training|test/Cxx/id` with one text file per document, as a folder or as tar.gz, which is
+read as a stream without unpacking. A document in several folders has several labels.
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All documents, each once, with the corpus's own training and test part.
+    """Load all documents without duplicates, with the corpus's own training and test parts.
 
     Raises:
-        DataError: no such tree, an unknown folder, an id in both parts or with two contents.
+        DataError: missing files, an unknown folder, an id in both parts or with different contents.
     """
     assert path is not None
     codes = {label.code: label.name for label in _LABELS}
@@ -161,10 +161,10 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     for place, data in _files(path):
         part, code, id_ = _parts(place)
         if code not in codes:
-            raise DataError(f"`{place}` is in no known category", got=code, allowed="C01 to C23")
+            raise DataError(f"`{place}` is not in a known category", got=code, allowed="C01 to C23")
         text = " ".join(decode(data, place).split())
         if parts.setdefault(id_, _PARTS[part]) != _PARTS[part] or texts.setdefault(id_, text) != text:
-            raise DataError(f"document `{id_}` is in both parts or has two contents", got=place)
+            raise DataError(f"document `{id_}` is in both parts or has two different contents", got=place)
         labels.setdefault(id_, set()).add(codes[code])
     if not texts:
         raise DataError(
@@ -182,7 +182,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(path that ends in part/category/id, content) of each document file, in any order."""
+    """Yield (path ending in part/category/id, content) of each document file, in any order."""
     if path.is_file():
         yield from documents(path, _is_document)
         return
@@ -199,11 +199,11 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _parts(place: str) -> list[str]:
-    """The last three names of a path: part, category and id of a document."""
+    """Return the last three names of a path: part, category and id of a document."""
     return place.split("/")[-3:]
 
 
 def _is_document(place: str) -> bool:
-    """Whether a path ends in part/category/id; hidden files that file managers leave are none."""
+    """Whether a path ends in part/category/id; hidden files of file managers do not count."""
     parts = _parts(place)
     return len(parts) == 3 and parts[0] in _PARTS and not parts[2].startswith(".")

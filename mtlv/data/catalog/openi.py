@@ -2,7 +2,7 @@
 
 Reads the CSV edition (`indiana_reports.csv`) and the official XML archive (`NLMCXR_reports.tgz`, packed or
 unpacked). A report has a label if one of its headings, with its qualifiers, contains the label's pattern,
-whatever the case. Of reports with equal text the first is kept, compared before `XXXX` is taken out.
+ignoring case. Of reports with equal text, compared before `XXXX` is removed, the first is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mtlv.errors import DataError
 MASK = "XXXX"
 LARGEST_REPORT = 1_000_000
 
-# (name, pattern looked for in a heading, description)
+# (name, pattern searched in a heading, description)
 _LABELS = (
     (
         "Airspace Disease",
@@ -141,7 +141,7 @@ CARD = Card(
 
 @dataclass(frozen=True)
 class RadiologyReport:
-    """One report: its headings with qualifiers, and its two sections ("" where absent)."""
+    """One report: its headings with qualifiers, and its two sections ("" if absent)."""
 
     uid: str
     headings: tuple[str, ...]
@@ -159,7 +159,7 @@ class RadiologyReport:
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All reports with text, each text once."""
+    """Load all reports with text, without duplicate texts."""
     assert path is not None
     reports = list(_reports(path))
     _need_one_content(reports)
@@ -170,7 +170,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     kept = list(first.values())
     notes = (
         f"{len(reports) - len(with_text)} reports without findings and impression dropped",
-        f"{len(with_text) - len(kept)} reports dropped whose text equals an earlier one's",
+        f"{len(with_text) - len(kept)} reports dropped, because their text equals an earlier one",
     )
     return Corpus(
         name=CARD.name,
@@ -186,11 +186,11 @@ def _need_one_content(reports: Iterable[RadiologyReport]) -> None:
     known: dict[str, RadiologyReport] = {}
     for report in reports:
         if known.setdefault(report.uid, report) != report:
-            raise DataError(f"report `{report.uid}` has two contents", then="keep one of them")
+            raise DataError(f"report `{report.uid}` has two different contents", then="keep one of them")
 
 
 def _reports(path: Path) -> Iterator[RadiologyReport]:
-    """Reports of a CSV file, an archive, or a folder that holds one of them or the XML files."""
+    """Read the reports of a CSV file, an archive, or a folder with one of them or the XML files."""
     if path.is_file():
         return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_packed(path))
     for name in ("indiana_reports.csv", "ecgen-radiology", "NLMCXR_reports.tgz"):
@@ -215,7 +215,7 @@ def _from_csv(path: Path) -> Iterator[RadiologyReport]:
 
 
 def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(file name, content) of the XML files of an archive, in the order of their numbers."""
+    """Return (file name, content) of the XML files of an archive, in numerical order."""
     found = documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT)
     for name, data in sorted(found, key=lambda file: (len(file[0]), file[0])):
         yield name.rsplit("/", 1)[-1], data

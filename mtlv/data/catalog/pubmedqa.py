@@ -1,8 +1,8 @@
-"""PubMedQA: questions that are titles of papers, the abstract without its conclusion, and yes, no or maybe.
+"""PubMedQA: titles of papers as questions, abstracts without their conclusions, and yes, no or maybe.
 
-Reads `ori_pqal.json` and the test list `test_ground_truth.json` beside it. A pair is the question and its
-contexts, joined by blanks. BLURB's cut of the other 500 into 450 and 50 is made by a script and is no file,
-so that validation documents are drawn by `mtlv`.
+Reads `ori_pqal.json` and the test list `test_ground_truth.json` next to it. A pair is the question and its
+contexts, joined by spaces. BLURB's split of the other 500 into 450 and 50 is made by a script, not a file,
+so `mtlv` draws the validation documents.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All questions; those of the test list are the test part.
+    """Load all questions; those of the test list are the test part.
 
     Raises:
-        DataError: no such file, broken JSON, a question without its parts, or a test list that does not fit.
+        DataError: a missing file, invalid JSON, an incomplete question, or a test list that does not match.
     """
     assert path is not None
     file = path / QUESTIONS if path.is_dir() else path
@@ -70,7 +70,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     strange = sorted(answers.keys() - {example.id for example in examples})
     if strange:
         raise DataError(f"`{TEST}` lists questions that are not in `{file.name}`", got=", ".join(strange))
-    note = "" if answers else f"no `{TEST}` beside it: the questions are not divided"
+    note = "" if answers else f"there is no `{TEST}`: the questions are not split"
     return answers_corpus(CARD, examples, class_answers, note)
 
 
@@ -78,20 +78,22 @@ def _read(file: Path) -> Mapping[str, Any]:
     try:
         content = read_json(text_of(file))
     except ValueError as error:
-        raise DataError(f"`{file.name}` is broken JSON", got=str(error)) from error
+        raise DataError(f"`{file.name}` is invalid JSON", got=str(error)) from error
     if not isinstance(content, dict):
-        raise DataError(f"`{file.name}` is no JSON object", allowed="an object with an entry per PubMed id")
+        raise DataError(
+            f"`{file.name}` is not a JSON object", allowed="an object with an entry per PubMed id"
+        )
     return content
 
 
 def _example(id_: str, row: Any, test: Mapping[str, Any], name: str) -> Example:
-    """A question; `test` is empty where nothing is divided."""
+    """Build an example of a question; `test` is empty if there is no split."""
     held = row if isinstance(row, dict) else {}
     question, answer, listed = (held.get(key) for key in ("QUESTION", "final_decision", "CONTEXTS"))
     contexts: list[Any] = listed if isinstance(listed, list) else [None]
     if not all(isinstance(text, str) for text in (question, answer, *contexts)):
         raise DataError(
-            f"`{name}`: question `{id_}` is not complete", allowed="`QUESTION`, `CONTEXTS`, `final_decision`"
+            f"`{name}`: question `{id_}` is incomplete", allowed="`QUESTION`, `CONTEXTS`, `final_decision`"
         )
     if test.get(id_, answer) != answer:
         raise DataError(

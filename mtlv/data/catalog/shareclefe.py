@@ -1,10 +1,10 @@
-"""ShARe/CLEF eHealth 2013, task 1: clinical notes with the disorders they name (an agreement is needed).
+"""ShARe/CLEF eHealth 2013, task 1: clinical notes with the disorders they name (agreement required).
 
 Reads the organizers' notes (`.txt`) and annotations (`.pipe` or `.pipe.txt`: note, `Disease_Disorder`,
-concept, and start and end of each part, separated by `||`), in any folders; or CoNLL files, as BLUE's
-scripts make them. A document is a paragraph of a note, its words are runs of letters and digits, or single
-signs. A disorder in several parts is taken from its first to its last character. What lies below a folder
-with `test` in its name is the test part.
+concept, and start and end of each part, separated by `||`), in any folders; or CoNLL files made by BLUE's
+scripts. A document is a paragraph of a note; its words are runs of letters and digits, or single
+characters. A disorder with several parts spans from its first to its last character. Files below a folder
+with `test` in its name are the test part.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """All paragraphs, with the corpus's own training and test part.
+    """Load all paragraphs, with the corpus's own training and test parts.
 
     Raises:
-        DataError: no such files, a line that cannot be read, or a disorder outside its note.
+        DataError: missing files, an unreadable line, or a disorder outside its note.
     """
     assert path is not None
     marked = [] if path.is_file() else sorted({*path.rglob("*.pipe"), *path.rglob("*.pipe.txt")})
@@ -67,7 +67,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
             sentences.append(sentence)
             parts.append(part)
     if disorders:
-        raise DataError("disorders are marked in notes that are not here", got=", ".join(sorted(disorders)))
+        raise DataError("disorders are marked in notes that are missing", got=", ".join(sorted(disorders)))
     return corpus_of(
         CARD.name,
         CARD.other_tasks[0],
@@ -78,7 +78,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _disorders(files: list[Path]) -> dict[str, list[tuple[int, int]]]:
-    """Note -> start and end of each disorder, in characters."""
+    """Return start and end of each disorder in characters, by note."""
     found: dict[str, list[tuple[int, int]]] = {}
     for file in files:
         for number, line in enumerate(text_of(file).split("\n"), start=1):

@@ -1,6 +1,6 @@
 """Generated reports: short, radiology-like, with correlated and imbalanced labels in three groups.
 
-Made for the quickstart and for tests. No patient, no hospital and no real report stands behind them.
+Made for the quickstart and for tests; not based on any patient, hospital or real report.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mtlv.seeding import seed_from
 
 MOST = 100_000
 
-# Group -> (chance that the group is affected, label -> chance of the label in an affected report).
+# Group -> (probability that the group is affected, label -> probability of the label in an affected report).
 _GROUPS: Mapping[str, tuple[float, Mapping[str, float]]] = {
     "heart": (0.42, {"Enlarged heart": 0.80, "Congestion": 0.55, "Pleural effusion": 0.45}),
     "lung": (0.38, {"Hyperinflation": 0.75, "Emphysema": 0.50, "Lung scarring": 0.30}),
@@ -126,7 +126,7 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """`options.documents` different reports, the same for the same seed."""
+    """Generate `options.documents` different reports, the same for the same seed."""
     if not 1 <= options.documents <= MOST:
         raise DataError("`data.documents` is out of range", got=options.documents, allowed=f"1 to {MOST}")
     random = np.random.default_rng(seed_from("synthetic", options.seed))
@@ -146,7 +146,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _draw_labels(random: np.random.Generator) -> set[str]:
-    """Labels that go together because their group is affected; a few stray ones."""
+    """Draw labels that occur together because their group is affected, and a few random ones."""
     labels = set()
     for affected, chances in _GROUPS.values():
         on = random.random() < affected
@@ -155,7 +155,7 @@ def _draw_labels(random: np.random.Generator) -> set[str]:
 
 
 def _write(random: np.random.Generator, labels: set[str]) -> str:
-    """A report of mostly 15 to 40 words: what is there, some of what is not, and remarks that say nothing."""
+    """Generate a report of mostly 15 to 40 words: findings, some negations, and uninformative remarks."""
     phrases = [_fill(random, _POSITIVE[name]) for name in _POSITIVE if name in labels]
     absent = [name for name in _NEGATIVE if name not in labels]
     wanted = [_fill(random, _NEGATIVE[absent[i]]) for i in random.permutation(len(absent))[:2]]

@@ -1,7 +1,7 @@
-"""A table of the user's own: CSV, TSV, JSONL or Parquet, with a document in each row.
+"""A table of the user: CSV, TSV, JSONL or Parquet, with a document in each row.
 
-`data.path` is one file, or a folder with `train`, `dev` and `test` files; `data.columns` says what stands
-where.
+`data.path` is one file, or a folder with `train`, `dev` and `test` files; `data.columns` describes the
+columns.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ CARD = Card(
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:
-    """All rows with text, as `options.columns` says.
+    """Load all rows with text, according to `options.columns`.
 
     Raises:
-        DataError: as `part_files`, `read_table` and `table_corpus`.
+        DataError: as for `part_files`, `read_table` and `table_corpus`.
     """
     assert path is not None
     files = part_files(path, FORMATS) if path.is_dir() else {"": path}

@@ -1,1 +1,1 @@
-"""Tables as corpora: files of rows, their cells, and data sets of Hugging Face."""
+"""Tables as corpora: files of rows, their cells, and Hugging Face data sets."""

@@ -1,4 +1,4 @@
-"""What is wrong with the cells of a table, said once for each column."""
+"""Errors in the cells of a table, reported once per column."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from mtlv.data.tables.rows import Table, also
 from mtlv.errors import DataError, shorten
 
 Cells = Mapping[str, Any]
-"""Column -> cell, of one row."""
+"""Cells of one row by column."""
 Rows = Sequence[tuple[int, Cells]]
-"""(line or row number from 1, its cells) of N rows."""
+"""(line or row number from 1, cells) of N rows."""
 Fault = Callable[[Cells], str]
-"""Given a row, what is wrong with one of its cells; empty for a good one."""
+"""Function from a row to the error in one of its cells; empty for a valid one."""
 
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """A column that is read.
+    """A column that is read, with its check.
 
     Args:
-        setting: the key that names it.
-        column: its name.
-        fault: given a row, what is wrong with its cell; empty for a good one.
-        allowed: what a cell may hold.
+        setting: setting with the column's name.
+        column: name of the column.
+        fault: function from a row to the error in its cell; empty for a valid one.
+        allowed: description of valid cells.
     """
 
     setting: str
@@ -35,11 +35,11 @@ class ColumnCheck:
     allowed: str = ""
 
     def absence(self, table: Table) -> Iterator[DataError]:
-        """What to say where the table has no such column."""
+        """Yield an error if the table does not have the column."""
         return table.missing([self.column], f"data.columns.{self.setting}")
 
     def bad_cells(self, table: Table, rows: Rows) -> Iterator[DataError]:
-        """The first bad cell, and where the others are."""
+        """Yield an error with the first invalid cell, and the positions of the others."""
         if self.column not in table.columns:
             return
         bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault(row))]
@@ -51,7 +51,7 @@ class ColumnCheck:
 
 
 def readable(column: str, read: Callable[[Any], object], fault: str) -> Fault:
-    """The fault of a cell that `read` refuses by a `ValueError`."""
+    """Return a check for cells for which `read` raises a `ValueError`."""
 
     def find(row: Cells) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Cells of tables: texts, words, marked entities, classes, numbers; lists as lists or as JSON."""
+"""Values of table cells: texts, words, marked entities, classes, numbers; lists as lists or as JSON."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
 
 
 def is_text(value: object) -> bool:
-    """Whether it is a text that can be written as UTF-8."""
+    """Whether it is a text that can be encoded as UTF-8."""
     try:
         return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
+    except UnicodeEncodeError:  # a lone surrogate, which JSON may contain
         return False
 
 
 def is_missing(cell: object) -> bool:
-    """Whether nothing stands there: None, NaN, an empty list or text."""
+    """Whether a cell is empty: None, NaN, an empty list or text."""
     if isinstance(cell, float):
         return cell != cell
     if isinstance(cell, str):
@@ -32,10 +32,10 @@ def is_missing(cell: object) -> bool:
 
 
 def second_of(cell: object) -> str:
-    """A second text.
+    """Return a second text.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a text.
     """
     if not is_text(cell):
         raise ValueError("a text")
@@ -43,10 +43,10 @@ def second_of(cell: object) -> str:
 
 
 def words_of(cell: object) -> tuple[str, ...]:
-    """Words of a document.
+    """Return the words of a document.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they are not a list of words.
     """
     found = _listed(cell)
     if found is None or not all(is_text(word) and word.strip() for word in found):
@@ -55,7 +55,7 @@ def words_of(cell: object) -> tuple[str, ...]:
 
 
 def text_of_words(cell: object) -> str | None:
-    """The words with a blank between; None where they are none."""
+    """Join the words with spaces; None if they are not words."""
     try:
         return " ".join(words_of(cell))
     except ValueError:
@@ -63,10 +63,10 @@ def text_of_words(cell: object) -> str | None:
 
 
 def mentions_of(cell: object) -> tuple[Span, ...]:
-    """Marked entities of a document, as spans of characters.
+    """Return the marked entities of a document, as character spans.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they are not marked entities.
     """
     found = _listed(cell)
     spans = [] if found is None else [_span(one) for one in found]
@@ -76,10 +76,10 @@ def mentions_of(cell: object) -> tuple[Span, ...]:
 
 
 def list_of(cell: object) -> list[str]:
-    """Words or tags: a list, one in JSON, or a text that blanks divide.
+    """Return words or tags: from a list, a JSON list, or a text split at spaces.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they are invalid.
     """
     try:
         return list(words_of(cell))
@@ -90,10 +90,10 @@ def list_of(cell: object) -> list[str]:
 
 
 def class_of(cell: object) -> str:
-    """The name of a class: a text, a whole number, or true or false.
+    """Return the name of a class: a text, an integer, or true or false.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     if isinstance(cell, bool):
         return str(cell).lower()
@@ -103,10 +103,10 @@ def class_of(cell: object) -> str:
 
 
 def number_of(cell: Any) -> float:
-    """A number that 32 bits can hold, or one as text.
+    """Return a number that fits in 32 bits, also from text.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a number.
     """
     try:
         value = math.nan if isinstance(cell, bool) else float(cell)
@@ -134,7 +134,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """What a list, tuple or array holds, or a text that is a list in JSON."""
+    """Return the content of a list, tuple or array, or of a JSON list."""
     if isinstance(cell, str):
         try:
             cell = read_json(cell)

@@ -1,4 +1,4 @@
-"""A corpus from tables: rows are documents, columns what the user says they are."""
+"""A corpus from tables: rows are documents, and settings describe the columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span
 
 EVERY_KIND = ("text", "id", "part", "group", "kind")
-"""Keys of `data.columns` that no kind refuses."""
+"""Keys of `data.columns` that all kinds support."""
 
 
 @dataclass(frozen=True)
 class _Document:
-    """A row that has a text, and where it stands."""
+    """A row with text, and its position."""
 
     id: str
     part: str
@@ -29,17 +29,17 @@ class _Document:
 
 
 def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *notes: str) -> Corpus:
-    """The corpus of one table, or of a table for each part.
+    """Build the corpus of one table, or of a table for each part.
 
     Args:
-        name: of the corpus.
-        tables: part -> table; "" -> the only one, whose rows may name their part.
-        columns: what stands where.
-        notes: empty ones are left out.
+        name: name of the corpus.
+        tables: part -> table; "" -> the only one, whose rows may have a part.
+        columns: description of the columns.
+        notes: notes; empty ones are left out.
 
     Raises:
-        DataError: every fault at once: settings that the kind lacks or does not read, columns that are
-            missing, cells that are not what they should be; or what the kind and `Corpus` refuse.
+        DataError: all errors at once: missing or unused settings, missing columns, invalid cells; or errors
+            of the kind and of `Corpus`.
     """
     kind = KINDS[columns.kind]
     faults = [*_settings(kind, columns, tables)]
@@ -71,7 +71,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:
-    """The columns that are read, or would be if they were there."""
+    """Return the columns that are read, whether they exist or not."""
     keys = ("text", "text_pair", "words", "mentions", "id", "part", "group", "label_list", "target", "tags")
     named = (getattr(columns, key) for key in keys)
     return (*(name for name in named if name is not None), *(columns.labels or ()))
@@ -91,7 +91,7 @@ def _text_column(columns: Columns) -> str:
 
 
 def _with_text(table: Table, columns: Columns) -> list[tuple[int, Cells]]:
-    """Rows whose document is not blank (cells that are no text are kept, to be complained about)."""
+    """Return the rows whose document is not blank; cells that are not text are kept, to report them."""
     column = _text_column(columns)
     return [(line, row) for line, row in table.rows if not _is_blank(row.get(column))]
 
@@ -101,7 +101,7 @@ def _is_blank(cell: object) -> bool:
 
 
 def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
-    """Without blanks round them, unless places in them are known."""
+    """Return the texts, stripped unless positions in them are used."""
     found = (row[columns.text] for _, row in rows)
     return tuple(text if columns.mentions is not None else text.strip() for text in found)
 
@@ -129,16 +129,16 @@ def _settings(kind: TableKind, columns: Columns, tables: Mapping[str, Table]) ->
     for field in fields(columns):
         if field.name not in read and getattr(columns, field.name) != field.default:
             yield DataError(
-                f"`data.columns.{field.name}` is set, but `kind: {columns.kind}` does not read it",
+                f"`data.columns.{field.name}` is set, but `kind: {columns.kind}` does not use it",
                 allowed=", ".join(read),
-                then="set another kind, or leave it out",
+                then="set another kind, or remove it",
             )
     if columns.part is not None and "" not in tables:
-        yield DataError("`data.columns.part` is set, but there is a file for each part", then="leave it out")
+        yield DataError("`data.columns.part` is set, but there is a file for each part", then="remove it")
 
 
 def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataError]:
-    """All that is wrong with a table: per column, its first bad cell and where the others are."""
+    """Yield all errors of a table: per column, its first invalid cell and the positions of the others."""
     checks = [*_document_checks(columns, kind), *kind.checks(columns)]
     for check in checks:
         yield from check.absence(table)
@@ -146,13 +146,13 @@ def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataErr
     rows: Sequence[tuple[int, Cells]] = _with_text(table, columns) if known else table.rows
     if not rows:
         column = shorten(_text_column(columns))
-        yield DataError(f"`{table.path.name}` has no document: column `{column}` is empty throughout")
+        yield DataError(f"`{table.path.name}` has no documents: column `{column}` is empty in all rows")
     for check in checks:
         yield from check.bad_cells(table, rows)
 
 
 def _document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
-    """The columns that say what a document is."""
+    """Yield the checks of the columns that define a document."""
     yield _words_check(columns) if kind.by_word else _text_check("text", columns.text)
     if columns.text_pair is not None:
         yield _text_check("text_pair", columns.text_pair)
@@ -168,23 +168,23 @@ def _document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]
     if columns.part is not None:
         where = columns.part
         yield ColumnCheck(
-            "part", where, lambda row: "" if _part(row.get(where)) else "is no part", ", ".join(PARTS)
+            "part", where, lambda row: "" if _part(row.get(where)) else "is not a part", ", ".join(PARTS)
         )
 
 
 def _text_check(setting: str, name: str) -> ColumnCheck:
     def fault(row: Cells) -> str:
         cell = row.get(name)
-        return "is empty" if _is_blank(cell) else "" if is_text(cell) else "is no text"
+        return "is empty" if _is_blank(cell) else "" if is_text(cell) else "is not text"
 
     return ColumnCheck(setting, name, fault, "text")
 
 
 def _words_check(columns: Columns) -> ColumnCheck:
     name = _text_column(columns)
-    allowed = 'words with blanks between, or a JSON list: ["The", "heart"]'
+    allowed = 'words separated by spaces, or a JSON list: ["The", "heart"]'
     setting = "text" if columns.words is None else "words"
-    return ColumnCheck(setting, name, readable(name, list_of, "is no list of words"), allowed)
+    return ColumnCheck(setting, name, readable(name, list_of, "is not a list of words"), allowed)
 
 
 def _mentions_check(name: str, text: str) -> ColumnCheck:
@@ -198,10 +198,10 @@ def _mentions_check(name: str, text: str) -> ColumnCheck:
         known = row.get(text)
         return _outside(spans, len(known)) if isinstance(known, str) else ""
 
-    allowed = 'first character, the one behind the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
+    allowed = 'first character, the one after the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
     return ColumnCheck("mentions", name, fault, allowed)
 
 
 def _outside(spans: Sequence[Span], length: int) -> str:
     good = all(0 <= span.start < span.end <= length for span in spans)
-    return "" if good else f"has an entity that does not lie in its text of {length} characters"
+    return "" if good else f"has an entity outside its text of {length} characters"

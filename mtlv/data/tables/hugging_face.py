@@ -1,6 +1,6 @@
-"""Data sets of Hugging Face as tables, through its package `datasets`, which not everyone has.
+"""Hugging Face data sets as tables, with the optional package `datasets`.
 
-Nothing of a data set is run: the package runs no script since its version 4, and only the `FORMATS` are
+No code of a data set is run: the package has not run scripts since version 4, and only the `FORMATS` are
 read.
 """
 
@@ -21,11 +21,11 @@ from mtlv.data.tables.rows import Table, need_header, need_size
 from mtlv.errors import DataError
 
 PACKAGE = "datasets"
-OLDEST = 4  # earlier ones can be told to run a data set's own script
+OLDEST = 4  # earlier ones can run a data set's own script
 FORMATS = ("arrow", "cache", "csv", "json", "parquet", "text")
-"""Of a folder or a repository: how `datasets` calls what reads them; `cache` is what it fetched before."""
-SAVED = ("dataset_dict.json", "state.json")  # what `save_to_disk` leaves
-NO_CLASS = -1  # what `datasets` has in place of a class that is not told
+"""Formats of a folder or repository, as named by `datasets`; `cache` is what it downloaded before."""
+SAVED = ("dataset_dict.json", "state.json")  # files written by `save_to_disk`
+NO_CLASS = -1  # value of `datasets` for a missing class
 _ADDRESS = re.compile(
     r"(?P<name>\w[\w.-]*(?:/\w[\w.-]*)?)(?::(?P<subset>[^@/\s]+))?(?:@(?P<revision>[^@\s]+))?", re.ASCII
 )
@@ -33,12 +33,12 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class HubData:
-    """A data set as it was read.
+    """A data set that was read.
 
     Args:
         tables: part -> table; "" -> the only one.
-        classes: column -> names of its classes, in their order.
-        notes: what was left out.
+        classes: column -> names of its classes, in order.
+        notes: notes on what was left out.
     """
 
     tables: Mapping[str, Table]
@@ -47,41 +47,39 @@ class HubData:
 
 
 def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """A folder that `save_to_disk` wrote, or one of Parquet, CSV, JSON, text or Arrow files.
+    """Read a folder written by `save_to_disk`, or one of Parquet, CSV, JSON, text or Arrow files.
 
     Args:
         path: the folder.
-        columns: those that are read.
-        named: those of them whose classes are wanted by name; a row without its class is left out.
+        columns: columns to read.
+        named: columns whose classes are read by name; rows without a class are left out.
 
     Raises:
-        DataError: no folder, the package is missing, or what `datasets` cannot read.
+        DataError: not a folder, the package is missing, or `datasets` cannot read it.
     """
     if not path.is_dir():
-        raise DataError(
-            f"`{path}` is no folder", then="a single file is read by `data.name: table`; give it that name"
-        )
+        raise DataError(f"`{path}` is not a folder", then="use `data.name: table` for a single file")
     if any((path / name).is_file() for name in SAVED):
         return _read(path.name, lambda package: package.load_from_disk(str(path)), columns, named)
     return _read(path.name, lambda package: _built(package, str(path)), columns, named)
 
 
 def read_hub(address: str, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """A data set of the hub, fetched into the package's own cache.
+    """Read a data set of the hub, downloaded into the package's own cache.
 
     Args:
-        address: `owner/name`, with `:subset` and `@revision` where they are wanted.
-        columns: as `read_folder`.
-        named: as `read_folder`.
+        address: `owner/name`, optionally with `:subset` and `@revision`.
+        columns: as for `read_folder`.
+        named: as for `read_folder`.
 
     Raises:
-        DataError: no such address, the package is missing, or the data set cannot be had or read.
+        DataError: an invalid address, the package is missing, or the data set cannot be downloaded or read.
     """
     found = _ADDRESS.fullmatch(address)
     if found is None:
         allowed = "owner/name, owner/name:subset or owner/name:subset@revision"
-        raise DataError("`data.hub` is no name of a data set", got=address, allowed=allowed)
-    if os.path.exists(found["name"]):  # which `datasets` would read in its place
+        raise DataError("`data.hub` is not a name of a data set", got=address, allowed=allowed)
+    if os.path.exists(found["name"]):  # which `datasets` would read instead
         then = "set `data.path` to it, or run from another folder"
         raise DataError(f"`data.hub`: `{found['name']}` is also a file or folder here", then=then)
     more = {"name": found["subset"], "revision": found["revision"]}
@@ -107,7 +105,7 @@ def _built(package: Any, path: str, **more: str | None) -> Any:
     builder = package.load_dataset_builder(path, **more)
     form = type(builder).__module__.rpartition(".")[2]
     if form not in FORMATS:
-        raise DataError(f"the data set is of a format that is not read: {form}", allowed=", ".join(FORMATS))
+        raise DataError(f"the data set has an unsupported format: {form}", allowed=", ".join(FORMATS))
     builder.download_and_prepare()
     return builder.as_dataset()
 
@@ -123,11 +121,11 @@ def _read(name: str, load: Callable[[Any], Any], columns: frozenset[str], named:
         }
     except DataError:
         raise
-    except Exception as error:  # of the package, of its readers and of the hub's client: no common class
+    except Exception as error:  # errors of the package, its readers and the hub's client have no common class
         raise DataError(
             f"the data set `{name}` cannot be read",
             got=f"{type(error).__name__}: {error}",
-            then="where there is no network, fetch it elsewhere, `save_to_disk` it, and set `data.path`",
+            then="without network access, download it elsewhere, use `save_to_disk`, and set `data.path`",
         ) from error
     return HubData(
         {part: split.table for part, split in read.items()},
@@ -137,7 +135,7 @@ def _read(name: str, load: Callable[[Any], Any], columns: frozenset[str], named:
 
 
 def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[str]]:
-    """Part -> (split, its rows), in the order of `PARTS`, and what is left out; "" -> the only split."""
+    """Return part -> (split, its rows), in the order of `PARTS`, and notes; "" -> the only split."""
     if len(splits) == 1:
         return {"": next(iter(splits.items()))}, []
     named = [(NAMES.get(split.lower(), ""), split) for split in splits]
@@ -145,9 +143,13 @@ def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[
     known = [part for part, _ in named if part]
     if not known or len(set(known)) < len(known):
         raise DataError(
-            "the data set's splits are not one for each part", got=", ".join(splits), allowed=", ".join(PARTS)
+            "the data set does not have one split for each part",
+            got=", ".join(splits),
+            allowed=", ".join(PARTS),
         )
-    notes = [f"split `{split}`: {len(splits[split])} rows left out, it is no part" for split in others]
+    notes = [
+        f"split `{split}`: {len(splits[split])} rows left out, because it is not a part" for split in others
+    ]
     return {part: (split, splits[split]) for part in PARTS for own, split in named if own == part}, notes
 
 
@@ -159,7 +161,7 @@ class _Split:
 
 
 def _split(place: Path, data: Any, columns: frozenset[str], named: frozenset[str]) -> _Split:
-    """The rows of a split; only columns that are read are decoded."""
+    """Return the rows of a split; only columns that are read are decoded."""
     need_header(place, data.column_names)
     need_size(place, data.data.nbytes)
     wanted = [name for name in data.column_names if name in columns]
@@ -172,12 +174,12 @@ def _split(place: Path, data: Any, columns: frozenset[str], named: frozenset[str
         if all(row[name] != NO_CLASS for name in classes)
     ]
     dropped = len(rows) - len(told)
-    note = f"{dropped} rows of `{place}` left out: their class is not told" if dropped else ""
+    note = f"{dropped} rows of `{place}` left out: their class is missing" if dropped else ""
     return _Split(Table(place, tuple(data.column_names), tuple(told)), classes, note)
 
 
 def _class_names(feature: Any) -> tuple[str, ...]:
-    """Of a `ClassLabel`, or of a list of them; nothing of anything else."""
+    """Return the class names of a `ClassLabel`, or of a list of them; empty for other features."""
     inner = getattr(feature, "feature", feature)
     return tuple(getattr(inner, "names", None) or ())
 

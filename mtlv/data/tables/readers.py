@@ -1,6 +1,6 @@
-"""What a table of the user's own teaches: a reader for each kind of task.
+"""Tasks of a user's table: a reader for each kind of task.
 
-A new kind is one more entry of `KINDS`.
+A new kind needs one more entry in `KINDS`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from mtlv.data.targets import spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import Task
 
-MOST_LABELS = 2000  # labels, classes or types: more are mostly another column, or another separator
-UNTYPED = "entity"  # what bare tags (`B`, `I`) are of
+MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
+UNTYPED = "entity"  # type of bare tags (`B`, `I`)
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
 
 
 class TableKind(Protocol):
-    """One kind of task, as a table has it.
+    """Reader for one kind of task.
 
     Args:
-        reads: the keys of `data.columns` that say what is learned, of which others than these are refused.
-        text_keys: the keys that say what more than a text is read.
-        by_word: whether documents are words.
+        reads: keys of `data.columns` for the targets; other target keys are errors.
+        text_keys: keys of additional inputs.
+        by_word: whether documents are lists of words.
     """
 
     @property
@@ -45,24 +45,24 @@ class TableKind(Protocol):
     def by_word(self) -> bool: ...
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
-        """What the settings lack or contradict; `there` says which columns there are."""
+        """Yield errors of missing or contradictory settings; `there` lists the existing columns."""
         ...
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
-        """The columns that are learned from; called where there are no problems."""
+        """Yield the checks of target columns, if there are no errors in the settings."""
         ...
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        """Tasks and targets of N rows without fault.
+        """Return tasks and targets of N valid rows.
 
         Raises:
-            DataError: too many classes, or one that the settings do not know.
+            DataError: too many classes, or one that is not in the settings.
         """
         ...
 
 
 class _TextTable:
-    """Kinds that are asked of a text, of a pair, or of marked entities."""
+    """Kinds with a text, a pair, or marked entities as input."""
 
     text_keys: tuple[str, ...] = ("text_pair", "mentions")
     by_word = False
@@ -76,7 +76,7 @@ class LabelColumns(_TextTable):
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         if (columns.labels is None) == (columns.label_list is None):
             yield DataError(
-                "`data.columns` must say where the labels are",
+                "`data.columns` must have a column for the labels",
                 allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
                 then=f"{there}; for classes, numbers or tags set `data.columns.kind`",
             )
@@ -97,14 +97,14 @@ class LabelColumns(_TextTable):
         return tuple(Task(name, source=source, description=name) for name in names), targets_of(sets, names)
 
     def _sets(self, rows: Rows, columns: Columns) -> list[set[str]]:
-        """The label names of each row."""
+        """Return the label names of each row."""
         if columns.label_list is not None:
             return [_listed(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
         return [{name for name in columns.labels or () if _binary(row.get(name))} for _, row in rows]
 
 
 class ClassColumn(_TextTable):
-    """One class of several: names, or whole numbers."""
+    """One class of several: names or integers."""
 
     reads = ("task", "target", "classes", "negative", "metric")
 
@@ -114,7 +114,9 @@ class ClassColumn(_TextTable):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        yield ColumnCheck("target", name, readable(name, class_of, "is no class"), "a name or a whole number")
+        yield ColumnCheck(
+            "target", name, readable(name, class_of, "is not a class"), "a name or a whole number"
+        )
         if columns.classes is not None:
             known = ", ".join(columns.classes)
             yield ColumnCheck("target", name, _class_fault(name, columns.classes), known)
@@ -132,7 +134,7 @@ class ClassColumn(_TextTable):
 
 
 class NumberColumn(_TextTable):
-    """A number for each document."""
+    """One number per document."""
 
     reads = ("task", "target", "metric")
     metrics = ("pearson", "spearman")
@@ -143,7 +145,7 @@ class NumberColumn(_TextTable):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        yield ColumnCheck("target", name, readable(name, number_of, "is no number"), "a number")
+        yield ColumnCheck("target", name, readable(name, number_of, "is not a number"), "a number")
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         task = _task(columns, "regression", source, str(columns.target), self.metrics[0])
@@ -152,7 +154,7 @@ class NumberColumn(_TextTable):
 
 
 class WordTagColumn:
-    """A tag for each word, in BIO or whatever else `mtlv.data.conll` reads."""
+    """One tag per word, in BIO or another scheme of `mtlv.data.conll`."""
 
     reads = ("task", "tags", "classes", "metric")
     text_keys = ("words",)
@@ -186,7 +188,7 @@ KINDS: dict[str, TableKind] = {
 def _task(
     columns: Columns, kind: str, source: str, column: str, metric: str, classes: tuple[str, ...] = ()
 ) -> Task:
-    """The only task of a table, by default under the name of the column that it is learned from."""
+    """Return the only task of a table; its default name is that of the target column."""
     name = columns.task or column
     return Task(
         name,
@@ -211,7 +213,7 @@ def _unset(column: str | None, key: str, allowed: str, there: str) -> Iterator[D
 def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
     if columns.metric is not None and columns.metric not in known:
         yield DataError(
-            "`data.columns.metric` is no figure of this kind of task",
+            "`data.columns.metric` is not a metric of this kind of task",
             got=columns.metric,
             allowed=", ".join(known),
             then=nearest(columns.metric, known),
@@ -219,10 +221,10 @@ def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
 
 
 def _classes(columns: Columns, found: Collection[str], key: str) -> tuple[str, ...]:
-    """The classes that are named, or those found; numbers in their own order.
+    """Return the named classes, or those in the data; numbers are sorted numerically.
 
     Raises:
-        DataError: too many, one that is not named, or a negative class that is none.
+        DataError: too many classes, one that is not named, or a negative class that is not a class.
     """
     there = set(found)
     classes = columns.classes or tuple(sorted(there, key=_by_number))
@@ -231,7 +233,7 @@ def _classes(columns: Columns, found: Collection[str], key: str) -> tuple[str, .
         unknown = [name for name in names if name not in classes]
         if unknown:
             raise DataError(
-                f"`data.columns.{key_}` has what is no class",
+                f"`data.columns.{key_}` has values that are not classes",
                 got=", ".join(unknown),
                 allowed=", ".join(classes),
                 then=nearest(unknown[0], classes),
@@ -265,7 +267,7 @@ def _class_fault(name: str, classes: Collection[str]) -> Fault:
         try:
             return "" if class_of(row.get(name)) in classes else "is an unknown class"
         except ValueError:
-            return ""  # said already
+            return ""  # already reported
 
     return find
 
@@ -274,34 +276,34 @@ def _tags_fault(tags: object, words: object) -> str:
     try:
         found = list_of(tags)
     except ValueError:
-        return "is empty" if is_missing(tags) else "is no list of tags"
+        return "is empty" if is_missing(tags) else "is not a list of tags"
     strange = next((tag for tag in found if not TAG.fullmatch(tag)), None)
     if strange is not None:
         return f"has an unknown tag `{strange}`"
     try:
         count = len(list_of(words))
     except ValueError:
-        return ""  # said of the words
+        return ""  # reported for the words
     return "" if len(found) == count else f"has {len(found)} tags for {count} words"
 
 
 def _binary(value: object) -> bool | None:
-    """0 or 1 as a number, a truth value or text; None for anything else."""
+    """Return 0 or 1 from a number, boolean or text; None for anything else."""
     if isinstance(value, str):
         return {"0": False, "1": True, "0.0": False, "1.0": True}.get(value.strip())
     return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
 
 
 def _listed(value: object, separator: str) -> tuple[set[str], str]:
-    """Label names of one cell (a list, a JSON list, or names joined by the separator), and what is wrong."""
+    """Return the label names of one cell (a list, JSON list, or separated names), and an error, if any."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = read_json(value)
         except ValueError as error:
-            return set(), f"is no JSON list: {error}"
+            return set(), f"is not a JSON list: {error}"
     if value is None:
         return set(), ""
     parts = value.split(separator) if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        return set(), "is no list of labels"
+        return set(), "is not a list of labels"
     return {part.strip() for part in parts if part.strip()}, ""

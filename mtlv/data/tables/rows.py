@@ -1,4 +1,4 @@
-"""Rows of a table file, with the line of each, so that a message can point at it."""
+"""Rows of a table file with their line numbers, for messages."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any, TextIO
 
 from mtlv.errors import DataError, nearest, shorten
 
-MOST_BYTES = 4_000_000_000  # of a table, as text or unpacked: it is held in memory, several times over
+MOST_BYTES = 4_000_000_000  # maximum bytes of a table; it needs several times this in memory
 MOST_COLUMNS = 10_000
 LINES = (".csv", ".tsv", ".jsonl")
 FORMATS = (*LINES, ".parquet")
-# The csv module refuses fields above 128 KiB unless told; a document may be longer.
+# The default limit of the csv module is 128 KiB per field; documents may be longer.
 csv.field_size_limit(2**30)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table read whole.
+    """A table in memory.
 
     Args:
-        path: where it was read from.
-        columns: their names.
+        path: path of the file.
+        columns: names of the columns.
         rows: (line or row number from 1, column -> cell).
     """
 
@@ -38,21 +38,21 @@ class Table:
 
     @property
     def unit(self) -> str:
-        """What the number of a row counts."""
+        """Unit of a row's number."""
         return "line" if self.path.suffix.lower() in LINES else "row"
 
     def need(self, columns: Sequence[str], setting: str) -> None:
-        """Refuse the table if it lacks one of `columns`.
+        """Raise an error if the table lacks one of `columns`.
 
         Raises:
-            DataError: names those missing, those there are and the nearest names.
+            DataError: with the missing columns, the existing ones and the nearest names.
         """
         missing = list(self.missing(columns, setting))
         if missing:
             raise DataError.all_of(missing)
 
     def missing(self, columns: Sequence[str], setting: str) -> Iterator[DataError]:
-        """What to say of each of `columns` that is not there; `setting` is the key that asks for them."""
+        """Yield an error for each missing column of `columns`; `setting` is the key that requires them."""
         for name in columns:
             if name not in self.columns:
                 yield DataError(
@@ -66,11 +66,11 @@ def read_table(path: Path) -> Table:
     """Read a CSV, TSV, JSONL or Parquet file, by its suffix.
 
     Raises:
-        DataError: another suffix, bytes that are no UTF-8, a broken row, or no row.
+        DataError: an unknown suffix, invalid UTF-8, an invalid row, or no rows.
     """
     suffix = path.suffix.lower()
-    if suffix not in FORMATS or not os.path.isfile(path):  # Path's own raises where a name is too long
-        kind = "a file of an unknown kind" if os.path.isfile(path) else "not a file"
+    if suffix not in FORMATS or not os.path.isfile(path):  # Path.is_file raises an error for too long names
+        kind = "an unknown file type" if os.path.isfile(path) else "not a file"
         raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
     need_size(path, path.stat().st_size)
     if suffix == ".parquet":
@@ -80,12 +80,12 @@ def read_table(path: Path) -> Table:
     else:
         table = _delimited(path, "," if suffix == ".csv" else "\t")
     if not table.rows:
-        raise DataError(f"`{path.name}` has no row", then="check `data.path`")
+        raise DataError(f"`{path.name}` has no rows", then="check `data.path`")
     return table
 
 
 def need_size(path: Path, size: int) -> None:
-    """Refuse a table of more than `MOST_BYTES`."""
+    """Raise an error for a table of more than `MOST_BYTES`."""
     if size > MOST_BYTES:
         raise DataError(
             f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,} bytes"
@@ -93,21 +93,21 @@ def need_size(path: Path, size: int) -> None:
 
 
 def need_header(path: Path, header: Sequence[str]) -> None:
-    """Refuse what is no header, before anything goes over its columns one by one."""
+    """Raise an error for an invalid header, before its columns are processed."""
     if len(header) > MOST_COLUMNS:
         raise DataError(
             f"`{path.name}` has too many columns", got=len(header), allowed=f"up to {MOST_COLUMNS}"
         )
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
-        raise DataError(f"`{path.name}` names a column twice", got=", ".join(twice))
+        raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key `{shorten(twice)}` twice in one object")
+        raise ValueError(f"a duplicate key `{shorten(twice)}` in one object")
     return found
 
 
@@ -115,11 +115,11 @@ _JSON = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def read_json(text: str) -> Any:
-    """One JSON value that can be written as UTF-8 again.
+    """Parse one JSON value that can be encoded as UTF-8 again.
 
     Raises:
-        ValueError: broken, nested too deeply, a key twice in one object, or with half of a surrogate pair
-            (`\\ud83d` alone).
+        ValueError: invalid JSON, nested too deeply, a duplicate key in one object, or a lone surrogate
+            (`\\ud83d`).
     """
     try:
         value = _JSON.decode(text)
@@ -128,15 +128,15 @@ def read_json(text: str) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair, which is no character") from None
+        raise ValueError("a lone surrogate, which is not a character") from None
     return value
 
 
 def read_text(path: Path) -> str:
-    """Text of a UTF-8 file, with or without a byte order mark.
+    """Return the text of a UTF-8 file, with or without a byte order mark.
 
     Raises:
-        DataError: it cannot be opened, or its bytes are no UTF-8; names the line and the offset.
+        DataError: it cannot be opened, or is not valid UTF-8; with line and offset.
     """
     try:
         return decode(path.read_bytes(), path.name)
@@ -149,7 +149,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 def decode(data: bytes, name: str) -> str:
-    """`data` as UTF-8; `name` is what a message calls it."""
+    """Decode `data` as UTF-8; `name` is used in messages."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -164,7 +164,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 def _nearest(name: str, columns: Sequence[str]) -> str:
-    """The column that differs in case only, else the nearest."""
+    """Return the column that differs only in case, else the nearest."""
     same = next((column for column in columns if column.strip().lower() == name.strip().lower()), None)
     return f"did you mean `{same}`?" if same else nearest(name, columns)
 
@@ -181,10 +181,10 @@ def _delimited(path: Path, delimiter: str) -> Table:
     if broken:
         line, fields = broken[0]
         raise DataError(
-            f"`{path.name}` has a broken row at line {line}",
+            f"`{path.name}` has an invalid row at line {line}",
             got=f"{fields} fields",
             allowed=f"{len(header)} fields, as in its first line",
-            then="put quotes round values that hold the separator, a quote or a line break"
+            then="put quotes around values with a separator, a quote or a line break"
             + also("line", [line for line, _ in broken[1:]]),
         )
     return Table(path, tuple(header), rows)
@@ -193,7 +193,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
 def _rows(
     lines: Iterator[tuple[int, list[str]]], header: Sequence[str], broken: list[tuple[int, int]]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Records as rows; those of another length go to `broken`, as (line, fields)."""
+    """Yield records as rows; those with another length are added to `broken`, as (line, fields)."""
     for line, cells in lines:
         if len(cells) == len(header):
             yield line, dict(zip(header, cells, strict=True))
@@ -202,21 +202,21 @@ def _rows(
 
 
 def also(unit: str, lines: Sequence[int]) -> str:
-    """`; also at line 4, 9`: where else there is a fault of one kind; empty without any."""
+    """Return e.g. `; also at line 4, 9`, the other positions of an error; empty if there are none."""
     shown = ", ".join(map(str, lines[:10]))
     more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
     return f"; also at {unit} {shown}{more}" if lines else ""
 
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(line on which the record starts, its fields), without blank lines; the file is never held whole."""
+    """Yield (first line of the record, its fields), without blank lines, without loading the whole file."""
     with _lines(path, newline="") as file:
         yield from _parsed(file, delimiter, path)
 
 
 @contextmanager
 def _lines(path: Path, newline: str) -> Iterator[TextIO]:
-    """A UTF-8 file, line by line; what is wrong with its bytes is said as `read_text` says it."""
+    """Open a UTF-8 file for reading line by line, with the errors of `read_text`."""
     try:
         with path.open(encoding="utf-8-sig", newline=newline) as file:
             yield file
@@ -237,9 +237,9 @@ def _parsed(file: TextIO, delimiter: str, path: Path) -> Iterator[tuple[int, lis
             return
         except csv.Error as error:
             raise DataError(
-                f"`{path.name}` has a broken row at line {line}",
+                f"`{path.name}` has an invalid row at line {line}",
                 got=str(error),
-                then="check its quotes: a quote inside a quoted value is written twice",
+                then="check its quotes: a quote inside a quoted value must be doubled",
             ) from error
         if cells:
             yield line, cells
@@ -263,7 +263,7 @@ def _json_row(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         row = read_json(text)
     except ValueError as error:
-        raise DataError(f"`{path.name}` has broken JSON at line {line}", got=str(error)) from error
+        raise DataError(f"`{path.name}` has invalid JSON at line {line}", got=str(error)) from error
     if not isinstance(row, dict):
         raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
     return row
@@ -273,13 +273,13 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
-        # What it says of itself, before anything is unpacked.
+        # Check its metadata before anything is decompressed.
         about = pyarrow.parquet.read_metadata(path)
         need_size(path, sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
         need_header(path, about.schema.to_arrow_schema().names)
         table = pyarrow.parquet.read_table(path)
         rows = tuple(enumerate(table.to_pylist(), start=1))
-    # Cells may hold what Python cannot: bytes that are no UTF-8, dates after the year 9999.
+    # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
     except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
         raise DataError(f"`{path.name}` cannot be read as Parquet", got=str(error)) from error
     return Table(path, tuple(table.column_names), rows)

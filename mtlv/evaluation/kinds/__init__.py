@@ -1,6 +1,6 @@
-"""Figures of each kind of task, as functions of arrays; benchmarks' own figures in `benchmark`.
+"""Metrics of each kind of task, as functions of arrays; metrics defined by benchmarks are in `benchmark`.
 
-Each file has a function per metric, under the metric's name, and `figures`: all of them, by that name, which
-is also what a task's `main_metric` says. All are fractions in [0, 1], correlations in [-1, 1]; where a
-denominator is 0, so is the figure (scikit-learn's `zero_division=0`).
+Each file has one function per metric, named like the metric, and `figures`, which returns all of them by
+name; a task's `main_metric` uses the same names. Metrics are fractions in [0, 1], correlations are in [-1,
+1]; with a denominator of 0 a metric is 0 (scikit-learn's `zero_division=0`).
 """

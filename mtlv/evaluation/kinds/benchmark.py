@@ -1,4 +1,4 @@
-"""Figures that benchmarks define over several tasks: HoC's, by BLURB and by BLUE, and the BLURB score."""
+"""Metrics that benchmarks define over several tasks: HoC's, by BLURB and by BLUE, and the BLURB score."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BLURB: Mapping[str, str] = {
 
 
 def average_f1_micro(d: Decisions) -> float:
-    """HoC by BLURB: F1 of all cells documents x hallmarks taken together, 2 Σ TP / (Σ predicted + Σ true).
+    """F1 of HoC by BLURB: all cells documents x hallmarks pooled, 2 Σ TP / (Σ predicted + Σ true).
 
     BLURB (Gu et al. 2021, section 4.5) says "average micro F1 across the ten cancer hallmarks" and counts
-    abstracts, also those without any hallmark. "Average" is what adds up the hallmarks' counts: LinkBERT's
-    released script for BLURB's data (utils_hoc.py) pools them like this. The mean of the ten F1 would be
+    all abstracts, including those without any hallmark. LinkBERT's released script for BLURB's data
+    (utils_hoc.py) adds up the counts of the hallmarks in this way. The mean of the ten F1 would be
     `mtlv.evaluation.metrics.f1_macro`.
     """
     return f1_micro(d)
@@ -49,11 +49,11 @@ def example_recall(d: Decisions) -> float:
 
 
 def example_f1(d: Decisions) -> float:
-    """HoC by BLUE: harmonic mean 2PR / (P + R) of `example_precision` and `example_recall`.
+    """F1 of HoC by BLUE: harmonic mean 2PR / (P + R) of `example_precision` and `example_recall`.
 
-    BLUE (Peng et al. 2019; eval_hoc.py, whose printed precision and recall have changed places). It is the F1
+    BLUE (Peng et al. 2019; eval_hoc.py, which prints precision and recall in swapped places). It is the F1
     of two means, not the mean of the documents' F1 (scikit-learn's `average="samples"`). BLUE's data have no
-    document without a hallmark, and its script divides by zero there: such documents are left out.
+    documents without a hallmark, for which its script would divide by zero; they are left out here.
     """
     p, r = example_precision(d), example_recall(d)
     return float(ratio(2 * p * r, p + r))
@@ -67,18 +67,18 @@ def _over_documents(d: Decisions, below: np.ndarray) -> float:
 
 
 def type_means(scores: Mapping[str, float], types: Mapping[str, str]) -> dict[str, float]:
-    """Mean score of each task type, in the order in which `types` names them.
+    """Return the mean score of each task type, in the order of `types`.
 
     Args:
         scores: main score of each corpus.
         types: task type of each corpus.
 
     Raises:
-        PlanError: the two do not name the same corpora: a mean over fewer is another figure.
+        PlanError: the corpora of the two differ, so the mean would not be comparable.
     """
     odd = sorted(scores.keys() ^ types.keys())
     if odd or not types:
-        raise PlanError("corpora of which the score or the task type is missing", got=", ".join(odd) or "all")
+        raise PlanError("corpora without a score or a task type", got=", ".join(odd) or "all")
     members: dict[str, list[float]] = {}
     for corpus, type_ in types.items():
         members.setdefault(type_, []).append(scores[corpus])
@@ -86,7 +86,7 @@ def type_means(scores: Mapping[str, float], types: Mapping[str, str]) -> dict[st
 
 
 def blurb_score(scores: Mapping[str, float], types: Mapping[str, str]) -> float:
-    """Mean over task types of the mean of each type's corpora, in the unit of `scores`.
+    """Return the mean over task types of the mean of each type's corpora, in the unit of `scores`.
 
     BLURB (Gu et al. 2021, section 4 and Table 6): six types; a plain mean would favour the five NER corpora.
 

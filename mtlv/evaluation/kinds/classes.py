@@ -1,7 +1,7 @@
-"""One class of several for each document: accuracy, and F1 with or without the negative class.
+"""Metrics of multiclass tasks: accuracy, and F1 with or without the negative class.
 
-Classes are positions in the task's classes [N], and those that count are named one by one, never taken from a
-confusion matrix: there a class that nobody has shifts the others (MT-BERT's scripts can fall for it).
+Classes are indices into the task's classes [N]. Those that count are listed explicitly, not taken from a
+confusion matrix, where a class without documents shifts the others (a possible error in MT-BERT's scripts).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Classes = NDArray[np.integer]
 
 
 def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple[int, ...]:
-    """Positions of the classes that are not negative.
+    """Return the indices of the classes that are not negative.
 
     Raises:
-        DataError: a negative class is no class of the task, or no other is left.
+        DataError: a negative class is not a class of the task, or there is no other class.
     """
     unknown = [name for name in negative if name not in classes]
     if unknown:
         raise DataError(
-            f"the negative class `{unknown[0]}` is no class of the task",
+            f"the negative class `{unknown[0]}` is not a class of the task",
             allowed=", ".join(classes),
             then=nearest(unknown[0], classes),
         )
@@ -39,7 +39,7 @@ def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple
 
 
 def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -> Counts:
-    """Per document [N, 3], each 0 or 1: one of `classes` is right, is predicted, and is true."""
+    """Return per document [N, 3], each 0 or 1, whether one of `classes` is correct, predicted, and true."""
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     wanted = np.array(sorted(classes), np.int64)
     there, found = np.isin(truth, wanted), np.isin(predicted, wanted)
@@ -60,10 +60,10 @@ def sums(
       wrongly predicted positive lowers precision, one missed lowers recall. BLURB and BLUE: relations.
 
     Args:
-        truth: [N] positions.
-        predicted: [N] positions.
-        classes: how many the task has.
-        positive: positions of those that are not negative.
+        truth: [N] class indices.
+        predicted: [N] class indices.
+        classes: number of classes of the task.
+        positive: indices of the classes that are not negative.
     """
     right = np.asarray(truth) == np.asarray(predicted)
     share = Sums(np.stack([right, np.ones_like(right)], axis=1).astype(np.int64), _share)

@@ -1,7 +1,7 @@
 """Precision, recall and F1 of counts per document.
 
-Counts are [N, 3]: what was found and right, what was found, and what was to be found. They can be summed over
-any documents, so a bootstrap needs nothing else.
+Counts are [N, 3]: correct, predicted, and true items. They can be summed over any documents, which is all
+that a bootstrap needs.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ Counts = NDArray[np.int64]
 
 
 def counted(rows: list[tuple[int, int, int]]) -> Counts:
-    """Counts [N, 3] of a triple for each document."""
+    """Return counts [N, 3] from one triple per document."""
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
 def f1(counts: Counts) -> float:
-    """2 Σ right / (Σ found + Σ to be found), the harmonic mean of precision and recall."""
+    """Return 2 Σ correct / (Σ predicted + Σ true), the harmonic mean of precision and recall."""
     return float(f1_of(counts.sum(axis=0)))
 
 
 def precision_of(sums: NDArray) -> Floats:
-    """`precision` of sums of counts, [..., 3] -> [...]."""
+    """Return `precision` of sums of counts, [..., 3] -> [...]."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
 def recall_of(sums: NDArray) -> Floats:
-    """`recall` of sums of counts, [..., 3] -> [...]."""
+    """Return `recall` of sums of counts, [..., 3] -> [...]."""
     return ratio(sums[..., 0], sums[..., 2])
 
 
 def f1_of(sums: NDArray) -> Floats:
-    """`f1` of sums of counts, [..., 3] -> [...]."""
+    """Return `f1` of sums of counts, [..., 3] -> [...]."""
     return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
 def mean_f1(counts: Sequence[Counts]) -> Sums:
-    """The mean of the F1 of several counts of the same documents."""
+    """Return the mean F1 of several counts of the same documents."""
     shape = (len(counts), 3)
     return Sums(np.concatenate(counts, axis=1), lambda sums: f1_of(sums.reshape(-1, *shape)).mean(axis=1))

@@ -1,8 +1,8 @@
-"""Named entities: a predicted one is right if its start, its end and its type are right.
+"""Metrics of named entities: a prediction is correct if its start, end and type are correct.
 
 Source: conlleval (Tjong Kim Sang and Buchholz 2000, version of 2004-01-26); BLURB's "F1 entity-level". All
-types are counted together (micro average). How an invalid sequence of tags is read is decided before, by
-`mtlv.plan.tagging.Tags.decode`: as conlleval and seqeval's default mode read it, not as its strict mode.
+types are pooled (micro average). Invalid sequences of tags are decoded before, by
+`mtlv.plan.tagging.Tags.decode`, like in conlleval and in seqeval's default mode, not its strict mode.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Rows = Sequence[Collection[Span]]
 
 
 def entity_counts(gold: Rows, predicted: Rows) -> Counts:
-    """Per document [N, 3]: entities right, predicted, and in the gold standard. Equal ones count once."""
+    """Return per document [N, 3] the correct, predicted and true entities; duplicates count once."""
     pairs = ((set(there), set(found)) for there, found in zip(gold, predicted, strict=True))
     return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 
 
 def entity_f1(gold: Rows, predicted: Rows) -> float:
-    """2 · right / (predicted + gold), over all documents and types."""
+    """Return 2 · correct / (predicted + true), over all documents and types."""
     return f1(entity_counts(gold, predicted))
 
 

@@ -1,4 +1,4 @@
-"""A number for each document: correlations of what is predicted with what is true."""
+"""Metrics of regression tasks: correlations between predicted and true numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mtlv.errors import TrainingError
 from mtlv.evaluation.sums import Sums
 
 Floats = NDArray[np.float64]
-LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; below, it is rounding
+LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; smaller values are rounding errors
 
 
 def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Pearson's correlation: Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² · Σ (y - ȳ)²). BLURB and BLUE: similarity.
 
-    0 where a side does not vary (SciPy gives NaN): such predictions tell nothing.
+    0 if one side is constant (SciPy returns NaN), because such predictions have no information.
 
     Raises:
         TrainingError: a prediction is not a finite number.
@@ -26,7 +26,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Spearman's correlation: Pearson's of the ranks; equal values share the mean of their ranks.
 
-    0 where a side does not vary.
+    0 if one side is constant.
 
     Raises:
         TrainingError: a prediction is not a finite number.
@@ -35,7 +35,7 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks from 1 [N]; equal values share the mean of theirs."""
+    """Return ranks from 1 [N]; equal values share their mean rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
@@ -48,10 +48,10 @@ def _finite(values: ArrayLike) -> Floats:
 
 
 def _direction(values: Floats) -> Floats:
-    """Distances from the mean, as a vector of length 1, or of 0 where there is none."""
+    """Return the differences from the mean, scaled to length 1, or zeros if all values are equal."""
     if values.size == 0 or values.min() == values.max():
         return np.zeros_like(values)
-    scaled = values / np.abs(values).max()  # or squares of very large or small numbers are lost
+    scaled = values / np.abs(values).max()  # avoids overflow and underflow of squares
     away = scaled - scaled.mean()
     return away / np.linalg.norm(away)
 
@@ -65,7 +65,7 @@ def sums(truth: ArrayLike, predicted: ArrayLike) -> dict[str, Sums]:
 
 
 def _pearson_of(sums: Floats) -> Floats:
-    """Of sums [R, 6] of 1, x, y, x², y² and xy; 0 where a side does not vary."""
+    """Return the correlation from sums [R, 6] of 1, x, y, x², y² and xy; 0 if one side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     n = np.maximum(n, 1)
     spread = np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0)

@@ -1,8 +1,8 @@
-"""Elements of evidence (PICO), word by word: a word is right for an element if both sides have it there.
+"""Metrics of elements of evidence (PICO) by word: a word is correct for an element if both sides have it.
 
 Source: BLURB (Gu et al. 2021, section 4.2, "Macro F1 word-level") for EBM-NLP (Nye et al. 2018): F1 over
-words for each element, then the mean of the elements. Words of all documents are counted together. Where
-spans begin or end does not matter, and a word may belong to several elements.
+words for each element, then the mean over elements. Words of all documents are pooled. Boundaries
+of spans do not matter, and a word may belong to several elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mtlv.plan.spans import Span
 
 
 def word_counts(gold: Rows, predicted: Rows, element: str) -> Counts:
-    """Per document [N, 3]: words of one element right, predicted, and in the gold standard."""
+    """Return per document [N, 3] the correct, predicted and true words of one element."""
     pairs = ((_words(g, element), _words(p, element)) for g, p in zip(gold, predicted, strict=True))
     return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 

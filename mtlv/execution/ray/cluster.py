@@ -1,4 +1,4 @@
-"""A cluster of Ray: what is asked of it, how it is joined or started, and left."""
+"""Ray cluster: resources of units, and how to join, start and leave a cluster."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mtlv.store.location import StoreLocation
 if TYPE_CHECKING:
     from mtlv.settings.schema import ExecutionSettings
 
-PACKAGE = "_ray_pkg_"  # what Ray calls the copy of a working folder that came with a job
-# Ray calls home to count its users, and without the internet warns of each try to find its own address.
+PACKAGE = "_ray_pkg_"  # Ray's name for the copy of a job's working folder
+# Disable Ray's usage statistics, which cause warnings without internet access.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 
 @dataclass(frozen=True)
 class RayHead:
-    """A cluster.
+    """Address of a cluster.
 
     Args:
-        address: `auto`, or HOST:PORT of the head node; None: one is started on this machine.
-        cpus: that a cluster which is started here may use.
+        address: `auto`, or HOST:PORT of the head node; None starts one on this machine.
+        cpus: CPUs of a cluster started here.
     """
 
     address: str | None
@@ -39,13 +39,13 @@ class RayHead:
 
 
 def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
-    """What the settings give each unit, and its threads.
+    """Return the resources of each unit, and its threads.
 
     Args:
-        execution: the section.
-        devices: kinds of the devices that units are trained on, such as `cuda`.
+        execution: the `execution` section.
+        devices: types of the devices of units, such as `cuda`.
     """
-    ranks = execution.devices_per_unit  # they share a unit's threads; each has a GPU of its own
+    ranks = execution.devices_per_unit  # they share a unit's threads; each has its own GPU
     given = float(ranks) if execution.cpus == "auto" else execution.cpus
     threads = max(1, int(given)) if execution.threads == "auto" else execution.threads
     cpus = float(threads) if execution.cpus == "auto" else given
@@ -55,7 +55,7 @@ def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[N
 
 
 def need_ray() -> None:
-    """Refuse to go on without the package.
+    """Check that the package is installed.
 
     Raises:
         ClusterError: it is not installed.
@@ -68,10 +68,10 @@ def need_ray() -> None:
 
 @contextmanager
 def connected(head: RayHead) -> Iterator[None]:
-    """Be part of a cluster; one that was started here is ended with the block.
+    """Connect to a cluster; a cluster started here is stopped at the end of the block.
 
     Raises:
-        ClusterError: nobody answers there, or another release of Ray or Python does, or it asks for a token.
+        ClusterError: the cluster does not respond, has another release of Ray or Python, or requires a token.
     """
     need_ray()
     for name, value in QUIET.items():
@@ -87,7 +87,7 @@ def connected(head: RayHead) -> Iterator[None]:
     own: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
     try:
         with _kept(signal.SIGTERM):
-            # Without an address Ray would join whatever was started on this machine.
+            # Without an address, Ray would join any cluster on this machine.
             ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise _not_let_in(address, named_by, error) from error
@@ -99,7 +99,7 @@ def connected(head: RayHead) -> Iterator[None]:
 
 @contextmanager
 def _kept(number: signal.Signals) -> Iterator[None]:
-    """What this process does on a signal stays as it is; Ray would end on the spot, with a trace."""
+    """Restore the signal handler of this process; Ray's would exit immediately, with a traceback."""
     handler = signal.getsignal(number)
     yield
     if handler is not None and current_thread() is main_thread():
@@ -107,7 +107,7 @@ def _kept(number: signal.Signals) -> Iterator[None]:
 
 
 def _address(head: RayHead) -> tuple[str | None, str]:
-    """Of the cluster, and which setting says so. To the jobs that it starts Ray names itself."""
+    """Return the cluster's address and the setting that defines it. Ray sets a variable for its own jobs."""
     named = os.environ.get("RAY_ADDRESS")
     if named and head.address in (None, "auto"):
         return named, "the variable RAY_ADDRESS"
@@ -120,15 +120,15 @@ def _not_let_in(address: str | None, named_by: str, error: BaseException) -> Clu
         return ClusterError("`execution.engine: ray`: Ray cannot be started here", got=said)
     if address == "auto":
         return ClusterError(
-            f"{named_by}: no cluster of Ray on this machine",
+            f"{named_by}: there is no Ray cluster on this machine",
             got=said,
-            then="start one (ray start --head), or leave the address out: then one is started here",
+            then="start one (ray start --head), or leave out the address to start one here",
         )
     return ClusterError(
-        f"{named_by}: {address} answers, but is no cluster of Ray that lets this process in",
+        f"{named_by}: {address} responds, but this process cannot join a Ray cluster there",
         got=said,
-        then=f"see whether `ray status --address={address}` answers here; a cluster that asks for a token "
-        "wants RAY_AUTH_MODE=token and its token (ray get-auth-token) on every machine",
+        then=f"check that `ray status --address={address}` works here; a cluster that requires a token "
+        "needs RAY_AUTH_MODE=token and its token (ray get-auth-token) on every machine",
     )
 
 
@@ -139,42 +139,42 @@ def _need_answer(address: str, named_by: str) -> None:
             named_by,
             got=address,
             allowed="auto, or HOST:PORT of the head node, such as 10.0.0.1:6379",
-            then="from outside a cluster hand the command in: ray job submit -- mtlv run CONFIG",
+            then="from outside a cluster, submit the command: ray job submit -- mtlv run CONFIG",
         )
     try:
         socket.create_connection((host, int(port)), PATIENCE).close()
     except OSError as error:
         raise ClusterError(
-            f"{named_by}: nobody answers at {address}",
+            f"{named_by}: no response from {address}",
             got=error.strerror or error,
-            then="look at `ray status` on the head node",
+            then="check `ray status` on the head node",
         ) from error
 
 
 def check_lasting(store: StoreLocation, tracking: str | None) -> None:
-    """Refuse a store, or runs, in the working folder of a job: Ray deletes it some time after the job.
+    """Reject a store or tracking file in the working folder of a job, which Ray deletes after the job.
 
     Args:
-        store: where finished units are.
-        tracking: address of MLflow's store; None: a file in the working folder.
+        store: location of finished units.
+        tracking: address of MLflow's store; None is a file in the working folder.
 
     Raises:
-        TrackingError: it lies there.
+        TrackingError: it is in that folder.
     """
     places = {
         "store.uri": (
             None if store.shared else store.folder,
-            "a folder that all nodes share, by its whole path",
+            "the absolute path of a folder that all nodes share",
         ),
         "tracking.uri": (
             Path() if tracking is None else None,
-            "a server, or such as sqlite:////SHARED/mlflow.db",
+            "a server, or for example sqlite:////SHARED/mlflow.db",
         ),
     }
     for setting, (folder, instead) in places.items():
         if folder is not None and any(part.startswith(PACKAGE) for part in folder.absolute().parts):
             raise TrackingError(
-                f"`{setting}`: Ray deletes the working folder of a job, and all that is in it",
+                f"`{setting}`: Ray deletes the working folder of a job with all its content",
                 got=str(folder.absolute()),
                 then=f"name {instead}",
             )

@@ -1,4 +1,4 @@
-"""Trains units as tasks of Ray, on this machine or on a cluster."""
+"""Trains units as Ray tasks, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
-COUNTED = 5.0  # seconds after which a cluster's size is looked at again
-AT_ONCE = 2  # units handed to Ray for each that it can train: those that wait make a cluster grow
-MORE = 16  # and so many more, so that a small cluster has always one at hand
+COUNTED = 5.0  # seconds between checks of a cluster's size
+AT_ONCE = 2  # units submitted per unit that can run: waiting tasks make a cluster grow
+MORE = 16  # additional units, so that a small cluster always has a waiting one
 
 
 class RayExecutor(AsyncExecutor):
-    """Hands units to Ray as tasks when those that they start from are done; Ray chooses where.
+    """Submits units as Ray tasks when the units from which they start are finished; Ray places them.
 
-    Corpus, tokens and encoder go through Ray's object store, once for each node. This process alone tracks.
-    A unit whose worker or node is lost is handed on and goes on from its last checkpoint.
+    Corpus, tokens and encoder use Ray's object store, with one copy per node. Only this process tracks.
+    If a unit's worker or node is lost, the unit is submitted again and resumes from its last checkpoint.
 
     Args:
         cache: corpora and encoders.
-        store: of finished units, in a folder that all nodes share.
-        callback: gets the events of units.
-        jobs: all units of the suite, in their order, each once; see `each_once`.
-        wanted: what a unit takes of a node.
-        threads: of each.
+        store: store of finished units, in a folder that all nodes share.
+        callback: called with the events of units.
+        jobs: all units of the suite, in order, without duplicates; see `each_once`.
+        wanted: resources of a unit.
+        threads: threads of a unit.
         head: the cluster.
         task: trains a unit; see `mtlv.execution.ray.task.train`.
     """
@@ -62,7 +62,7 @@ class RayExecutor(AsyncExecutor):
         self._keys: dict[Any, tuple[str, ...]] = {}  # of the inputs of settings
         self._inputs_kept: dict[tuple[str, ...], Any] = {}
         self._at_work: dict[Any, Job] = {}  # by the generator of its messages
-        self._nodes: dict[str, str] = {}  # of units at work
+        self._nodes: dict[str, str] = {}  # of running units
         self._room, self._counted = 0, -COUNTED
         self._left = ExitStack()
 
@@ -76,7 +76,7 @@ class RayExecutor(AsyncExecutor):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all units at once; a later run takes them up at their last checkpoint."""
+        """Stop all units immediately; a later run resumes from their last checkpoints."""
         import ray
 
         self._scheduler.close()
@@ -101,10 +101,10 @@ class RayExecutor(AsyncExecutor):
         for generator in ready:
             self._hear(generator)
 
-    # ---- Handing units to Ray ------------------------------------------------------------------------------
+    # ---- Submitting units to Ray ---------------------------------------------------------------------------
 
     def _submit(self) -> None:
-        """As many as the cluster can train, and as many again."""
+        """Submit as many units as the cluster can train, and some more to wait."""
         if time.monotonic() - self._counted >= COUNTED:
             self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
         while len(self._at_work) < self._room and (job := self._scheduler.next()) is not None:
@@ -115,14 +115,14 @@ class RayExecutor(AsyncExecutor):
     def _remote(self) -> Any:
         import ray
 
-        # On a GPU each unit has a process of its own: one that stays would keep the device's memory.
+        # On a GPU each unit has a new process, because a reused one would keep the device's memory.
         kind = {"max_calls": 1} if self.wanted.gpus else {"max_calls": 0}
         task = ray.remote(**kind)(self._task)
-        # Lost units are handed on here: Ray would send all their messages again.
+        # Lost units are resubmitted here, because Ray would send all their messages again.
         return task.options(num_returns="streaming", max_retries=0, **self.wanted.options)
 
     def _inputs(self, job: Job) -> Any:
-        """A reference to what a unit reads; what several read is put into the object store once."""
+        """Return a reference to a unit's inputs; shared inputs are put into the object store once."""
         settings = self._common.reference(job.settings)
         if settings not in self._keys:
             self._keys[settings] = self._cache.inputs_key(job.settings)
@@ -134,7 +134,7 @@ class RayExecutor(AsyncExecutor):
     # ---- Messages of tasks ---------------------------------------------------------------------------------
 
     def _hear(self, generator: Any) -> None:
-        """Receive the messages that a task has sent by now."""
+        """Receive the available messages of a task."""
         import ray
 
         job = self._at_work[generator]
@@ -142,7 +142,7 @@ class RayExecutor(AsyncExecutor):
         try:
             messages = ray.get(next(generator))
         except StopIteration:
-            return self._gone(generator, "it ended without a word")
+            return self._gone(generator, "it ended without a message")
         except ray.exceptions.RayTaskError as error:
             raise RuntimeError(f"in the process that trained `{job.name}`:\n{error}") from error
         except ray.exceptions.RayError as error:

@@ -1,4 +1,4 @@
-"""The nodes of a cluster of Ray: what they have, and whether they can run units as this process would."""
+"""Nodes of a Ray cluster: their resources, and whether they can train units like this process."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mtlv.execution.ray.task import NodeRequirements, look
 from mtlv.formatting import many
 from mtlv.store.location import StoreLocation
 
-PATIENCE = 10.0  # seconds that an address or a node has to answer
-SAME = ("mtlv", "torch", "transformers", "numpy")  # releases that results depend on
+PATIENCE = 10.0  # seconds to wait for an address or a node
+SAME = ("mtlv", "torch", "transformers", "numpy")  # packages whose releases affect results
 
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """What a unit takes of a node while it is trained.
+    """Resources of a unit during training.
 
     Args:
-        cpus, gpus: a share of one may be asked for.
-        memory: in bytes; nothing asks for none.
+        cpus, gpus: fractions are allowed.
+        memory: in bytes; None requests none.
     """
 
     cpus: float
@@ -34,18 +34,18 @@ class NodeRequest:
 
     @property
     def resources(self) -> dict[str, float]:
-        """As Ray counts them."""
+        """Resources in Ray's form."""
         found = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
         return {name: amount for name, amount in found.items() if amount}
 
     @property
     def options(self) -> dict[str, Any]:
-        """As a task takes them."""
+        """Options of a Ray task."""
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, "memory": self.memory}
 
     @property
     def words(self) -> str:
-        """For a person."""
+        """Description for users."""
         found = [f"{self.cpus:g} CPU{'' if self.cpus == 1 else 's'}"]
         found += [f"{self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"] if self.gpus else []
         found += [f"{self.memory / 1e9:g} GB of memory"] if self.memory else []
@@ -53,24 +53,24 @@ class NodeRequest:
 
 
 def nodes() -> list[Mapping[str, Any]]:
-    """Those that are there, as Ray describes them."""
+    """Return the nodes that are alive, as described by Ray."""
     import ray
 
     return [node for node in ray.nodes() if node["Alive"]]
 
 
 def alive(node: str) -> bool:
-    """Whether a node, by Ray's id, is there."""
+    """Whether a node, by Ray's id, is alive."""
     return any(each["NodeID"] == node for each in nodes())
 
 
 def slots(wanted: NodeRequest) -> int:
-    """Units that all nodes could train at once."""
+    """Return the number of units that all nodes could train at once."""
     return sum(_on(node, wanted) for node in nodes())
 
 
 def size(wanted: NodeRequest) -> str:
-    """Which cluster this is, and how much of it units can use, for a person."""
+    """Describe the cluster and its free capacity for users."""
     import ray
 
     count, units = len(nodes()), slots(wanted)
@@ -88,10 +88,10 @@ def _on(node: Mapping[str, Any], wanted: NodeRequest) -> int:
 
 
 def check_room(wanted: NodeRequest) -> None:
-    """Refuse units that no node could ever run: Ray would wait for one.
+    """Reject units that no node could ever run, because Ray would wait for one.
 
     Raises:
-        DeviceError: no node has as much.
+        DeviceError: no node has enough resources.
     """
     here = nodes()
     if any(_on(node, wanted) for node in here):
@@ -110,7 +110,7 @@ def check_room(wanted: NodeRequest) -> None:
 
 @contextmanager
 def agreed(store: StoreLocation) -> Iterator[NodeRequirements]:
-    """The terms of a suite, as long as it runs; every node that is there has been asked.
+    """Yield the requirements of a suite, after checking all nodes.
 
     Raises:
         ClusterError: a node has other releases than this process, or cannot run mtlv.
@@ -129,7 +129,7 @@ def agreed(store: StoreLocation) -> Iterator[NodeRequirements]:
 
 
 def _ask(terms: NodeRequirements) -> Iterator[MtlvError | None]:
-    """What each node says."""
+    """Yield the result of the check of each node."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -144,7 +144,7 @@ def _ask(terms: NodeRequirements) -> Iterator[MtlvError | None]:
             yield ray.get(answer)
         except ray.exceptions.RayError as error:
             if not isinstance(error, ray.exceptions.RayTaskError) and _goes(name):
-                continue  # it was lost a moment ago, or just now
+                continue  # it has just been lost
             raise ClusterError(
                 "a node of the cluster cannot run mtlv",
                 got=last_line(error),
@@ -153,7 +153,7 @@ def _ask(terms: NodeRequirements) -> Iterator[MtlvError | None]:
 
 
 def _goes(node: str) -> bool:
-    """Whether a node that does not answer turns out to be lost."""
+    """Whether a node that does not respond is lost."""
     until = time.monotonic() + PATIENCE
     while alive(node) and time.monotonic() < until:
         time.sleep(0.5)
@@ -161,6 +161,6 @@ def _goes(node: str) -> bool:
 
 
 def last_line(error: BaseException) -> str:
-    """Of what an error says: where Ray gives the cause."""
+    """Return the last line of an error, in which Ray has the cause."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""A unit as a task of Ray: what runs on a node of a cluster."""
+"""A unit as a Ray task, run on a node of a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mtlv.store.location import StoreLocation
 if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
-BATCH_INTERVAL = 0.5  # seconds between messages about batches: a driver receives those of a thousand units
+BATCH_INTERVAL = 0.5  # seconds between messages about batches; a driver receives those of a thousand units
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OnNode:
     Args:
         unit: name of the unit.
         node: Ray's id of the node.
-        name: that people call it by.
+        name: readable name of the node.
     """
 
     unit: str
@@ -47,20 +47,20 @@ class OnNode:
 
 @dataclass(frozen=True)
 class InputsOfTask:
-    """An `InputProvider` with the inputs that came with the task."""
+    """An `InputProvider` with the inputs sent with the task."""
 
     given: UnitInputs
 
     def inputs(self, settings: Settings) -> UnitInputs:  # noqa: ARG002
-        """All that a unit reads."""
+        """Return all inputs of a unit."""
         return self.given
 
 
 def keep(inputs: object) -> Any:
-    """A reference to something in Ray's object store, of which each node holds one copy.
+    """Put an object into Ray's object store, with one copy per node, and return a reference.
 
     Raises:
-        ClusterError: there is no room.
+        ClusterError: the object store is full.
     """
     import ray
 
@@ -70,7 +70,7 @@ def keep(inputs: object) -> Any:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """Says how to get it, where there is none."""
+    """Convert errors of a full object store."""
     from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
     try:
@@ -79,16 +79,16 @@ def _room() -> Iterator[None]:
         raise ClusterError(
             "the object store of Ray is full",
             got=type(error).__name__,
-            then="give the nodes more (ray start --object-store-memory=BYTES), or room on the disk of "
-            "Ray's own folder, where it moves what does not fit",
+            then="increase it (ray start --object-store-memory=BYTES), or free space on the disk of "
+            "Ray's own folder, to which it moves objects that do not fit",
         ) from error
 
 
 class ObjectCache:
-    """What this process took from the object store. A node holds its arrays once, for all its processes.
+    """Objects that this process read from the object store. Arrays are stored once per node.
 
     Args:
-        most: how many things are kept; those that were taken longest ago go first.
+        most: maximum number of objects; least recently used ones are removed first.
     """
 
     def __init__(self, most: int) -> None:
@@ -96,7 +96,7 @@ class ObjectCache:
         self._held: OrderedDict[str, Any] = OrderedDict()
 
     def take(self, reference: Any) -> Any:
-        """What a reference into the object store stands for."""
+        """Return the object of a reference."""
         import ray
 
         key = reference.hex()
@@ -109,12 +109,12 @@ class ObjectCache:
         return self._held[key]
 
 
-INPUTS = ObjectCache(2)  # materials: those of stages or members that take turns
+INPUTS = ObjectCache(2)  # inputs of alternating stages or members
 SMALL = ObjectCache(64)  # settings and folds
 
 
 def where() -> tuple[str, str]:
-    """Ray's id of this node, and what people call it."""
+    """Return Ray's id of this node, and its readable name."""
     import ray
 
     node = ray.get_runtime_context().get_node_id()
@@ -123,12 +123,12 @@ def where() -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """What a node must have to train units of a suite.
+    """Requirements for a node to train units of a suite.
 
     Args:
-        store: where finished units are.
-        mark: name of a file that the driver has written in the store's folder, where nodes share one.
-        releases: name and version of each package that results depend on.
+        store: location of finished units.
+        mark: name of a file written by the driver to the store's folder, if nodes share one.
+        releases: name and version of each package that affects results.
     """
 
     store: StoreLocation
@@ -138,7 +138,7 @@ class NodeRequirements:
 
 @functools.cache
 def admitted(terms: NodeRequirements) -> Store:
-    """The suite's store, once it is known that this node may train for it; asked once for each process.
+    """Return the suite's store, if this node may train for it; checked once per process.
 
     Raises:
         ClusterError: it has other releases than the driver.
@@ -161,13 +161,13 @@ def admitted(terms: NodeRequirements) -> Store:
             trouble = str(error)
     raise TrackingError(
         f"`store.uri`: node {node} of the cluster cannot use {place.words}",
-        got=trouble or "what the driver has written there is not there",
-        then="name a folder that all nodes share and may write, or an address such as s3://bucket/runs",
+        got=trouble or "the file written by the driver does not exist",
+        then="give a folder that all nodes share and can write, or an address such as s3://bucket/runs",
     )
 
 
 def look(terms: NodeRequirements) -> MtlvError | None:
-    """Why this node may train nothing; what a driver asks each before it begins."""
+    """Return the reason why this node cannot train, or None; called by the driver for each node."""
     try:
         admitted(terms)
     except MtlvError as error:
@@ -177,12 +177,12 @@ def look(terms: NodeRequirements) -> MtlvError | None:
 
 @dataclass(frozen=True)
 class RayTask:
-    """A unit on its way to a node.
+    """A unit for a node.
 
     Args:
         request: the unit.
-        terms: on which a node trains it; one that joined later has not been asked yet.
-        threads: of its arithmetic.
+        terms: requirements, because nodes that join later are not checked yet.
+        threads: compute threads.
     """
 
     request: TrainRequest
@@ -191,22 +191,22 @@ class RayTask:
 
 
 class SharedObjects:
-    """What units of a driver have in common: put into the object store once, and named in their tasks."""
+    """Objects shared by a driver's units: put into the object store once, referenced by their tasks."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[object, Any]] = {}  # with the object, so that its id stays its own
+        self._kept: dict[int, tuple[object, Any]] = {}  # with the object, so that its id is not reused
 
     def reference(self, thing: object) -> Any:
-        """Stands for it on any node."""
+        """Return a reference to an object, valid on any node."""
         if id(thing) not in self._kept:
             self._kept[id(thing)] = thing, keep(thing)
         return self._kept[id(thing)][1]
 
     def pack(self, task: RayTask) -> tuple[bytes, list[Any]]:
-        """A task as it travels, and references to what was left out of it.
+        """Serialize a task; return it with references to the objects left out.
 
-        Settings and a fold's rows, which for a million documents are 8 MB, are left out. Ray's own pickling
-        would take five times as long for the rest, and a driver has many.
+        Settings and a fold's rows, 8 MB for a million documents, are left out. Ray's own pickling
+        would take five times as long for the rest, and a driver has many tasks.
         """
         file, used = io.BytesIO(), list[Any]()
 
@@ -241,19 +241,19 @@ class _Unpacker(pickle.Unpickler):
 
 
 def unpacked(packed: bytes, references: Sequence[Any]) -> RayTask:
-    """What was packed."""
+    """Deserialize a task."""
     found = _Unpacker(io.BytesIO(packed), references).load()  # the driver's own
     assert isinstance(found, RayTask)
     return found
 
 
 def train(packed: bytes, references: Sequence[Any]) -> Iterator[list[Message | OnNode]]:
-    """Train a unit; gives its messages, the `Ending` last.
+    """Train a unit; yield its messages, the `Ending` last.
 
     Args:
         packed: a packed `RayTask`.
-        references: to the inputs of the unit, then to what was left out of the task; in a list, so that Ray
-            hands them over as they are.
+        references: to the inputs of the unit, then to the objects left out of the task; in a list, so that
+            Ray does not resolve them.
     """
     inputs, *others = references
     task = unpacked(packed, others)

@@ -1,6 +1,6 @@
-"""Kinds of task: what a head's raw outputs mean, how they are learned and scored.
+"""Kinds of task: the meaning of a head's outputs, their losses and scores.
 
-A new kind is one more module with a class, named in `KINDS`, and its targets in `mtlv.data.targets`.
+A new kind needs one more module with a class in `KINDS`, and its targets in `mtlv.data.targets`.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from mtlv.plan.tagging import SCHEMES
 
 
 class Kind(Protocol):
-    """What a head needs to know about its tasks, T of them.
+    """Operations of a head on its tasks, T of them.
 
     Args:
-        by_word: whether a head reads a vector for each word [B, W, H], and not one for each document [B, H].
+        by_word: whether a head reads one vector per word [B, W, H] instead of per document [B, H].
     """
 
     @property
     def by_word(self) -> bool: ...
 
     def outputs(self, tasks: Sequence[Task]) -> int:
-        """How many columns a head for these tasks has."""
+        """Return the number of outputs of a head for these tasks."""
         ...
 
     def head(self, shape: HeadSize) -> Head:
-        """The module that learns."""
+        """Return the trainable module."""
         ...
 
     def bound(self, head: Head) -> Kind:
-        """The kind as one head has it: its losses and scores may need the head's weights."""
+        """Return the kind for one head, whose weights its losses and scores may need."""
         ...
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Mean loss of each task [T], from the head's logits and each task's targets [B] or [B, W]."""
+        """Return the mean loss of each task [T], given the logits and the tasks' targets [B] or [B, W]."""
         ...
 
     def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Raw scores of each of the T tasks, before any threshold: [B], [B, C] or [B, W]."""
+        """Return raw scores of each of the T tasks, before any threshold: [B], [B, C] or [B, W]."""
         ...
 
 
@@ -60,9 +60,9 @@ KINDS: dict[str, Kind] = {
 
 
 def kinds_with(*, tagging_scheme: str, tagging_layer: str) -> dict[str, Kind]:
-    """`KINDS`, with tags of one of `SCHEMES` behind one of `LAYERS`.
+    """Return `KINDS`, with one of `SCHEMES` and one of `LAYERS` for tagging.
 
     Raises:
-        KeyError: of neither.
+        KeyError: an unknown scheme or layer.
     """
     return {**KINDS, "tagging": Tagging(SCHEMES[tagging_scheme], LAYERS[tagging_layer])}

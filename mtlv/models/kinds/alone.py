@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def the_only(items: Sequence[T]) -> T:
-    """The one item; a plan gives each such task a head of its own.
+    """Return the only item, because a plan gives each of these tasks its own head.
 
     Raises:
         PlanError: there are several.

@@ -1,4 +1,4 @@
-"""Yes or no."""
+"""Binary tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kinds of task have in common whose heads read one vector for each document."""
+"""Base of kinds whose heads read one vector per document."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from mtlv.models.heads import Head, HeadSize
 
 
 class DocumentKind:
-    """A plain head; what its outputs mean needs no weights."""
+    """A plain head, whose outputs are interpreted without weights."""
 
     by_word = False
 
     def head(self, shape: HeadSize) -> Head:
-        """The module that learns."""
+        """Return the trainable module."""
         return Head(shape)
 
     def bound(self, head: Head) -> Self:  # noqa: ARG002
-        """The kind as one head has it."""
+        """Return the kind for one head."""
         return self

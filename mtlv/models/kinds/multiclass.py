@@ -1,4 +1,4 @@
-"""One of several classes."""
+"""Multiclass tasks."""
 
 from __future__ import annotations
 

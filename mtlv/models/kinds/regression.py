@@ -1,4 +1,4 @@
-"""A number."""
+"""Regression tasks."""
 
 from __future__ import annotations
 

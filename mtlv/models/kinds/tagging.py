@@ -1,4 +1,4 @@
-"""A tag for each word."""
+"""Tagging tasks: a tag for each word."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from mtlv.plan.tagging import BIO, Scheme, Tags
 
 @dataclass(frozen=True)
 class Tagging:
-    """Raw scores of each tag for each word's first piece; the loss is a mean over words, the scores are tags.
+    """Scores of each tag for each word's first token; the loss is a mean over words, the scores are tag ids.
 
-    Continuations of a word and special tokens are no tags of their own: a tag of theirs would count as a
-    chunk where it is predicted wrongly (see the docs).
+    Other tokens of a word and special tokens have no tags; a wrong tag for them would count as a
+    chunk (see the docs).
 
     Args:
-        scheme: how spans become tags.
-        layer: one of `LAYERS`, which stands between the words' vectors and their tags.
-        learned: the head that was made of it; see `bound`.
+        scheme: tagging scheme.
+        layer: one of `LAYERS`, between the word vectors and their tags.
+        learned: the head created for it; see `bound`.
     """
 
     scheme: Scheme = BIO
@@ -41,7 +41,7 @@ class Tagging:
         return self.layer(shape)
 
     def bound(self, head: Head) -> Self:
-        """The kind as one head has it, whose weights may be needed to score a sequence of tags."""
+        """Return the kind for one head, whose weights may be needed to score a sequence of tags."""
         assert isinstance(head, TagHead)
         return replace(self, learned=head)
 

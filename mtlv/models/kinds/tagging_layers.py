@@ -1,6 +1,6 @@
-"""What stands between the words' vectors and their tags: nothing, a recurrent layer, or a random field.
+"""Layers between the word vectors and their tags: linear, recurrent, or a random field.
 
-A new one is one more subclass of `TagHead`, named in `LAYERS`.
+A new one needs one more subclass of `TagHead` in `LAYERS`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.optional import missing
 
-IGNORED = -100  # the target of what is no word, or was cut off: PyTorch's own default
+IGNORED = -100  # target of padding and truncated words: PyTorch's default
 
 
 class TagHead(Head):
-    """A linear layer, cross-entropy and the best tag of each word by itself."""
+    """A linear layer with cross-entropy; the best tag of each word separately."""
 
     def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        """Mean loss of a word, from what `forward` gave and tags [B, W]; 0 where no word is learned."""
+        """Return the mean loss of a word, given the result of `forward` and tags [B, W]; 0 without words."""
         flat, tags = raw.float().flatten(0, 1), wanted.flatten()
         summed = functional.cross_entropy(flat, tags, ignore_index=IGNORED, reduction="sum")
         return summed / (tags != IGNORED).sum().clamp(min=1)
 
     def tags(self, raw: torch.Tensor) -> torch.Tensor:
-        """Tag ids [B, W]; where no word stands, any."""
+        """Return tag ids [B, W]; arbitrary for padding."""
         return raw.argmax(-1)
 
 
 class RecurrentHead(TagHead):
     """A bidirectional LSTM over the words of a document before the linear layer.
 
-    Each direction has half of the encoder's width. A word that was cut off is not read, and 0 stands for it.
+    Each direction has half of the encoder's width. Truncated words are not read; they have zero vectors.
     """
 
     def __init__(self, shape: HeadSize) -> None:
@@ -49,7 +49,7 @@ class RecurrentHead(TagHead):
         """[B, W, inputs] -> [B, W, outputs]."""
         there = _known(vectors, there)
         order, lengths = _present_first(there), there.sum(1)
-        # What is packed has a length: of no words at all, one is read, and then not used.
+        # Packed sequences need a positive length: without any words, one is read and not used.
         packed = pack_padded_sequence(
             _taken(vectors, order), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
         )
@@ -60,7 +60,7 @@ class RecurrentHead(TagHead):
         return super().forward(back.masked_fill(~there.unsqueeze(-1), 0.0))
 
     def reset(self, generator: torch.Generator) -> None:
-        """As every head; the LSTM's weights from PyTorch's own range, 1 / sqrt(its width) either way."""
+        """Initialize as every head; the LSTM's weights from PyTorch's range, ±1 / sqrt(its width)."""
         super().reset(generator)
         bound = self.recurrent.hidden_size**-0.5
         for weights in self.recurrent.parameters():
@@ -68,11 +68,11 @@ class RecurrentHead(TagHead):
 
 
 class FieldHead(TagHead):
-    """A linear-chain conditional random field (Lafferty and others, 2001) behind the linear layer.
+    """A linear-chain conditional random field (Lafferty and others, 2001) after the linear layer.
 
-    The loss is minus the log-likelihood of all tags of a document, the tags are those of the best sequence.
-    Words that are not learned, or were cut off, are left out of the chain, and those around them are
-    neighbours. The mean is over words, as of the other layers, not over documents.
+    The loss is the negative log-likelihood of all tags of a document, the tags are those of the best
+    sequence. Words that are not learned or were truncated are left out of the chain, so the words around them
+    become neighbours. The mean is over words, as for the other layers, not over documents.
 
     Raises:
         PlanError: the package is not installed.
@@ -83,14 +83,14 @@ class FieldHead(TagHead):
         self.field = _field(shape.outputs)
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
-        """[B, W, inputs] -> [B, W, outputs + 1]: scores of each tag, and last 1 where a word stands."""
+        """[B, W, inputs] -> [B, W, outputs + 1]: scores of each tag, then 1 for words, 0 for padding."""
         scores = super().forward(vectors)
         return torch.cat([scores, _known(vectors, there).unsqueeze(-1).to(scores.dtype)], -1)
 
     def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        """Minus the log-likelihood of a word."""
+        """Return the negative log-likelihood per word."""
         learned = wanted != IGNORED
-        rows = learned.any(1)  # the library takes no empty sequence
+        rows = learned.any(1)  # the library does not support empty sequences
         if not rows.any():
             return raw.sum() * 0.0
         order, learned = _present_first(learned)[rows], learned[rows]
@@ -100,7 +100,7 @@ class FieldHead(TagHead):
         return -likelihood / learned.sum()
 
     def tags(self, raw: torch.Tensor) -> torch.Tensor:
-        """Tag ids [B, W]; where no word stands, 0."""
+        """Return tag ids [B, W]; 0 for padding."""
         there = raw[..., -1] > 0
         found = torch.zeros(there.shape, dtype=torch.long)
         rows = there.any(1)
@@ -111,7 +111,7 @@ class FieldHead(TagHead):
         return found.to(raw.device)
 
     def reset(self, generator: torch.Generator) -> None:
-        """As every head; the scores of neighbours from the library's own range, 0.1 either way."""
+        """Initialize as every head; transition scores from the library's range, ±0.1."""
         super().reset(generator)
         for weights in self.field.parameters():
             nn.init.uniform_(weights, -0.1, 0.1, generator=generator)
@@ -130,12 +130,12 @@ def _known(vectors: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
 
 
 def _present_first(there: torch.Tensor) -> torch.Tensor:
-    """An order [B, W] that puts the words that stand before those that do not, else as they are."""
+    """Return an order [B, W] that puts existing words first, otherwise unchanged."""
     return (~there).to(torch.uint8).argsort(dim=1, stable=True)
 
 
 def _taken(vectors: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """Vectors [B, W, H] in another order of words."""
+    """Return vectors [B, W, H] in another order of words."""
     return vectors.gather(1, order.unsqueeze(-1).expand(-1, -1, vectors.shape[-1]))
 
 

@@ -1,1 +1,1 @@
-"""A store at an address that several machines reach, with a folder of each as its cache."""
+"""A store at an address that several machines can reach, with a local folder on each as its cache."""

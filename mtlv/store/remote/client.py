@@ -1,4 +1,4 @@
-"""The objects of a shared store with patience: what passes is waited out, the rest is told in our words."""
+"""Client for the objects of a shared store: retries temporary errors, and reports others clearly."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mtlv.store.remote.objects import Objects, ObjectStoreError, unsealed, with_
 
 T = TypeVar("T")
 
-PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between calls that fail for a time
-MOMENT = 5.0  # seconds for which a listing is believed
-PROBE = "probe"  # folder of what `prove` writes
+PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between retries after temporary errors
+MOMENT = 5.0  # seconds for which a listing is cached
+PROBE = "probe"  # folder of the objects written by `prove`
 
 
 class ObjectClient:
-    """What a store writes to and reads from its address.
+    """Reads and writes objects at an address.
 
     Args:
         uri: the address.
-        pauses: between attempts, in seconds.
+        pauses: seconds between attempts.
 
     Raises:
         TrackingError: it cannot be opened.
-        ConfigError: what its address needs is not installed.
+        ConfigError: a package for its address is not installed.
     """
 
     def __init__(self, uri: str, pauses: Sequence[float] = PAUSES) -> None:
@@ -41,36 +41,36 @@ class ObjectClient:
         self.objects: Objects = self.ask("cannot be opened", lambda: open_objects(uri), pauses=())
 
     def prove(self) -> None:
-        """Write, read, list and delete a small object, at once and without patience.
+        """Write, read, list and delete a small object, without retries.
 
         Raises:
-            TrackingError: one of them cannot be done.
+            TrackingError: one of these fails.
         """
         self.ask("cannot be used", lambda: _prove(self.objects), pauses=())
 
     def at(self, name: str) -> str:
-        """The address of an object."""
+        """Return the address of an object."""
         return f"{self.address}/{name}"
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a small object, sealed.
+        """Write a small object with a checksum.
 
         Raises:
-            TrackingError: it cannot be written; so for all of these.
+            TrackingError: it cannot be written; the same applies to all methods.
         """
         self.ask(f"cannot be written: `{name}`", lambda: self.objects.put(name, with_checksum(content)))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a small object that is not there yet, sealed; False where it is."""
+        """Write a small object with a checksum if it does not exist; return False if it does."""
         return self.ask(
             f"cannot be written: `{name}`", lambda: self.objects.create(name, with_checksum(content))
         )
 
     def get(self, name: str) -> bytes | None:
-        """A small object, unsealed; None where there is none.
+        """Return the content of a small object, without its checksum; None if it does not exist.
 
         Raises:
-            DamagedError: it is not what was written.
+            DamagedError: it was changed.
             TrackingError: it cannot be read.
         """
         for pause in (*self.pauses[:1], None):
@@ -80,7 +80,7 @@ class ObjectClient:
             except ValueError as error:
                 if pause is None:
                     raise self.broken(name, str(error)) from error
-                time.sleep(pause)  # it may be written just now, where a medium does not write whole
+                time.sleep(pause)  # it may be being written, if writes are not atomic
         return None
 
     def upload(self, name: str, path: Path) -> None:
@@ -89,10 +89,10 @@ class ObjectClient:
         self.ask(f"cannot be written: `{name}` of {size:.1f} MB", lambda: self.objects.upload(name, path))
 
     def download(self, name: str, path: Path, sha256: str | None = None) -> bool:
-        """Write a file from an object, whole and on the disk, or not at all; False where there is none.
+        """Write a file from an object, atomically and flushed; return False if the object does not exist.
 
         Raises:
-            DamagedError: its checksum is another.
+            DamagedError: its checksum does not match.
             TrackingError: it cannot be read.
         """
         part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -101,8 +101,8 @@ class ObjectClient:
             if not self.ask(f"cannot be read: `{name}`", lambda: self._download(name, part)):
                 return False
             if sha256 is not None and digest_of(part) != sha256:
-                raise self.broken(name, "its checksum is another: it was changed")
-            flush(part)  # else the name may outlive the content where the power fails
+                raise self.broken(name, "its checksum does not match: it was changed")
+            flush(part)  # otherwise a power failure could leave the name without the content
             part.replace(path)
         except OSError as error:
             raise cannot_keep(path.parent, error) from error
@@ -117,38 +117,38 @@ class ObjectClient:
         except ObjectStoreError as trouble:
             cause = trouble.__cause__
             if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise cause from None  # this machine is full, not the address
+                raise cause from None  # the local disk is full, not the remote store
             raise
 
     def names(self, folder: str) -> dict[str, int]:
-        """Bytes by the name of each object below a folder."""
+        """Return the size in bytes of each object below a folder, by name."""
         return self.ask(f"cannot be listed: `{folder}`", lambda: self.objects.names(folder))
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; what is gone already is fine."""
+        """Delete objects; missing ones are ignored."""
         wanted = list(names)
         if wanted:
             what = f"cannot be deleted: `{wanted[0]}`"
             self.ask(what, lambda: self.objects.delete(wanted))
 
     def broken(self, name: str, why: str) -> DamagedError:
-        """An error: an object is not what was written."""
+        """Return the error for a changed object."""
         error = DamagedError(
-            f"`{self.at(name)}` cannot be used", why=why, then="delete it, and what it holds is made again"
+            f"`{self.at(name)}` cannot be used", why=why, then="delete it; its content will be created again"
         )
         error.why = f"`{name}`: {why}"
         return error
 
     def ask(self, what: str, call: Callable[[], T], pauses: Sequence[float] | None = None) -> T:
-        """What `call` gives, which may raise `ObjectStoreError`.
+        """Return the result of `call`, which may raise `ObjectStoreError`.
 
         Args:
-            what: cannot be done where it fails, such as `cannot be read: X`.
-            call: asks the objects.
-            pauses: between attempts; None is the store's own.
+            what: description of a failure, such as `cannot be read: X`.
+            call: accesses the objects.
+            pauses: seconds between attempts; None uses those of the store.
 
         Raises:
-            TrackingError: it fails, and not only for a time.
+            TrackingError: it fails, not only temporarily.
         """
         for pause in (*(self.pauses if pauses is None else pauses), None):
             try:
@@ -164,11 +164,11 @@ class ObjectClient:
 
 
 class Listing(Container[str]):
-    """Which keys there are, asked for all at once and believed for a moment.
+    """The existing keys, listed all at once and cached for a moment.
 
     Args:
-        ask: gives them.
-        moment: seconds, or 20 times what it takes to ask where that is longer.
+        ask: lists the keys.
+        moment: seconds to cache a listing; at least 20 times the duration of a listing.
     """
 
     def __init__(self, ask: Callable[[], Iterable[str]], moment: float = MOMENT) -> None:
@@ -177,11 +177,11 @@ class Listing(Container[str]):
         self._until = 0.0
 
     def __contains__(self, key: object) -> bool:
-        """What was there is; what was not is looked for again, after a moment."""
+        """Whether a key exists; missing keys are looked up again after a moment."""
         return key in self._keys or key in self.keys()
 
     def keys(self) -> set[str]:
-        """All of them."""
+        """Return all keys."""
         begun = time.monotonic()
         if begun >= self._until:
             self._keys = set(self._ask())
@@ -197,13 +197,13 @@ class Listing(Container[str]):
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file of this machine whole or not at all.
+    """Write a small local file atomically.
 
     Raises:
         TrackingError: it cannot be written.
@@ -221,25 +221,25 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def cannot_keep(folder: Path, error: OSError) -> TrackingError:
-    """An error: what an address has cannot be kept on this machine."""
+    """Return the error for a local folder that cannot be written."""
     return TrackingError(
         f"{folder} on this machine cannot be written",
         got=error.strerror or error,
-        then="free room there, or set `store.cache` to another folder",
+        then="free disk space, or set `store.cache` to another folder",
     )
 
 
 def _prove(objects: Objects) -> None:
     name, content = f"{PROBE}/{uuid.uuid4().hex}", with_checksum(b"")
-    then = "use a server of objects that does, or a folder that all nodes reach"
+    then = "use another object store, or a folder that all nodes can reach"
     if objects.exclusive:
         objects.create(name, content)
-        objects.exclusive = not objects.create(name, content)  # some servers do not look
+        objects.exclusive = not objects.create(name, content)  # some servers ignore the condition
     else:
         objects.put(name, content)
     try:
         if objects.get(name) != content:
-            raise ObjectStoreError("it does not give back what was just written", then)
+            raise ObjectStoreError("it does not return what was just written", then)
         if name not in objects.names(PROBE):
             raise ObjectStoreError("it does not list what was just written", then)
     finally:

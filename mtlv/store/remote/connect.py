@@ -1,4 +1,4 @@
-"""From an address to the client of its object store, with what must be installed for it."""
+"""Creates the client of an object store from its address, and checks the required packages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PACKAGES: Mapping[str, tuple[str, str]] = {
     "abfs": ("adlfs", "pip install adlfs"),
     "abfss": ("adlfs", "pip install adlfs"),
 }
-"""By scheme, what must be installed besides fsspec, and how."""
+"""Packages required besides fsspec, by scheme, and how to install them."""
 
 
 def open_objects(uri: str) -> Objects:
-    """The objects below an address. Nothing is asked of it yet.
+    """Return the objects below an address, without accessing it yet.
 
     Raises:
-        ConfigError: its scheme is not known, or needs what is not installed.
-        Trouble: it cannot be opened, such as without credentials.
+        ConfigError: its scheme is unknown, or a required package is not installed.
+        ObjectStoreError: it cannot be opened, for example without credentials.
     """
     check_scheme(uri)
     if scheme(uri) == "s3":
@@ -35,7 +35,7 @@ def open_objects(uri: str) -> Objects:
 
 
 def check_scheme(uri: str) -> None:
-    """Raise where an address cannot be used with what is installed; nothing is asked of it.
+    """Raise an error if the packages for an address are not installed; nothing is accessed.
 
     Raises:
         ConfigError: see above.
@@ -52,6 +52,6 @@ def check_scheme(uri: str) -> None:
         raise ConfigError(
             [
                 f"`store.uri`: unknown scheme (got {shorten(found)}); allowed: a folder, s3://BUCKET/PREFIX, "
-                "gs://BUCKET/PREFIX, or another address that fsspec knows"
+                "gs://BUCKET/PREFIX, or another address that fsspec supports"
             ]
         )

@@ -1,4 +1,4 @@
-"""How much of a shared store a node keeps: what can be fetched or made again goes, longest unused first."""
+"""Limits the size of a shared store's local folder: removes least recently used files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO
 from mtlv.disk import remove
 from mtlv.errors import TrackingError
 
-IN_USE = "in-use.lock"  # every process that has the folder open holds it
+IN_USE = "in-use.lock"  # held by every process that uses the folder
 KINDS = ("tokens", "encoders", "units")
 
 
@@ -22,15 +22,15 @@ class _Entry:
 
 
 def make_room(folder: Path, most: int, waiting: Callable[[], Collection[str]]) -> IO[bytes]:
-    """Delete what is above `most` bytes, unless another process has the folder open.
+    """Delete files above `most` bytes, unless another process uses the folder.
 
     Args:
-        folder: a node's copy of a shared store.
-        most: bytes of tokens, encoders and units.
-        waiting: keys of units that are nowhere else.
+        folder: local folder of a shared store.
+        most: maximum bytes of tokens, encoders and units.
+        waiting: returns the keys of units that exist only here.
 
     Returns:
-        What says, until it is closed or the process ends, that the folder is in use.
+        Open file that marks the folder as used until it is closed or the process ends.
 
     Raises:
         TrackingError: the folder cannot be written.
@@ -41,11 +41,11 @@ def make_room(folder: Path, most: int, waiting: Callable[[], Collection[str]]) -
         raise TrackingError(f"{folder} cannot be written", got=error.strerror) from error
     try:
         import fcntl
-    except ImportError:  # Windows: nobody is known not to use it
+    except ImportError:  # Windows: other users cannot be detected
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # others use it
+    except OSError:  # used by other processes
         pass
     else:
         _evict(folder, most, waiting())
@@ -55,7 +55,7 @@ def make_room(folder: Path, most: int, waiting: Callable[[], Collection[str]]) -
 
 def _evict(folder: Path, most: int, waiting: Collection[str]) -> None:
     for kind in KINDS:
-        for rest in (folder / kind).glob(".*-*"):  # of processes that ended while they wrote or deleted it
+        for rest in (folder / kind).glob(".*-*"):  # left by processes that ended while writing or deleting
             _delete(rest)
     entries = [
         _entry(path)

@@ -1,4 +1,4 @@
-"""What at a shared store's address can go."""
+"""Objects at a shared store's address that can be deleted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class RemoteLeftover:
     """Objects that nothing needs.
 
     Args:
-        path: address of the folder that they are in.
-        why: nobody needs them.
-        bytes: of all.
-        names: theirs, in the order in which they go.
-        client: where.
+        path: address of their folder.
+        why: reason why nothing needs them.
+        bytes: total size.
+        names: names of the objects, in the order of deletion.
+        client: client of the store.
     """
 
     path: str
@@ -31,17 +31,17 @@ class RemoteLeftover:
     client: ObjectClient = field(repr=False)
 
     def delete(self) -> None:
-        """What is gone already is fine."""
-        for name in self.names[:1]:  # a manifest goes before what it names
+        """Delete them; missing objects are ignored."""
+        for name in self.names[:1]:  # a manifest is deleted before its files
             self.client.delete([name])
         self.client.delete(self.names[1:])
 
 
 def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[RemoteLeftover]:
-    """Everything at the address that can go, units that a process works on left out.
+    """Return everything at the address that can be deleted, except for units that a process works on.
 
     Args:
-        store: where.
+        store: the store.
         needed: keys of units to keep; None keeps all.
 
     Raises:
@@ -67,20 +67,20 @@ def _leftover(
     if needed is not None and key not in needed:
         if done:
             names = {name_of(key): 0, **unit}
-            yield _all(store, f"{FILES}/{key}", "a finished unit that none of the configs asks for", names)
+            yield _all(store, f"{FILES}/{key}", "a finished unit that none of the configs needs", names)
         if steps:
-            why = "checkpoints of a unit that none of the configs asks for"
+            why = "checkpoints of a unit that none of the configs needs"
             yield _all(store, f"{CHECKPOINTS}/{key}", why, steps)
         return
     if done and steps:
-        yield _all(store, f"{CHECKPOINTS}/{key}", "checkpoints of a unit that is finished", steps)
+        yield _all(store, f"{CHECKPOINTS}/{key}", "checkpoints of a finished unit", steps)
     folders = {str(Path(name).parent) for name in unit}
     if done and len(folders) == 1:
         return
     manifest = store.manifest(key)
     for folder in sorted(folders - ({manifest.at} if manifest is not None else set())):
         names = {name: size for name, size in unit.items() if str(Path(name).parent) == folder}
-        yield _all(store, folder, "half a unit: its process ended while it was handed over", names)
+        yield _all(store, folder, "an incomplete unit: its process ended while uploading it", names)
 
 
 def _all(store: SharedStore, folder: str, why: str, names: Mapping[str, int]) -> RemoteLeftover:
@@ -88,7 +88,7 @@ def _all(store: SharedStore, folder: str, why: str, names: Mapping[str, int]) ->
 
 
 def _by_key(names: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Of `folder/KEY/...`."""
+    """Group names `folder/KEY/...` by key."""
     found: dict[str, dict[str, int]] = {}
     for name, size in names.items():
         found.setdefault(name.split("/")[1], {})[name] = size

@@ -1,8 +1,8 @@
-"""Who works on what, among nodes that share an object store: leases that are renewed, and run out.
+"""Leases of units among nodes that share an object store; they are renewed, and expire.
 
-An object `locks/KEY/NUMBER.json` is a lease. To take one a process creates the number above the
-highest, which is of a lease that has run out, and then looks whether it is alone but for that one: where the
-medium lets one of several create a name, at most one has the lease, though clocks differ and views are old.
+An object `locks/KEY/NUMBER.json` is a lease. To acquire one, a process creates the number above the
+highest, whose lease has expired, and then checks that there is no other one. If the medium supports
+exclusive creation, at most one process has the lease, even if clocks differ and listings are outdated.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mtlv.store.remote.client import ObjectClient
 from mtlv.store.remote.objects import ObjectStoreError
 
 FOLDER = "locks"
-TTL = 60.0  # seconds without a sign of life after which a lease is another's to take
-AGAIN = 5.0  # seconds in which a lease that another process has is not asked about again
+TTL = 60.0  # seconds without renewal after which a lease expires
+AGAIN = 5.0  # seconds for which a lease of another process is not checked again
 
 
 @dataclass
 class _Mine:
-    """A lease that this process has."""
+    """A lease of this process."""
 
     name: str
     content: dict[str, Any]
@@ -42,12 +42,12 @@ class _Mine:
 class Leases:
     """The leases of a store.
 
-    Whether one has run out is judged by one's own clock alone: it was seen unchanged for so long. Of a
-    process of the same machine it is known at once.
+    The expiry is determined only with the local clock: the lease was seen unchanged for this time. A lease of
+    an ended process of the same machine expires immediately.
 
     Args:
-        client: where they are.
-        ttl: seconds.
+        client: client of the store.
+        ttl: seconds until a lease expires.
     """
 
     def __init__(self, client: ObjectClient, ttl: float = TTL) -> None:
@@ -60,10 +60,10 @@ class Leases:
 
     @contextmanager
     def held(self, key: str) -> Iterator[bool]:
-        """Whether the lease was free, and so is this process's until the block ends.
+        """Acquire the lease until the block ends; yield whether it was free.
 
         Raises:
-            TrackingError: it cannot be asked for.
+            TrackingError: it cannot be accessed.
         """
         what = f"cannot be locked: `{FOLDER}/{key}`"
         mine = self._client.ask(what, lambda: self._take(key))
@@ -74,10 +74,10 @@ class Leases:
                 self._give_back(key, mine)
 
     def holder(self, key: str) -> str | None:
-        """Who has the lease, in words; None where nobody has.
+        """Return a description of the holder, or None if the lease is free.
 
         Raises:
-            TrackingError: it cannot be asked for.
+            TrackingError: it cannot be accessed.
         """
         live = self._client.ask(f"cannot be read: `{FOLDER}/{key}`", lambda: self._live(self._there(key)))
         return None if not live else _words(live[max(live)])
@@ -93,7 +93,7 @@ class Leases:
         if not self._objects.create(mine.name, json.dumps(mine.content).encode()):
             return None
         if set(self._objects.names(f"{FOLDER}/{key}")) - {mine.name, *others}:
-            self._objects.delete([mine.name])  # somebody else is at it: neither, or the other
+            self._objects.delete([mine.name])  # another process tries too: neither or the other gets it
             return None
         self._objects.delete(others)
         with self._changed:
@@ -107,7 +107,7 @@ class Leases:
         with self._changed:
             self._mine.pop(key, None)
             self._changed.notify_all()
-        with mine.lock, suppress(ObjectStoreError):  # one that cannot be deleted runs out
+        with mine.lock, suppress(ObjectStoreError):  # a lease that cannot be deleted expires
             over, mine.over = mine.over, True
             if not over:
                 self._objects.delete([mine.name])
@@ -128,14 +128,14 @@ class Leases:
         return now - since > self._ttl or _dead(content)
 
     def _renew_all(self) -> None:
-        """Until the process ends; sleeps where there is nothing to renew."""
+        """Renew leases until the process ends; sleep while there are none."""
         while True:
             with self._changed:
                 while not self._mine:
                     self._changed.wait()
                 due = list(self._mine.values())
             for mine in due:
-                with suppress(ObjectStoreError):  # the next time, maybe
+                with suppress(ObjectStoreError):  # retry next time
                     self._renew(mine)
             time.sleep(self._ttl / 4)
 
@@ -144,7 +144,7 @@ class Leases:
             if mine.over:
                 return
             if self._objects.get(mine.name) is None:
-                mine.over = True  # it was away for too long: another process has it
+                mine.over = True  # it was not renewed in time: another process has it
                 return
             mine.content["count"] += 1
             self._objects.put(mine.name, json.dumps(mine.content).encode())
@@ -167,7 +167,7 @@ def _who() -> dict[str, Any]:
 
 
 def _machine() -> str:
-    """The same for processes that see each other's numbers; empty where the system does not say."""
+    """Return an id shared by processes that see each other's pids; empty if not available."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
@@ -191,6 +191,6 @@ def _words(content: bytes) -> str:
 def _read(content: bytes) -> dict[str, Any]:
     try:
         found = parse_json(content)
-    except ValueError:  # half of one, where the medium does not write whole
+    except ValueError:  # incomplete, if writes are not atomic
         return {}
     return found if isinstance(found, dict) else {}

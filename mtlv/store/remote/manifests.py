@@ -1,4 +1,4 @@
-"""Finished units in a shared store: their files first, then one small object with their checksums."""
+"""Finished units in a shared store: first their files, then one small object with their checksums."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ ENDING = ".json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a finished unit consists of.
+    """Files of a finished unit.
 
     Args:
-        at: folder of its files; its name is of their contents, so that two nodes never write the same.
-        files: SHA-256 by the name of each file.
+        at: folder of its files, named by their content, so that two nodes never write to the same one.
+        files: SHA-256 of each file by name.
     """
 
     at: str
     files: Mapping[str, str]
 
     def as_json(self) -> bytes:
-        """To be kept."""
+        """Return the stored form."""
         return json.dumps({"at": self.at, "files": dict(self.files)}, indent=1).encode()
 
     @classmethod
     def of(cls, content: bytes) -> Manifest:
-        """What `as_json` gave.
+        """Read the result of `as_json`.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: the content is invalid.
         """
         try:
             found = parse_json(content)
             return cls(str(found["at"]), {str(name): str(sum) for name, sum in found["files"].items()})
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError("it is no manifest of a unit") from error
+            raise ValueError("it is not a manifest of a unit") from error
 
 
 class Manifests:
-    """The finished units at an address. A unit is there only when its manifest is.
+    """The finished units at an address. A unit exists only if its manifest exists.
 
     Args:
-        client: the address.
+        client: client of the address.
     """
 
     def __init__(self, client: ObjectClient) -> None:
@@ -57,21 +57,21 @@ class Manifests:
         self._known: dict[str, Manifest] = {}
 
     def keys(self) -> Iterable[str]:
-        """Of all finished units; one listing."""
+        """Return the keys of all finished units, with one listing."""
         return (Path(name).stem for name in self.client.names(FOLDER))
 
     def look(self, key: str) -> Manifest | None:
-        """The manifest of a unit as it is now.
+        """Return the current manifest of a unit, or None.
 
         Raises:
-            DamagedError: it is not what was written.
+            DamagedError: it was changed.
             TrackingError: it cannot be read.
         """
         self._known.pop(key, None)
         return self.of(key)
 
     def of(self, key: str) -> Manifest | None:
-        """The manifest of a unit, asked for once where there is one."""
+        """Return the manifest of a unit, or None; existing ones are cached."""
         if key not in self._known:
             content = self.client.get(name_of(key))
             if content is None:
@@ -83,10 +83,10 @@ class Manifests:
         return self._known[key]
 
     def publish(self, key: str, folder: Path) -> tuple[Manifest, bool]:
-        """Hand over a unit's files; the first of several nodes has it.
+        """Upload a unit's files; the first of several nodes wins.
 
         Returns:
-            The manifest that counts, and whether it is of these files.
+            The valid manifest, and whether it is of these files.
 
         Raises:
             TrackingError: they cannot be written.
@@ -107,27 +107,27 @@ class Manifests:
         return ours, True
 
     def bring(self, key: str, manifest: Manifest, name: str, folder: Path) -> None:
-        """Fetch one file of a unit into a folder, whole or not at all.
+        """Download one file of a unit into a folder, atomically.
 
         Raises:
-            DamagedError: it is not there, or not what was written.
+            DamagedError: it is missing or was changed.
             TrackingError: it cannot be read.
         """
         remote_name = f"{manifest.at}/{name}"
         if not self.client.download(remote_name, folder / name, manifest.files[name]):
-            raise self.client.broken(name_of(key), f"it names `{name}`, which is not there")
+            raise self.client.broken(name_of(key), f"it lists `{name}`, which does not exist")
 
     def set_aside(self, key: str) -> None:
-        """A unit is not there any more: its manifest goes, its files stay."""
+        """Remove a unit by deleting its manifest; its files stay."""
         self._known.pop(key, None)
         self.client.delete([name_of(key)])
 
     def forget(self, key: str) -> None:
-        """A unit is not there any more: its manifest goes first."""
+        """Remove a unit: first its manifest, then its files."""
         self.set_aside(key)
         self.client.delete(self.client.names(f"{FILES}/{key}"))
 
 
 def name_of(key: str) -> str:
-    """Name of a unit's manifest."""
+    """Return the name of a unit's manifest."""
     return f"{FOLDER}/{key}{ENDING}"

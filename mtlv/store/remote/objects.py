@@ -1,4 +1,4 @@
-"""What a store asks of an object store: a few calls, whatever it is; and what is said where one fails."""
+"""Interface of object stores: a few calls, and errors with a next step."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mtlv.errors import shorten
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SETTLE = 2.0  # seconds in which others that create the same name have surely written it
-SEAL = b"\nmtlv object 1, SHA-256 "  # ends a small object, with the digest of what stands before it
+SETTLE = 2.0  # seconds after which others that create the same name have written it
+SEAL = b"\nmtlv object 1, SHA-256 "  # at the end of a small object, followed by the digest of the content
 
 
 class ObjectStoreError(Exception):
-    """A call that failed, in words.
+    """A failed call, with a message.
 
     Args:
-        reason: what the medium answered.
-        then: the next step for the user.
-        passing: whether the same call may work a little later.
+        reason: error of the medium.
+        then: next step for the user.
+        passing: whether a retry may succeed.
     """
 
     def __init__(self, reason: object, then: str, *, passing: bool = False) -> None:
@@ -33,23 +33,23 @@ class ObjectStoreError(Exception):
 
 
 class Objects(Protocol):
-    """Whole objects by name, a path below the store's address. Any call may raise `ObjectStoreError`.
+    """Whole objects by name, a path below the store's address. All calls may raise `ObjectStoreError`.
 
-    `exclusive` says whether the medium itself lets one of several that create the same name succeed.
+    `exclusive` is whether only one of several processes that create the same name succeeds.
     """
 
     exclusive: bool
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object: whole or not at all, over what was there."""
+        """Write an object atomically, replacing an existing one."""
         ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object that is not there yet; False where it is."""
+        """Write an object if it does not exist; return False if it does."""
         ...
 
     def get(self, name: str) -> bytes | None:
-        """The content; None where there is no such object."""
+        """Return the content; None if the object does not exist."""
         ...
 
     def upload(self, name: str, path: Path) -> None:
@@ -57,23 +57,23 @@ class Objects(Protocol):
         ...
 
     def download(self, name: str, path: Path) -> bool:
-        """Write a file from an object; False where there is none."""
+        """Write a file from an object; return False if it does not exist."""
         ...
 
     def names(self, folder: str) -> dict[str, int]:
-        """Bytes by the name of each object below a folder, at any depth."""
+        """Return the size in bytes of each object below a folder, at any depth, by name."""
         ...
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; what is gone already is fine."""
+        """Delete objects; missing ones are ignored."""
         ...
 
 
 def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: what a call of a medium raises is told as `ObjectStoreError`.
+    """Decorator that converts errors of a medium to `ObjectStoreError`.
 
     Args:
-        by: the words for an error; None for one that is not the medium's, which goes on as it is.
+        by: converts an error; None for other errors, which are not changed.
     """
 
     def decorated(call: Callable[P, R]) -> Callable[P, R]:
@@ -83,7 +83,7 @@ def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callab
                 return call(*given, **named)
             except ObjectStoreError:
                 raise
-            except Exception as error:  # each medium has errors of its own
+            except Exception as error:  # each medium has its own errors
                 trouble = by(error)
                 if trouble is None:
                     raise
@@ -95,7 +95,7 @@ def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callab
 
 
 def create_maybe(objects: Objects, name: str, content: bytes) -> bool:
-    """`create` where the medium only writes: of several the last has it, if all have written by then."""
+    """Emulate `create` without exclusive creation: the last writer wins, if all have written by then."""
     if objects.get(name) is not None:
         return False
     objects.put(name, content)
@@ -104,22 +104,22 @@ def create_maybe(objects: Objects, name: str, content: bytes) -> bool:
 
 
 def scheme(uri: str) -> str:
-    """`s3` of `s3://bucket/prefix`."""
+    """Return the scheme, e.g. `s3` of `s3://bucket/prefix`."""
     return uri.split("://", 1)[0].lower()
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Content that shows by its end whether it is whole."""
+    """Append a checksum to content."""
     return content + SEAL + hashlib.sha256(content).hexdigest().encode()
 
 
 def unsealed(content: bytes) -> bytes:
-    """What `with_checksum` took.
+    """Check and remove the checksum of `with_checksum`.
 
     Raises:
-        ValueError: it was cut short or changed.
+        ValueError: it is truncated or was changed.
     """
     body, mark, digest = content.rpartition(SEAL)
     if not mark or hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError("its checksum is another: it was cut short or changed")
+        raise ValueError("its checksum does not match: it is truncated or was changed")
     return body

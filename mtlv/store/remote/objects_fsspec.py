@@ -1,4 +1,4 @@
-"""Objects in whatever fsspec knows: Google Cloud Storage, Azure, WebDAV, a folder, memory."""
+"""Objects in any file system of fsspec: Google Cloud Storage, Azure, WebDAV, a folder, memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from mtlv.store.remote.objects import ObjectStoreError, create_maybe, scheme, told
 
-WHOLE = {"gs", "gcs", "az", "abfs", "abfss", "memory"}  # an object appears whole, and needs no folder
-CREATES = {"gs", "gcs", "az", "abfs", "abfss", "memory", "file", "local"}  # one of several creates it
+WHOLE = {"gs", "gcs", "az", "abfs", "abfss", "memory"}  # atomic writes without folders
+CREATES = {"gs", "gcs", "az", "abfs", "abfss", "memory", "file", "local"}  # exclusive creation
 FOLDERS = {"file", "local"}
 PART = ".part"
-ONE_AT_A_TIME = threading.Lock()  # of those that create in memory
+ONE_AT_A_TIME = threading.Lock()  # for creation in memory
 FULL = {errno.ENOSPC, errno.EDQUOT, 507}
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, 401, 403}
 BUSY = {
@@ -36,7 +36,7 @@ THERE = {409, 412}
 
 
 def _number(error: BaseException) -> int | None:
-    """A status of HTTP, or the system's number."""
+    """Return the HTTP status or the errno of an error."""
     for name in ("status", "code", "status_code", "errno"):
         found = getattr(error, name, None)
         if isinstance(found, int) or (isinstance(found, str) and found.isdecimal()):
@@ -45,29 +45,29 @@ def _number(error: BaseException) -> int | None:
 
 
 def trouble(error: Exception) -> ObjectStoreError:
-    """What a file system raised, in words."""
+    """Convert an error of a file system."""
     number = _number(error)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if number in FULL:
-        return ObjectStoreError(f"it is full: {text}", "free room there or raise its quota")
+        return ObjectStoreError(f"it is full: {text}", "free space there or raise its quota")
     if isinstance(error, PermissionError) or number in DENIED:
         return ObjectStoreError(f"access is denied: {text}", "check the credentials and permissions there")
     if isinstance(error, (ConnectionError, TimeoutError)) or number in BUSY:
         return ObjectStoreError(
-            f"it does not answer: {text}", "check the network and the address", passing=True
+            f"it does not respond: {text}", "check the network and the address", passing=True
         )
     if isinstance(error, (FileNotFoundError, NotADirectoryError, FileExistsError)) or number == 404:
-        return ObjectStoreError(f"there is no such place: {text}", "make it, or mend the name in `store.uri`")
+        return ObjectStoreError(f"it does not exist: {text}", "create it, or correct the name in `store.uri`")
     if isinstance(error, ImportError):
-        return ObjectStoreError(text, "install what it names")
+        return ObjectStoreError(text, "install the package")
     return ObjectStoreError(text, "check the address, the credentials and the network")
 
 
 class FsspecObjects:
-    """See `Objects`.
+    """Object store on fsspec; see `Objects`.
 
     Args:
-        uri: any that fsspec takes; options come from its own configuration and the environment.
+        uri: any address that fsspec supports; options come from its configuration and the environment.
     """
 
     @told(by=trouble)
@@ -141,7 +141,7 @@ class FsspecObjects:
         return f"{self._base}/{name}"
 
     def _write(self, path: str, write: Callable[[str], object]) -> None:
-        """In a folder: written beside and moved, so that nobody reads half of it."""
+        """Write a file atomically in a folder: written to a temporary file and moved."""
         if self._scheme not in FOLDERS:
             if self._scheme not in WHOLE:
                 self._fs.makedirs(self._fs._parent(path), exist_ok=True)
@@ -155,7 +155,7 @@ class FsspecObjects:
             Path(part).unlink(missing_ok=True)
 
     def _create_file(self, path: str, content: bytes) -> bool:
-        """A link to a whole file: only one can have the name."""
+        """Create a file by linking a complete one, which succeeds for only one process."""
         part = f"{path}.{uuid.uuid4().hex}{PART}"
         try:
             self._fs.pipe_file(part, content)

@@ -1,7 +1,7 @@
-"""Objects in S3, and in servers that speak as it does, by boto3.
+"""Objects in S3 and compatible servers, with boto3.
 
-Not by s3fs: its aiobotocore allows only a few releases of botocore, and so holds back the boto3 that MLflow
-uses beside it; and it runs an event loop of its own. What is needed of S3 is seven calls.
+s3fs is not used: its aiobotocore supports only a few releases of botocore, which would restrict the boto3
+that MLflow uses, and it runs its own event loop. Only seven calls of S3 are needed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 from mtlv.store.remote.objects import ObjectStoreError, create_maybe, told
 
-CONNECT, READ = 5.0, 30.0  # seconds until a call is given up
-ATTEMPTS = 2  # of boto3 itself; who asks waits and asks again too
-AT_ONCE = 1000  # names that one call deletes, at most
+CONNECT, READ = 5.0, 30.0  # timeouts of a call in seconds
+ATTEMPTS = 2  # of boto3; the caller also retries
+AT_ONCE = 1000  # maximum names deleted by one call
 DENIED = {
     *("AccessDenied", "403", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"),
     *("AllAccessDisabled", "AccountProblem", "InvalidToken", "TokenRefreshRequired", "Unauthorized"),
@@ -25,22 +25,22 @@ BUSY = {
     *("ThrottlingException", "Throttling", "TooManyRequests", "429", "OperationAborted"),
 }
 ABSENT = {"NoSuchKey", "404", "NotFound"}
-UNKNOWN = {"NotImplemented", "501"}  # a server that knows no conditional writes
+UNKNOWN = {"NotImplemented", "501"}  # servers without conditional writes
 THERE = {"PreconditionFailed", "412", "ConditionalRequestConflict", "409"}
 
-ROOM = "free room there or raise its quota; what was written before is whole"
-RIGHTS = "check the credentials and that they may read, write, list and delete there"
+ROOM = "free space there or raise its quota; what was written before is complete"
+RIGHTS = "check the credentials and their permissions to read, write, list and delete"
 
 
 def code(error: Any) -> str:
-    """S3's own word for an error, or the status."""
+    """Return the S3 code of an error, or the HTTP status."""
     response = getattr(error, "response", {})
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
     return str(response.get("Error", {}).get("Code") or status)
 
 
 def trouble(error: Exception) -> ObjectStoreError:
-    """What boto3 raised, in words; an upload of several parts wraps it."""
+    """Convert an error of boto3; multipart uploads wrap it."""
     from botocore.exceptions import (
         ClientError,
         ConnectionError,
@@ -53,17 +53,21 @@ def trouble(error: Exception) -> ObjectStoreError:
     if isinstance(inner, ClientError):
         return _of_code(code(inner), inner)
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
-        then = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine a role"
+        then = (
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or assign a role to this machine"
+        )
         return ObjectStoreError(error, then)
     if isinstance(error, (ConnectionError, HTTPClientError)):
         then = "check the network, AWS_ENDPOINT_URL and AWS_REGION"
-        return ObjectStoreError(f"it does not answer: {error}", then, passing=True)
+        return ObjectStoreError(f"it does not respond: {error}", then, passing=True)
     return ObjectStoreError(error, RIGHTS)
 
 
 def _of_code(word: str, text: object) -> ObjectStoreError:
     if word == "NoSuchBucket":
-        return ObjectStoreError("there is no such bucket", "make the bucket, or mend the name in `store.uri`")
+        return ObjectStoreError(
+            "the bucket does not exist", "create the bucket, or correct the name in `store.uri`"
+        )
     if word in DENIED:
         return ObjectStoreError(f"access is denied: {text}", RIGHTS)
     if word in FULL:
@@ -74,7 +78,7 @@ def _of_code(word: str, text: object) -> ObjectStoreError:
 
 
 def _known(error: Exception) -> ObjectStoreError | None:
-    """The same for what boto3 raises, and what it lets through; another error is a fault of ours."""
+    """Convert errors raised by boto3 or passed through by it; any other error is a bug."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
@@ -83,7 +87,7 @@ def _known(error: Exception) -> ObjectStoreError | None:
 
 
 class S3Objects:
-    """See `Objects`.
+    """Object store on S3; see `Objects`.
 
     Args:
         uri: `s3://bucket/prefix`. Endpoint, region and credentials come from the environment and the files

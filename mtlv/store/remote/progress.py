@@ -1,4 +1,4 @@
-"""How far suites are, for other machines: the status files of this one are copied to the store's address."""
+"""Progress of suites for other machines: copies the local status files to the store's address."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from mtlv.store.remote.client import ObjectClient, write_whole
 from mtlv.store.remote.objects import ObjectStoreError, with_checksum
 
 PAUSE = 10.0  # seconds between two copies
-PATIENCE = 15.0  # seconds that the last copy may take
-ELSEWHERE = "status-elsewhere"  # folder of this node for the files of others
+PATIENCE = 15.0  # maximum seconds for the last copy
+ELSEWHERE = "status-elsewhere"  # local folder for the files of other machines
 
 
 class StatusUploader:
-    """Copies this machine's status files from time to time, in a thread, and at the end once more.
+    """Copies this machine's status files periodically in a thread, and once more at the end.
 
-    An address that does not answer costs nothing but the news.
+    If the address is unreachable, only the status is outdated.
 
     Args:
-        root: the store's folder on this node.
-        client: its address.
+        root: local folder of the store.
+        client: client of the address.
     """
 
     def __init__(self, root: Path, client: ObjectClient) -> None:
@@ -67,7 +67,7 @@ class StatusUploader:
                 self._told[path] = content
 
     def _forget_old(self) -> None:
-        """What is not here any more is not needed there, once there are many."""
+        """Delete remote files that no longer exist locally, once there are many."""
         names = [name for name in self._client.objects.names(FOLDER) if Path(name).name.startswith(_own())]
         here = {_own() + path.name for path in self._folder.glob("*.json")}
         if len(names) > KEPT:
@@ -75,7 +75,7 @@ class StatusUploader:
 
 
 def bring_status(root: Path, client: ObjectClient) -> Path:
-    """Fetch the status files that are not in this folder; the folder that they are in then.
+    """Download the status files of other machines, and return their folder.
 
     Raises:
         TrackingError: they cannot be read.
@@ -84,7 +84,7 @@ def bring_status(root: Path, client: ObjectClient) -> Path:
     here = {_own() + path.name for path in (root / FOLDER).glob("*.json")}
     names = [name for name in client.names(FOLDER) if Path(name).name not in here]
     for name in names:
-        with suppress(TrackingError):  # one that is torn is not shown, as of a folder
+        with suppress(TrackingError):  # incomplete files are not shown
             content = client.get(name)
             if content is not None:
                 write_whole(folder / Path(name).name, content)
@@ -96,5 +96,5 @@ def bring_status(root: Path, client: ObjectClient) -> Path:
 
 
 def _own() -> str:
-    """How the names of this machine's files begin at the address."""
+    """Return the prefix of this machine's files at the address."""
     return f"{socket.gethostname()}@"

@@ -1,4 +1,4 @@
-"""A store at an address that all nodes reach: everything is read from a local folder, and fetched into it."""
+"""A store at an address reachable from all nodes; all files are read from a local folder after a download."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KEPT_MANIFEST = ".manifest.json"  # beside a unit's files: which of several trainings they are of
-UNPUBLISHED = "unpublished"  # folder of marks, one for each unit that is finished here and not handed over
+KEPT_MANIFEST = ".manifest.json"  # in a unit's folder: identifies the training of its files
+UNPUBLISHED = "unpublished"  # folder of markers, one per unit that is finished here but not uploaded yet
 BEST_EFFORT = (
-    "no exclusive creation there, so locks are best effort: two machines may train the same unit, of which "
-    "one result is kept, whole"
+    "no exclusive creation there, so locks are best effort: two machines may train the same unit; only "
+    "one complete result is kept"
 )
 WEIGHT_FILES = ".safetensors"
 
 
 class SharedStore(Store):
-    """Finished units, checkpoints, splits, first timestamps at an address; tokens, encoders on this node.
+    """Finished units, checkpoints, splits and first timestamps at an address; tokens and encoders locally.
 
-    The address says what is there; the folder on this node holds copies, and what was not handed over yet.
-    A copy gets its name when it is whole, has the checksum that its manifest says, and is on the disk. What
-    is damaged here later is found as in a folder, and fetched again.
+    The address defines what exists; the local folder contains copies, and what was not uploaded yet.
+    A copy gets its name when it is complete, matches the checksum of its manifest, and is flushed to disk.
+    Later damage is detected as in a local store, and the file is downloaded again.
 
     Args:
-        place: the address, and this node's folder for it.
-        client: what is there.
+        place: the address and its local folder.
+        client: client of the address.
 
     Raises:
         TrackingError: the address or the folder cannot be written.
@@ -66,7 +66,7 @@ class SharedStore(Store):
             raise TrackingError(
                 f"`store.cache`: {folder} cannot be written",
                 got=error,
-                then="set `store.cache` to a folder of this machine that can be",
+                then="set `store.cache` to a writable folder of this machine",
             ) from error
         self.place, self.client = place, client
         self.timestamps = SharedEpochTimestamps(folder / "ledger", client)
@@ -88,12 +88,12 @@ class SharedStore(Store):
             return super().has_weights(key)
         try:
             manifest = self._manifests.of(key)
-        except DamagedError:  # found where the unit is read
+        except DamagedError:  # detected when the unit is read
             return True
         return manifest is not None and WEIGHTS in manifest.files
 
     def missing(self, key: str) -> str:
-        return super().missing(key) if self._mark(key).exists() else ""  # else it is fetched
+        return super().missing(key) if self._mark(key).exists() else ""  # otherwise it is downloaded
 
     def set_aside(self, key: str) -> str:
         if self._mark(key).exists():
@@ -102,9 +102,7 @@ class SharedStore(Store):
         remove(self.units / key)
         self._manifests.set_aside(key)
         self._done.discard(key)
-        return (
-            f"it is trained again, and its files stay in {self.client.at(f'{FILES}/{key}')} for `mtlv clean`"
-        )
+        return f"it is trained again; its files stay in {self.client.at(f'{FILES}/{key}')} for `mtlv clean`"
 
     def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
         try:
@@ -116,7 +114,7 @@ class SharedStore(Store):
         remove(self.units / key)
         found = super().whole(key, read, warn)
         if found is not None:
-            warn(f"this machine's copy of the finished unit was damaged ({why}); it was fetched again")
+            warn(f"this machine's copy of the finished unit was damaged ({why}); it was downloaded again")
         else:
             self._done.discard(key)  # another node trains it again
         return found
@@ -132,12 +130,12 @@ class SharedStore(Store):
         return super().load(key)
 
     def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
-        """As of a folder; then it is handed over to the address.
+        """Save a unit as in a local store, and upload it.
 
         Raises:
-            TrackingError: it cannot be handed over; it stays in the folder, and the next run tries again.
+            TrackingError: it cannot be uploaded; it stays in the folder, and the next run tries again.
         """
-        remove(self.units / record.key)  # of a training before the address forgot it
+        remove(self.units / record.key)  # left by a training before the address forgot it
         write_whole(self._mark(record.key), b"")
         super().save(record, weights)
         try:
@@ -145,7 +143,7 @@ class SharedStore(Store):
         except TrackingError as error:
             raise TrackingError(
                 f"a finished unit stays in {self.units / record.key}: {error}",
-                then="mend that and run the same command on this machine again: it is handed over first",
+                then="fix this and run the same command on this machine again, which first uploads it",
             ) from error
 
     def forget(self, key: str) -> None:
@@ -156,24 +154,24 @@ class SharedStore(Store):
         self.client.delete(self.client.names(f"{CHECKPOINTS}/{key}"))
 
     def manifest(self, key: str) -> Manifest | None:
-        """What a finished unit consists of, as it is now."""
+        """Return the current manifest of a finished unit."""
         return self._manifests.look(key)
 
     def where(self, key: str) -> str:
         return self.client.at(f"done/{key}.json")
 
     def catch_up(self) -> Sequence[str]:
-        """Hand over what an earlier run of this node could not.
+        """Upload what an earlier run of this node could not upload.
 
         Raises:
-            TrackingError: it cannot be done now either.
+            TrackingError: it fails again.
         """
         keys = [key for key in self._waiting() if self.here(key)]
         for key in keys:
             self._publish(key)
         lines = [] if self.client.objects.exclusive else [f"{self.client.address}: {BEST_EFFORT}"]
         if keys:
-            lines.append(f"finished units of an earlier run, handed over to the store now: {len(keys)}")
+            lines.append(f"finished units of an earlier run, uploaded to the store now: {len(keys)}")
         return lines
 
     def _publish(self, key: str) -> None:
@@ -182,25 +180,25 @@ class SharedStore(Store):
         if ours:
             write_whole(folder / KEPT_MANIFEST, manifest.as_json())
         else:
-            remove(folder)  # another node was first, and all use its files
+            remove(folder)  # another node was first; its files are used
         self._done.add(key)
         self._mark(key).unlink(missing_ok=True)
 
     def _waiting(self) -> list[str]:
-        """Keys of units that were not handed over."""
+        """Return the keys of units that were not uploaded."""
         return sorted(path.name for path in (self.root / UNPUBLISHED).glob("[!.]*"))
 
     def _only_here(self, key: str) -> bool:
-        """Whether a unit is finished and was not handed over."""
+        """Whether a unit is finished but not uploaded."""
         return self._mark(key).exists() and self.here(key)
 
     def _mark(self, key: str) -> Path:
         return self.root / UNPUBLISHED / key
 
-    # ---- Fetching ------------------------------------------------------------------------------------------
+    # ---- Downloads -----------------------------------------------------------------------------------------
 
     def _bring_scores(self, key: str) -> None:
-        """Everything of a unit but its weights appears in the folder, whole or not at all."""
+        """Download all files of a unit except its weights, atomically."""
         manifest = self._manifest(key)
         try:
             part = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{key}-"))
@@ -220,7 +218,7 @@ class SharedStore(Store):
             shutil.rmtree(part, ignore_errors=True)
 
     def _bring(self, key: str, name: str) -> bool:
-        """Another file of a unit, from the same training as those that are there; whether it is there now."""
+        """Download another file of a unit, from the same training; return whether it exists now."""
         path = self.units / key / name
         manifest = self._manifests.of(key)
         if manifest is None or name not in manifest.files:
@@ -232,7 +230,7 @@ class SharedStore(Store):
         return True
 
     def _is_of(self, key: str, manifest: Manifest) -> bool:
-        """Whether the files that are here are those of a manifest."""
+        """Whether the local files are those of a manifest."""
         try:
             return Manifest.of((self.units / key / KEPT_MANIFEST).read_bytes()) == manifest
         except (OSError, ValueError):
@@ -241,10 +239,10 @@ class SharedStore(Store):
     def _manifest(self, key: str) -> Manifest:
         found = self._manifests.of(key)
         if found is None:
-            raise self.client.broken(f"done/{key}.json", "it is gone")
+            raise self.client.broken(f"done/{key}.json", "it does not exist any more")
         return found
 
-    # ---- Units that are not finished -----------------------------------------------------------------------
+    # ---- Unfinished units ----------------------------------------------------------------------------------
 
     def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:
         return SharedCheckpoints(self.root / "checkpoints" / key, self.client, key, warn)
@@ -259,7 +257,7 @@ class SharedStore(Store):
 
     @contextmanager
     def held(self, key: str) -> Iterator[bool]:
-        """Whether nobody worked on a unit, on any node."""
+        """Lock a unit on all nodes; yield whether it was free."""
         with super().held(key) as here:
             if not here:
                 yield False
@@ -270,10 +268,10 @@ class SharedStore(Store):
                 yield mine
 
     def _look(self, key: str) -> None:
-        """Other nodes may have ended a unit since the last listing, or set it aside."""
+        """Update the state of a unit, which other nodes may have finished or moved aside meanwhile."""
         try:
             there = self._manifests.look(key) is not None
-        except DamagedError:  # found where the unit is read
+        except DamagedError:  # detected when the unit is read
             there = True
         (self._done.add if there else self._done.discard)(key)
 
@@ -284,7 +282,7 @@ class SharedStore(Store):
         return super().busy(key) or (key in self._locked and self.leases.holder(key) is not None)
 
     def agreed(self, path: Path, make: Callable[[], None]) -> None:
-        """A file that all nodes read alike: the first that is handed over counts."""
+        """Ensure that a file is the same on all nodes: the first upload counts."""
         name = str(path.relative_to(self.root))
         content = self.client.get(name)
         if content is None:
@@ -301,11 +299,11 @@ class SharedStore(Store):
 
 
 def open_shared(place: StoreLocation) -> SharedStore:
-    """The store at an address.
+    """Open the store at an address.
 
     Raises:
         TrackingError: it cannot be reached or written.
-        ConfigError: what its address needs is not installed.
+        ConfigError: a package for its address is not installed.
     """
     client = ObjectClient(place.uri)
     client.prove()
@@ -313,5 +311,5 @@ def open_shared(place: StoreLocation) -> SharedStore:
 
 
 def _second(names: Iterable[str]) -> set[str]:
-    """`KEY` of each `folder/KEY/...`."""
+    """Return `KEY` of each `folder/KEY/...`."""
     return {name.split("/")[1] for name in names}

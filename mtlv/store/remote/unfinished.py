@@ -1,4 +1,4 @@
-"""What a unit that is not finished leaves in a shared store, so that any node goes on with it."""
+"""Files of an unfinished unit in a shared store, from which any node can continue."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ CHECKPOINTS, LEDGER, ATTEMPTS = "checkpoints", "ledger", "attempts"
 
 
 class SharedCheckpoints(Checkpoints):
-    """Checkpoints that any node goes on from: each is handed over by the thread that wrote it.
+    """Checkpoints from which any node can continue; the thread that writes them also uploads them.
 
-    One that cannot be handed over does not end training: the unit itself may be, later.
+    A failed upload does not stop training, because the finished unit may be uploaded later.
 
     Args:
-        folder: on this node.
-        client: the address of the store.
-        key: of the unit.
-        warn: hears, in the thread that trains, that they stay on this node.
+        folder: local folder.
+        client: client of the store.
+        key: key of the unit.
+        warn: called in the training thread if checkpoints are not uploaded.
     """
 
     def __init__(self, folder: Path, client: ObjectClient, key: str, warn: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ class SharedCheckpoints(Checkpoints):
         self._told = False
 
     def newest(self, warn: Callable[[str], None]) -> dict[str, Any] | None:
-        """As of a folder; one that is newer than this node's is fetched first."""
+        """Return the newest valid state; a newer remote checkpoint is downloaded first."""
         names = (name for name in self._client.names(self._at) if name.endswith(ENDING))
         for name in sorted((Path(name).name for name in names), reverse=True):
             here = sorted(path.name for path in self.folder.glob(f"*{ENDING}"))
@@ -54,12 +54,12 @@ class SharedCheckpoints(Checkpoints):
             self._told = True
             self._warn(
                 f"checkpoints stay in {self.folder} on this machine, because {self._client.address} "
-                f"does not take them: {trouble}; {trouble.then}"
+                f"does not accept them: {trouble}; {trouble.then}"
             )
 
     def remove(self) -> None:
         super().remove()
-        with suppress(TrackingError):  # `mtlv clean` finds what is left
+        with suppress(TrackingError):  # `mtlv clean` finds the rest
             self._client.delete(self._client.names(self._at))
 
     def _write(self, step: int, state: Mapping[str, Any]) -> None:
@@ -74,11 +74,11 @@ class SharedCheckpoints(Checkpoints):
 
 
 class SharedEpochTimestamps(EpochTimestamps):
-    """First timestamps that all nodes agree on: fetched before a unit's first epoch, handed over after each.
+    """First timestamps shared by all nodes: downloaded before a unit's first epoch, uploaded after each.
 
     Args:
-        folder: on this node.
-        client: the address of the store.
+        folder: local folder.
+        client: client of the store.
     """
 
     def __init__(self, folder: Path, client: ObjectClient) -> None:
@@ -92,7 +92,7 @@ class SharedEpochTimestamps(EpochTimestamps):
         found = super().timestamp_ms(key, epoch)
         content = self._content(key)
         if content != before:
-            with suppress(ObjectStoreError):  # the next epoch hands over both
+            with suppress(ObjectStoreError):  # the next epoch uploads both
                 self._client.objects.put(_ledger(key), with_checksum(content))
         return found
 
@@ -115,11 +115,11 @@ class SharedEpochTimestamps(EpochTimestamps):
 
 
 class SharedRerunCounter(RerunCounter):
-    """Counts that all nodes agree on.
+    """Counts shared by all nodes.
 
     Args:
-        folder: on this node.
-        client: the address of the store.
+        folder: local folder.
+        client: client of the store.
     """
 
     def __init__(self, folder: Path, client: ObjectClient) -> None:
@@ -132,7 +132,7 @@ class SharedRerunCounter(RerunCounter):
         try:
             return int(content or 0)
         except ValueError as error:
-            raise self._client.broken(f"{ATTEMPTS}/{uid}", "it holds no number") from error
+            raise self._client.broken(f"{ATTEMPTS}/{uid}", "it contains no number") from error
 
     def more(self, uid: str) -> None:
         self._client.put(f"{ATTEMPTS}/{uid}", str(self.count(uid) + 1).encode())

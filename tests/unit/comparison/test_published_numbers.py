@@ -46,8 +46,8 @@ def test_a_row_that_fits_none_or_several_says_so(read):
         + "b,f1_macro,0.5,,,gmtl,,,,\n"
         + "c,f1_macro,0.5,,,gmtl,,,,5\n"
     )
-    assert (none.measured, none.note) == (None, "swapped; not measured: no run fits")
-    assert (several.measured, several.note) == (None, "not measured: 3 runs fit")
+    assert (none.measured, none.note) == (None, "swapped; not measured: no run matches")
+    assert (several.measured, several.note) == (None, "not measured: 3 runs match")
     assert unknown.note == "not measured: no run has the setting `grouping.kk`"
 
 
@@ -74,7 +74,7 @@ def test_all_wrong_lines_are_named_at_once(read, tmp_path):
         f"`{file}:2`: `value` is not a fraction (got 91.4); allowed: 0 to 1; divide percentages by 100.",
         f"`{file}:4`: `value` is not a number (got n/a).",
         f"`{file}:5`: `spread` is not a fraction (got -0.1); allowed: 0 to 1; divide percentages by 100.",
-        f"`{file}:6` has 3 cells; allowed: 10, as the header has.",
+        f"`{file}:6` has 3 cells; allowed: 10, as in the header.",
         f"`{file}:7`: `row` is empty.",
         f"`{file}:8`: `metric` is empty.",
         f"`{file}:9`: `value` is not a number (got nan).",
@@ -96,7 +96,7 @@ def test_a_wrong_header_is_refused(read, tmp_path):
         f"`{file}` has no column `metric` (got row, value); allowed: a header with row, metric, value."
     )
     assert refused(read, "row,metric,value,architectur\n").endswith("did you mean `architecture`?")
-    assert refused(read, "row,metric,value,note,note\n") == f"`{file}` has a column twice (got note)."
+    assert refused(read, "row,metric,value,note,note\n") == f"`{file}` has a duplicate column (got note)."
     assert refused(read, "").startswith(f"`{file}` is empty; allowed: a header with the columns row, metric")
 
 

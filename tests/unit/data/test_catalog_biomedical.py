@@ -143,7 +143,7 @@ def test_ddi(read):
     assert train == {"false": 27792 - 4021, **types}
     assert [found[name][2] for name in types] == [302, 360, 221, 96]
     assert corpus.tasks[0].classes[0] == "false"
-    assert "1 pair left out: it is said to interact, but not how" in corpus.notes
+    assert "1 pair left out: it interacts, but the type is missing" in corpus.notes
     assert len(corpus.ids) == 27792 - 1 + 5716
     row = corpus.ids.index("DDI-DrugBank.d420.s0.p9")
     assert [corpus.texts[row][m.start : m.end] for m in corpus.mentions[row]] == ["cefdinir", "Maalox TC"]

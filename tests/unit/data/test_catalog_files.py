@@ -74,7 +74,7 @@ def test_openi_counts(real_data, place):
     assert int((labels >= 5).sum()) == 50
     assert corpus.notes == (
         "25 reports without findings and impression dropped",
-        f"{3526 - 2766} reports dropped whose text equals an earlier one's",
+        f"{3526 - 2766} reports dropped, because their text equals an earlier one",
     )
     assert not any("XXXX" in text for text in corpus.texts)
     assert corpus.parts is None
@@ -191,9 +191,9 @@ def test_ohsumed_tree_and_archive_read_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"training/C24/1": b"x"}, "in no known category"),
+        ({"training/C24/1": b"x"}, "not in a known category"),
         ({"training/C01/1": b"x", "test/C01/1": b"x"}, "in both parts"),
-        ({"training/C01/1": b"x", "training/C02/1": b"y"}, "two contents"),
+        ({"training/C01/1": b"x", "training/C02/1": b"y"}, "two different contents"),
         ({"training/C01/1": b"a\nb\xff"}, "unreadable bytes at line 2, offset 3"),
         ({"training/README": b"x"}, "no OHSUMED documents"),
     ],
@@ -271,8 +271,8 @@ def test_reports_that_differ_by_what_was_masked_are_in_one_part(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('<!DOCTYPE x [<!ENTITY a "aaa">]>' + "<eCitation>&a;</eCitation>", "is no plain report"),
-        ("<eCitation>", "`0.xml` is broken XML"),
+        ('<!DOCTYPE x [<!ENTITY a "aaa">]>' + "<eCitation>&a;</eCitation>", "is not a plain report"),
+        ("<eCitation>", "`0.xml` is invalid XML"),
     ],
 )
 def test_openi_refuses_entities_and_broken_xml(tmp_path, text, message):
@@ -337,9 +337,7 @@ def test_hoc_lists_that_contradict_each_other(tmp_path):
     (tmp_path / "blurb_split").mkdir()
     for name, ids in (("train", "0.txt,1.txt"), ("dev", "2.txt,1.txt"), ("test", "3.txt")):
         (tmp_path / "blurb_split" / f"{name}_pmid.tsv").write_text(ids)
-    with pytest.raises(
-        DataError, match=r"document `1` stands in two split lists .*train, validation.; keep it"
-    ):
+    with pytest.raises(DataError, match=r"document `1` is in two split lists .*train, validation.; keep it"):
         catalog.load("hoc", DataOptions(path=tmp_path))
 
 
@@ -350,7 +348,7 @@ def test_hoc_with_two_contents_of_a_document(tmp_path):
     with tarfile.open(tmp_path / "hoc.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "one", "one")
         archive.add(tmp_path / "two", "two")
-    with pytest.raises(DataError, match=r"document `4` has two contents .got two/labels/4.txt"):
+    with pytest.raises(DataError, match=r"document `4` has two different contents .got two/labels/4.txt"):
         catalog.load("hoc", DataOptions(path=tmp_path / "hoc.tar.gz"))
 
 
@@ -359,11 +357,11 @@ def test_hoc_with_two_contents_of_a_document(tmp_path):
 )
 def test_openi_with_two_contents_of_a_report(tmp_path, other):
     reports = [report(1, ["Cardiomegaly"], "Small.", "Clear."), other]
-    with pytest.raises(DataError, match=r"report `CXR1` has two contents; keep one of them"):
+    with pytest.raises(DataError, match=r"report `CXR1` has two different contents; keep one of them"):
         catalog.load("openi", DataOptions(path=write_xml(tmp_path / "xml", reports)))
     lines = ["uid,MeSH,findings,impression", "1,Cardiomegaly,Small.,Clear.", "1,Nodule,Small.,Clear."]
     (tmp_path / "indiana_reports.csv").write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"report `1` has two contents"):
+    with pytest.raises(DataError, match=r"report `1` has two different contents"):
         catalog.load("openi", DataOptions(path=tmp_path))
 
 

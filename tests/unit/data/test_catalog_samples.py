@@ -106,7 +106,7 @@ def test_clinicalsts_of_blue(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\n", r"`train.txt:1` has another number of columns \(got 2\)"),
+        ("a\tb\n", r"`train.txt:1` has a wrong number of columns \(got 2\)"),
         (STS + "a\tb\tc\nd\te\tnan\n", r"`train.txt:3` has no score \(got c\).*1 more .* `train.txt:4`"),
     ],
 )
@@ -142,7 +142,7 @@ def test_mednli(tmp_path):
     ):
         load("mednli", tmp_path)
     write(tmp_path, {"mli_dev_v1.jsonl": json.dumps(inference(1, None)) + "\n"})
-    with pytest.raises(DataError, match=r"`mli_dev_v1\.jsonl:1` is not complete"):
+    with pytest.raises(DataError, match=r"`mli_dev_v1\.jsonl:1` is incomplete"):
         load("mednli", tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_i2b2_relations_and_pairs_without_one(tmp_path):
     }
     assert [m.type for m in corpus.mentions[rows[0]]] == ["TREATMENT", "PROBLEM"]
     assert "ibuprofen" in corpus.texts[0], "the note that stands nearest"
-    assert corpus.notes == ("2 concepts left out: they go over the end of a line",)
+    assert corpus.notes == ("2 concepts left out: they span several lines",)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_shareclefe_notes_with_parts_of_disorders(tmp_path):
     [
         (disorder(14), "`1.pipe.txt:1` cannot be read"),
         (disorder(14, 2500), "`1.txt` has no text where a disorder is marked"),
-        (disorder(14, 25).replace("1.txt", "9.txt"), r"in notes that are not here \(got 9\)"),
+        (disorder(14, 25).replace("1.txt", "9.txt"), r"in notes that are missing \(got 9\)"),
     ],
 )
 def test_a_broken_shareclefe(tmp_path, marks, message):
@@ -295,7 +295,7 @@ def test_bioasq_of_the_organizers(tmp_path):
     assert corpus.seconds[0] == "It is. Or not."
     assert corpus.targets["BioASQ"].tolist() == [0, 1]
     write(tmp_path, {"bad.json": json.dumps({"questions": [question(1, "yes", snippets=["x"])]})})
-    with pytest.raises(DataError, match=r"`bad\.json: question 1` is not complete; allowed: `id`"):
+    with pytest.raises(DataError, match=r"`bad\.json: question 1` is incomplete; allowed: `id`"):
         load("bioasq", tmp_path / "bad.json")
 
 
@@ -304,7 +304,7 @@ def test_pubmedqa_and_its_test_list(tmp_path):
     write(tmp_path, {"ori_pqal.json": json.dumps({"1": row, "2": row | {"final_decision": "no"}})})
     alone = load("pubmedqa", tmp_path)
     assert alone.parts is None
-    assert alone.notes == ("no `test_ground_truth.json` beside it: the questions are not divided",)
+    assert alone.notes == ("there is no `test_ground_truth.json`: the questions are not split",)
     write(tmp_path, {"test_ground_truth.json": '{"2": "no"}'})
     assert load("pubmedqa", tmp_path).parts == ("train", "test")
     write(tmp_path, {"test_ground_truth.json": '{"2": "yes"}'})
@@ -314,18 +314,18 @@ def test_pubmedqa_and_its_test_list(tmp_path):
     with pytest.raises(DataError, match=r"lists questions that are not in `ori_pqal.json` \(got 3\)"):
         load("pubmedqa", tmp_path)
     write(tmp_path, {"ori_pqal.json": '{"1": {"QUESTION": "Is it?"}}'})
-    with pytest.raises(DataError, match="question `1` is not complete"):
+    with pytest.raises(DataError, match="question `1` is incomplete"):
         load("pubmedqa", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"text": "a << b >> c", "label": "AGONIST"}', r"`train.txt:1` has no two marked entities"),
-        ('{"text": "<< a >> << b >> [[ c ]]", "label": "AGONIST"}', r"has no two marked entities"),
+        ('{"text": "a << b >> c", "label": "AGONIST"}', r"`train.txt:1` does not have two marked entities"),
+        ('{"text": "<< a >> << b >> [[ c ]]", "label": "AGONIST"}', r"does not have two marked entities"),
         ('{"text": "<< b >> [[ c ]]", "label": "x"}', r"`train.txt:1` has an unknown class \(got x\)"),
-        ('{"text": "<< b >> [[ c ]]"}', "`train.txt:1` is no example"),
-        ("{", "`train.txt:1` is broken JSON"),
+        ('{"text": "<< b >> [[ c ]]"}', "`train.txt:1` is not an example"),
+        ("{", "`train.txt:1` is invalid JSON"),
     ],
 )
 def test_a_broken_chemprot(tmp_path, line, message):
@@ -336,9 +336,9 @@ def test_a_broken_chemprot(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0\tOnly @GENE$ here.\t1", "`train.tsv:2` has not just one @DISEASE"),
+        ("0\tOnly @GENE$ here.\t1", "`train.tsv:2` does not have exactly one @DISEASE"),
         ("0\t@GENE$ and @DISEASE$.\t2", r"`train.tsv:2` has an unknown label \(got 2\); allowed: 0, 1"),
-        ("0\t@GENE$ and @DISEASE$.", "another number of columns"),
+        ("0\t@GENE$ and @DISEASE$.", "a wrong number of columns"),
     ],
 )
 def test_a_broken_gad(tmp_path, line, message):
@@ -349,7 +349,7 @@ def test_a_broken_gad(tmp_path, line, message):
 def test_biosses_scores_must_fit(tmp_path):
     pairs = "biosses_sentence_pairs_test_derived_from_github.txt"
     write(tmp_path, {pairs: "a\nb\nc\nd", "annotation_scores_from_github.txt": "1"})
-    with pytest.raises(DataError, match=r"do not fit \(got 4 sentences, 1 scores\)"):
+    with pytest.raises(DataError, match=r"do not match \(got 4 sentences, 1 scores\)"):
         load("biosses", tmp_path)
 
 
@@ -394,8 +394,8 @@ def test_ddi_packed_and_unpacked(tmp_path):
     assert corpus.targets["DDI 2013"].tolist() == [2, 0, 2, 0]
     assert [corpus.texts[0][m.start : m.end] for m in corpus.mentions[0]] == ["Aspirin", "beta- or blockers"]
     assert corpus.notes == (
-        "4 pairs with a drug in several parts, taken from the first to the last",
-        "2 pair left out: it is said to interact, but not how",
+        "4 pairs with a drug in several parts, used from the first to the last character",
+        "2 pair left out: it interacts, but the type is missing",
     )
 
 
@@ -408,16 +408,16 @@ def test_ddi_lists(tmp_path):
     write(tmp_path, {"blurb_split/test_files.tsv": "test_dataset/MedLine/B.xml"})
     assert load("ddi2013", tmp_path).parts == ("test", "test", "validation", "validation")
     write(tmp_path, {"blurb_split/train_files.tsv": "test_dataset/MedLine/B.xml"})
-    with pytest.raises(DataError, match="a file stands in two split lists"):
+    with pytest.raises(DataError, match="a file is in two split lists"):
         load("ddi2013", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ('<!DOCTYPE x [<!ENTITY a "aaa">]><document>&a;</document>', "is no plain file of the DDI corpus"),
-        ("<document>", "B.xml` is broken XML"),
-        ('<?xml version="1.0" encoding="nonsense"?><document/>', "B.xml` is broken XML"),
+        ('<!DOCTYPE x [<!ENTITY a "aaa">]><document>&a;</document>', "is not a plain file of the DDI corpus"),
+        ("<document>", "B.xml` is invalid XML"),
+        ('<?xml version="1.0" encoding="nonsense"?><document/>', "B.xml` is invalid XML"),
         (DOCUMENT.replace("0-6", "0-60"), r"drug outside its sentence \(got t0.e0 at 0-60\)"),
         (DOCUMENT.replace("0-6", "x"), "drug outside its sentence"),
         (DOCUMENT.replace("effect", "other"), r"unknown class \(got other\)"),
@@ -437,7 +437,9 @@ def test_a_broken_zip(tmp_path, monkeypatch):
     place = "DDICorpus/Train/DrugBank/A.xml"
     with zipfile.ZipFile(tmp_path / "DDICorpus-2013.zip", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr(place, DOCUMENT)
-    with pytest.raises(DataError, match=r"packed in an unusual way; nothing was unpacked \(got DDICorpus/T"):
+    with pytest.raises(
+        DataError, match=r"has an unusual compression; nothing was unpacked \(got DDICorpus/T"
+    ):
         load("ddi2013", tmp_path)
     monkeypatch.setattr("mtlv.data.catalog.ddi2013.LARGEST", 10)
     with pytest.raises(DataError, match="is larger than 10 bytes"):
@@ -446,7 +448,7 @@ def test_a_broken_zip(tmp_path, monkeypatch):
         archive.writestr(place, DOCUMENT)
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr(place, DOCUMENT)
-    with pytest.raises(DataError, match="stands there twice"):
+    with pytest.raises(DataError, match="is there twice"):
         load("ddi2013", tmp_path / "twice.zip")
     monkeypatch.setattr("mtlv.data.zips.MOST_MEMBERS", 1)
     with pytest.raises(DataError, match="is too large to unpack"):

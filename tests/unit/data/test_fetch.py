@@ -126,7 +126,7 @@ def test_fetch_unpacks_and_knows_what_is_there(tmp_path):
     assert (tmp_path / "a" / "b.txt").read_bytes() == b"ok"
     assert "no published checksum" in first[1]
     assert first[2].startswith("2 files unpacked")
-    assert "already there" in fetch(card, tmp_path, opener=None)[0]
+    assert "already exists" in fetch(card, tmp_path, opener=None)[0]
 
 
 def test_a_corpus_without_downloads_says_what_to_do(tmp_path):

@@ -15,7 +15,7 @@ from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
-HELD = "a text of theirs is in the validation or test part of"
+HELD = "one of their texts is in the validation or test part of"
 SIZES = {"train": 6, "validation": 3, "test": 3}
 
 
@@ -87,10 +87,10 @@ def test_a_note_names_the_sources_whose_parts_they_are_and_counts_those_that_are
     fold = joined(*corpora)
     left = {"one": SIZES | {"train": 4, "validation": 2}, "three": SIZES | {"validation": 2}}
     assert sizes(fold, corpora) == {"two": SIZES, "four": SIZES} | left
-    near = "(1 but for case, blanks or punctuation)"
+    near = "(1 except for case, spaces or punctuation)"
     assert fold.notes == (
-        "one: 1 documents left out of validation: a text of theirs is in the test part of two",
-        f"three: 1 documents left out of validation: a text of theirs is in the test part of two {near}",
+        "one: 1 documents left out of validation: one of their texts is in the test part of two",
+        f"three: 1 documents left out of validation: one of their texts is in the test part of two {near}",
         f"one: 2 documents left out of training: {HELD} two {near}",
     )
 
@@ -119,7 +119,7 @@ def test_kept_repeats_stay_in_every_part_and_are_counted() -> None:
     fold = joined(*corpora, repeats="keep")
     assert sizes(fold, corpora) == {"one": SIZES, "two": SIZES}
     assert [note.split(":")[0].split(" document")[0] for note in fold.notes] == ["one"] * 2
-    assert all("though a text of theirs" in note for note in fold.notes)
+    assert all("though one of their texts" in note for note in fold.notes)
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])

@@ -131,7 +131,7 @@ def test_a_mention_lies_in_its_text(name: str, span: Span) -> None:
 
 
 def test_a_dummy_needs_a_type() -> None:
-    with pytest.raises(DataError, match="no type, by which `dummy` names it; take `markers`"):
+    with pytest.raises(DataError, match="no type, which `dummy` needs; use `markers`"):
         INPUTS["dummy"](TEXT, (Span(0, 7),))
     assert INPUTS["markers"](TEXT, (Span(0, 7),))[0].startswith("[E1] aspirin [/E1]")
 

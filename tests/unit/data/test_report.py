@@ -56,7 +56,7 @@ def test_counts_of_every_kind(kind):
     assert {name: sum(parts.values()) for name, parts in report.per_part.items()} == counts
     text = "\n".join(lines(report))
     assert f"tasks       1 {kind}" in text
-    assert f"documents   40, {unlabelled} with none of the labels" in text
+    assert f"documents   40, {unlabelled} without labels" in text
 
 
 def test_without_folds_only_all_is_counted():
@@ -90,7 +90,7 @@ def test_near_repeats_are_counted_apart():
     report = inspect(replace(made, texts=texts), ())
     assert (report.duplicates, report.near) == (1, 2)
     said = (
-        "1 documents repeat an earlier one exactly; 2 texts differ from an earlier one only in case, blanks"
+        "1 documents repeat an earlier one exactly; 2 texts differ from an earlier one only in case, spaces"
     )
     assert any(said in line for line in lines(report))
 

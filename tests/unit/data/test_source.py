@@ -60,7 +60,7 @@ def test_take_keeps_rows_together():
     [
         ({"texts": (), "ids": ()}, "has no document"),
         ({"tasks": ()}, "has no label"),
-        ({"ids": ("1", "2", "2", "4")}, r"has an id twice \(got 2\)"),
+        ({"ids": ("1", "2", "2", "4")}, r"has a duplicate id \(got 2\)"),
         ({"ids": ("1",)}, "columns of different lengths"),
     ],
 )

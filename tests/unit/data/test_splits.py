@@ -149,7 +149,7 @@ def test_near_repeats_of_a_held_out_text_are_left_out_and_counted_and_no_test_do
     corpus = replace(corpus, texts=tuple(texts))
     (fold,) = make_folds(corpus)
     check_partition(corpus, fold, rows=[i for i in range(200) if i not in (0, 1, 3, 120, 130)])
-    near = "but for case, blanks or punctuation)"
+    near = "except for case, spaces or punctuation)"
     assert fold.notes == (
         f"5 documents repeat an earlier text (3 {near}",
         f"4 documents left out: their text is in the test part (2 {near}",
@@ -175,7 +175,7 @@ def test_what_is_drawn_keeps_near_repeats_together(folds, scheme):
         held = [{row // 3 for row in fold.part(part)} for part in PARTS]
         assert sum(map(len, held)) == len(set.union(*held)) == 40
         assert sum(len(fold.part(part)) for part in PARTS) == 120
-        near = "(80 but for case, blanks or punctuation)"
+        near = "(80 except for case, spaces or punctuation)"
         assert fold.notes == (f"80 documents repeat an earlier text and stay in its part {near}",)
 
 
@@ -217,7 +217,7 @@ def test_rotate_test_sets_the_own_split_aside_and_says_so():
     corpus = own()
     result = make_folds(corpus, folds=2, scheme="rotate_test")
     assert sorted(np.concatenate([fold.test for fold in result])) == list(range(200))
-    assert "set aside" in result[0].notes[0]
+    assert "is ignored" in result[0].notes[0]
 
 
 def test_own_validation_without_test():
@@ -236,7 +236,7 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
     (fold, *_) = make_folds(made(targets), folds=4)
     assert fold.notes == ("label `t1` has 3 positives, fewer than 4 folds",)
     parts = tuple(["test"] * 3 + ["train"] * 57)
-    with pytest.raises(DataError, match=r"no positive in the training part of fold 0 \(got t1\)"):
+    with pytest.raises(DataError, match=r"no positives in the training part of fold 0 \(got t1\)"):
         make_folds(made(targets, parts=parts))
 
 
@@ -372,7 +372,7 @@ def test_near_repeats_of_another_group_are_left_out():
     assert not held[0] & held[1]
     assert not held[0] & held[2]
     assert not held[1] & held[2]
-    assert any("but for case, blanks or punctuation" in note for note in fold.notes)
+    assert any("except for case, spaces or punctuation" in note for note in fold.notes)
 
 
 def test_groups_follow_their_rows():

@@ -31,7 +31,7 @@ def test_without_a_negative_class_there_is_no_such_figure() -> None:
     task = Task("r", "multiclass", classes=("a", "b"), main_metric="f1_micro_positive")
     found = task_figures(task, TaskScores(np.eye(2), np.array([0, 1]), np.ones(2, bool)))
     with pytest.raises(
-        PlanError, match=r"no figure `f1_micro_positive`; allowed: accuracy, f1_micro, f1_macro"
+        PlanError, match=r"no metric `f1_micro_positive`; allowed: accuracy, f1_micro, f1_macro"
     ):
         main_figure(task, found)
 
@@ -56,7 +56,7 @@ def test_what_has_no_target_or_needs_a_threshold_is_refused() -> None:
     scores = TaskScores(np.zeros(2), np.zeros(2), np.zeros(2, bool))
     with pytest.raises(PlanError, match="no document has a target of task `s`"):
         task_figures(Task("s", "regression"), scores)
-    with pytest.raises(PlanError, match=r"task `b` is not scored by itself .got binary"):
+    with pytest.raises(PlanError, match=r"task `b` is not evaluated separately .got binary"):
         task_figures(Task("b"), scores)
 
 

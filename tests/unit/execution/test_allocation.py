@@ -50,7 +50,7 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sharing, "cores", lambda: 2)
     assert share_lines(asked(4), 10) == [
         "trained by 4 processes of 1 thread each of 2 cores",
-        "warning: `execution` asks for 4 threads on 2 cores: they take turns, and all of them need memory",
+        "warning: `execution` uses 4 threads on 2 cores: they share the cores, and all of them need memory",
     ]
     (line,) = share_lines(asked(), 10)
     assert line.startswith("trained by up to 2 processes of 1 thread each of 2 cores")
@@ -58,7 +58,7 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     assert share_lines(asked(devices=3), 10) == [
         "each unit is trained by 3 ranks together",
         "trained by one process of 2 cores",
-        "warning: `execution` asks for 3 threads on 2 cores: they take turns, and all of them need memory",
+        "warning: `execution` uses 3 threads on 2 cores: they share the cores, and all of them need memory",
     ]
 
 

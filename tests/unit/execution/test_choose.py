@@ -52,7 +52,7 @@ def test_the_least_of_cores_and_memories_is_the_most(
     assert 3 <= most <= 5  # 6.4 GB that are planned with, 1.2 GB and `tiny` each
     assert why.startswith("the device's memory")
     monkeypatch.setattr(choose, "free_memory", lambda: 2e9)
-    assert min(choose._limits(cache, jobs, {GPU})) == (1, "the main memory may hold no more")
+    assert min(choose._limits(cache, jobs, {GPU})) == (1, "the main memory may not be enough for more")
 
 
 def test_a_device_that_cannot_be_asked_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

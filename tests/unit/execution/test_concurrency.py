@@ -100,7 +100,7 @@ def test_a_given_number_begins_at_once_and_stays() -> None:
 def test_it_grows_while_that_pays_and_the_last_one_leaves_after_its_unit() -> None:
     concurrency = crowd_of(8)
     members, said = grown(concurrency, {1: 100, 2: 160, 3: 190, 4: 194})
-    assert said == "3 processes train 1.9 times as much as one: one more brought 2%"
+    assert said == "3 processes train 1.9 times as fast as one: one more gave 2%"
     assert wanted(concurrency) is None
     assert [concurrency.leaves(member) for member in members] == [True, False, False, False]  # who asks first
     assert [concurrency.leaves(member) for member in members] == [True, False, False, False]
@@ -109,14 +109,14 @@ def test_it_grows_while_that_pays_and_the_last_one_leaves_after_its_unit() -> No
 def test_one_that_does_harm_brought_nothing() -> None:
     concurrency = crowd_of(8)
     members, said = grown(concurrency, {1: 100, 2: 60})
-    assert said == "one process trains by itself: one more brought nothing"
+    assert said == "one process trains: one more gave nothing"
     assert [concurrency.leaves(member) for member in members] == [True, False]
 
 
 def test_it_ends_at_the_most() -> None:
     concurrency = crowd_of(2)
     members, said = grown(concurrency, {1: 100, 2: 200})
-    assert said == "2 processes train 2.0 times as much as one: no core is left"
+    assert said == "2 processes train 2.0 times as fast as one: no core is left"
     assert not any(concurrency.leaves(member) for member in members)
     assert wanted(concurrency) is None
 
@@ -136,7 +136,7 @@ def test_another_must_find_the_most_that_one_took_and_half_of_it(
         assert not said
         assert wanted(concurrency) is not None
     else:
-        text = "one process trains by itself: the device has no memory for one more, with some to spare"
+        text = "one process trains: the device does not have enough memory for one more"
         assert said == [text]
         assert wanted(concurrency) is None
 
@@ -182,7 +182,7 @@ def test_a_lost_process_and_one_that_waits_are_measured_anew() -> None:
     begin(concurrency, two)
     assert train(concurrency, [two, one], 1000, 1000) == []  # its first; and what began before
     assert train(concurrency, [one, two], 80) == [
-        "2 processes train 1.6 times as much as one: no core is left"
+        "2 processes train 1.6 times as fast as one: no core is left"
     ]
 
 
@@ -194,7 +194,7 @@ def test_units_of_other_kinds_are_compared_with_their_own_kind() -> None:
     two = come(concurrency, "short")
     warm_up(concurrency, [one, two])
     assert train(concurrency, [one, two], 8, 900) == [
-        "2 processes train 1.6 times as much as one: no core is left"  # not 90 times
+        "2 processes train 1.6 times as fast as one: no core is left"  # not 90 times
     ]
 
 
@@ -250,7 +250,7 @@ def test_where_nothing_can_ever_be_compared_it_ends() -> None:
             break
         assert concurrency.leaves(two)
         concurrency.left(two)
-    assert said == ["2 processes train: units are of too many kinds to be compared"]
+    assert said == ["2 processes train: there are too many kinds of units to compare"]
 
 
 def test_who_waits_is_sent_away_as_it_closes() -> None:

@@ -90,7 +90,7 @@ def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     assert len(ended) == len(set(ended)) == len(list((tmp_path / "two" / "units").iterdir()))
     assert not listener.names("failed")
     warnings = listener.names("warning")
-    assert all("is gone (SIGKILL); another one goes on with it" in text for text in warnings)
+    assert all("has ended (SIGKILL); another one continues" in text for text in warnings)
     assert not children(WORKER)
 
 
@@ -337,7 +337,9 @@ def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_w
     assert [text.split(" ")[0] for text in result.failed] == ["it"]
     assert [name.split(" ")[0] for name in listener.names("failed")] == ["large"]
     warnings = listener.names("warning")
-    assert any("no room for it beside others; it goes on where fewer train at once" in w for w in warnings)
+    assert any(
+        "not have enough memory for it and others; it continues with fewer processes" in w for w in warnings
+    )
     assert (len(concurrency._inside), concurrency._allowed) == (0, 1)
     assert not children(WORKER)
 
@@ -367,7 +369,7 @@ def test_units_that_fail_take_no_other_with_them(
     assert [member.name for member in result.members] == ["good"]
     bad, lost = result.failed  # in the order of members; they train at once, so either may fail first
     assert "the training loss is not finite" in bad
-    assert "that trained it are gone (got SIGKILL)" in lost
+    assert "that trained it have ended (got SIGKILL)" in lost
     assert sorted(name.split(" ")[0] for name in listener.names("failed")) == ["bad", "lost"]
     status = {run.spec.name: run.status for run in tracker.runs.values() if run.spec.kind == "suite member"}
     assert status == {"bad": "FAILED", "lost": "FAILED", "good": "FINISHED"}

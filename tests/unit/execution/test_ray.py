@@ -109,7 +109,7 @@ def test_the_same_as_here_though_a_node_is_lost(
     told = listener.ended + listener.found
     assert len(told) == len(set(told)) == len(list((tmp_path / "ray" / "units").iterdir()))
     assert not listener.failed
-    assert all("another one goes on with it" in text for text in listener.warnings)
+    assert all("another one continues" in text for text in listener.warnings)
     (state,) = read_states(tmp_path / "ray" / FOLDER)
     assert all(unit.node for unit in state.units if not unit.cached)
 
@@ -166,7 +166,7 @@ def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Calla
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])
 def test_an_address_that_does_not_answer(address: str) -> None:
-    with pytest.raises(ClusterError, match=f"nobody answers at {address}"), connected(RayHead(address, 1)):
+    with pytest.raises(ClusterError, match=f"no response from {address}"), connected(RayHead(address, 1)):
         pass
 
 
@@ -183,8 +183,8 @@ def test_an_address_of_another_form(address: str) -> None:
         (None, "", "local", None),
         (None, "HOST", "HOST", "the variable RAY_ADDRESS"),  # in a job of `ray job submit`
         ("auto", "HOST", "HOST", "the variable RAY_ADDRESS"),
-        ("auto", None, "auto", "`execution.address`: no cluster of Ray on this machine"),
-        ("HOST", None, "HOST", "`execution.address`: HOST answers"),
+        ("auto", None, "auto", "`execution.address`: there is no Ray cluster on this machine"),
+        ("HOST", None, "HOST", "`execution.address`: HOST responds"),
     ],
 )
 def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(
@@ -281,9 +281,7 @@ def test_a_node_that_joins_later_is_asked_before_its_first_unit(
     (tmp_path / "mark").touch()
     terms = NodeRequirements(StoreLocation(str(tmp_path)), "mark", (("numpy", version("numpy")),))
     assert admitted(terms).root == tmp_path
-    with pytest.raises(
-        TrackingError, match=r"node late/1f .* what the driver has written there is not there"
-    ):
+    with pytest.raises(TrackingError, match=r"node late/1f .* the file written by the driver does not exist"):
         admitted(replace(terms, mark="another"))
     with pytest.raises(ClusterError, match=r"node late/1f .* \(got numpy .*; allowed: numpy 1\.0"):
         admitted(replace(terms, releases=(("numpy", "1.0"),)))
@@ -298,11 +296,11 @@ def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(job)
     check_lasting(StoreLocation(str(elsewhere)), server)
     with pytest.raises(
-        TrackingError, match=r"`store\.uri`: Ray deletes .* name a folder that all nodes share"
+        TrackingError, match=r"`store\.uri`: Ray deletes .* give a folder that all nodes share"
     ):
         check_lasting(StoreLocation("store"), server)
     with pytest.raises(
-        TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or such as sqlite"
+        TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or for example sqlite"
     ):
         check_lasting(StoreLocation(str(elsewhere)), None)
 

@@ -101,5 +101,5 @@ def test_names_stay_on_the_page(drawn, tasks):
             assert box.x0 >= -1
             assert box.x1 <= figure.bbox.x1 + 1
         told = figure.legends[0].get_title().get_text().replace("\n", " ")
-        assert "from the task that is added to the task that is measured" in told
+        assert "from the added task to the measured task" in told
         assert "…" not in told

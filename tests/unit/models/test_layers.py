@@ -167,7 +167,7 @@ def test_more_frozen_layers_than_there_are_are_refused() -> None:
 
 def test_an_encoder_built_in_another_way_is_refused() -> None:
     config = T5Config(vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
-    with pytest.raises(EncoderError, match="cannot be told apart"):
+    with pytest.raises(EncoderError, match="cannot be found"):
         lowest(T5EncoderModel(config), 1)
 
 

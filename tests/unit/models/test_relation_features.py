@@ -212,7 +212,7 @@ def test_mentions_are_needed_and_no_more_than_the_head_reads(encoder: Encoder) -
     batch = next(held.inference(4))
     with pytest.raises(PlanError, match=r"need documents with marked entities; allowed: `cls`"):
         logits(model_of(grown, "start"), replace(batch, mentions=None))
-    with pytest.raises(PlanError, match=r"more marked entities than its head can read \(got 2\)"):
+    with pytest.raises(PlanError, match=r"more marked entities than its head supports \(got 2\)"):
         logits(model_of(grown, "mention", mentions=1), batch)
     assert logits(model_of(grown, "cls"), replace(batch, mentions=None)).shape == (4, 2)
 
@@ -252,7 +252,7 @@ def test_a_head_of_documents_beside_one_of_relations_is_as_it_was(encoder: Encod
 
 
 def test_tasks_of_one_head_read_the_same(encoder: Encoder) -> None:
-    with pytest.raises(PlanError, match=r"tasks of one head read different features: a, b; give relations"):
+    with pytest.raises(PlanError, match=r"tasks of one head have different features: a, b; give relations"):
         two_tasks(encoder, "mtl", {"b": RELATION_FEATURES["start"](2)})
     same = {name: RELATION_FEATURES["start"](2) for name in ("a", "b")}
     assert two_tasks(encoder, "mtl", same).heads

@@ -55,7 +55,7 @@ def test_heads_of_the_same_tasks_may_come_along() -> None:
 
 def test_other_encoders_and_other_heads_are_refused() -> None:
     old = state(model(HeadSpec(("a",)), seed=1))
-    with pytest.raises(PlanError, match="not of this encoder and these heads"):
+    with pytest.raises(PlanError, match="do not match this encoder and these heads"):
         take_over(model(HeadSpec(("a",)), seed=2, features="pooler"), old, "encoder")
     wide = model(HeadSpec(("a",), layers=2), seed=2)
     take_over(wide, old, "encoder")

@@ -125,7 +125,7 @@ def test_it_can_be_written_and_read_again(encoder: Encoder, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("token", ["", " @GENE$"])
 def test_a_token_is_something_without_blanks_around_it(encoder: Encoder, token: str) -> None:
-    with pytest.raises(EncoderError, match="empty or has blanks around it"):
+    with pytest.raises(EncoderError, match="empty or has surrounding spaces"):
         with_tokens(encoder, [token])
 
 

@@ -200,6 +200,8 @@ def test_tracking_addresses_are_proved_without_opening_them(tmp_path, uri, monke
 def test_more_frozen_layers_than_the_encoder_has_are_refused(tmp_path):
     config = "data: synthetic\nencoder:\n  name: tiny\n  frozen_layers: 3\n"
     (found,) = problems(tmp_path, config)
-    assert found.startswith("FOLDER/c.yml:4: `encoder.frozen_layers` is more than encoder `tiny` has layers")
+    assert found.startswith(
+        "FOLDER/c.yml:4: `encoder.frozen_layers` is more than the number of layers of encoder `tiny`"
+    )
     assert "allowed: 0 to 2" in found
     assert checked(tmp_path, config, "encoder.frozen_layers=2").units == 1

@@ -172,7 +172,7 @@ def test_clean_deletes_only_when_told_to(littered: Store, trained: tuple) -> Non
     assert listed[-1] == "0.0 MB would be deleted: add `--yes`"
     assert clean_lines(littered.root, [], delete=False) == listed
     of_config = clean_lines(littered.root, [made], delete=False)
-    assert any("checkpoints of a unit that none of the configs asks for" in line for line in of_config)
+    assert any("checkpoints of a unit that none of the configs needs" in line for line in of_config)
     assert not any("a finished unit that none" in line for line in of_config)
     assert clean_lines(littered.root, [made], delete=True)[-1] == "deleted 0.0 MB"
     assert clean_lines(littered.root, [made], delete=False) == [f"{littered.root}: nothing to clean"]

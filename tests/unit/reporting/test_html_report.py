@@ -75,7 +75,7 @@ def test_it_tells_what_was_run_and_measured():
     )
     assert page.says("task of openi (2,500 train, 800 test documents), over 4 folds x 2 seeds.")
     assert page.says("0.7600 ± 0.0141")
-    assert page.says("Thresholds were fitted on validation documents only.")
+    assert page.says("Thresholds were fitted only on validation documents.")
     assert page.says("training.epochs")
     assert page.says("Opacity")
 
@@ -86,14 +86,14 @@ def test_groups_and_their_stability():
     )
     assert page.says("a, b")
     assert page.says("k = 2, why")
-    assert page.says("The grouping is not stable: it falls apart when one thing changes: l2 scaling (0.10).")
+    assert page.says("The grouping is not stable when one setting changes: l2 scaling (0.10).")
     assert page.says("l2 scaling 0.10, seed 1.00")
     assert not Page(make()).says("not stable")
 
 
 def test_generated_documents_are_called_so():
     page = Page(make(generated=True))
-    assert page.says("The documents are generated: these figures say nothing about real reports.")
+    assert page.says("The documents are generated: these metrics say nothing about real reports.")
     assert page.says("the generated corpus openi")
     assert not Page(make()).says("generated")
 

@@ -161,7 +161,7 @@ def test_a_tracker_that_fails_while_a_model_trains_is_told_the_rest_when_it_is_d
     tracker, listener = Failing(), Listener()
     run_suite(suite(table("t"), "training.epochs=4"), listener, tracker)
     assert [text for text in listener.warnings if "server is away" in text] == [
-        "nothing is tracked until this model is done: the server is away."
+        "nothing is tracked until this model is finished: the server is away."
     ]
     assert sorted(steps(child(tracker), "train/loss")) == [0, 1, 2, 3]
     assert nothing_twice(tracker)

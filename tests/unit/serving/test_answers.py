@@ -68,8 +68,8 @@ def test_files_hold_every_probability(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"unknown kind; allowed: a file ending in .csv, .jsonl"):
+    with pytest.raises(DataError, match=r"unknown file type; allowed: a file ending in .csv, .jsonl"):
         check_target(tmp_path / "o.xlsx")
-    with pytest.raises(DataError, match=r"cannot be written; give a file in a folder that is there"):
+    with pytest.raises(DataError, match=r"cannot be written; give a file in an existing folder"):
         check_target(tmp_path / "no" / "o.csv")
     assert check_target(tmp_path / "o.CSV") == tmp_path / "o.CSV"

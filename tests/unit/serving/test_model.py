@@ -206,7 +206,7 @@ def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -
     again = Listener()
     run_suite(make_suite(tmp_path, "architecture=mtl"), again, tracker)
     assert not any(run.model for run in tracker.runs.values())
-    (note,) = [text for text in again.notes if "no model is kept" in text]
+    (note,) = [text for text in again.notes if "its model is not logged" in text]
     folder = Path(note.rsplit("delete ", 1)[1])
     assert folder.is_dir()
     shutil.rmtree(folder)
@@ -421,15 +421,15 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
     [
         (
             _newer,
-            r"a format that this mtlv does not know \(got 5\); allowed: up to 4; use the version",
+            r"a format that this version of mtlv does not support \(got 5\); allowed: up to 4; use the",
         ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),
         (
             _flipped_network,
-            r"networks/.*safetensors cannot be read .got its checksum is another.*; get the model again from",
+            r"networks/.*safetensors cannot be read .got its checksum does not match.*; get the model again",
         ),
-        (_other_tokenizer, r"splits texts in another way here than in training; install the version"),
+        (_other_tokenizer, r"splits texts differently here than in training; install the version"),
         (_other_plan, r"plan.json cannot be read .*the plan leaves tasks out"),
         (lambda folder: (folder / "served.json").write_text("{"), r"served.json cannot be read"),
         (lambda folder: (folder / "served.json").unlink(), r"served.json cannot be read .*No such file"),

@@ -66,7 +66,7 @@ def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (ModelQuery("aaaaaa"), r"`aaaaaa` begins the ids of 2 runs; give more digits"),
+        (ModelQuery("aaaaaa"), r"`aaaaaa` is the prefix of 2 run ids; give more digits"),
         (ModelQuery("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
         (
             ModelQuery("nothing like it"),
@@ -87,12 +87,12 @@ def test_what_is_not_there_is_said(place: ModelQuery, said: str) -> None:
 
 
 def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
-    with pytest.raises(TrackingError, match=r"holds no model; give one with the file MLmodel"):
+    with pytest.raises(TrackingError, match=r"contains no model; give one with the file MLmodel"):
         predict_texts(ModelQuery(str(tmp_path)), given(["a"]))
-    with pytest.raises(TrackingError, match=r"the folder nowhere is not there"):
+    with pytest.raises(TrackingError, match=r"the folder nowhere does not exist"):
         predict_texts(ModelQuery("./nowhere"), given(["a"]))
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(TrackingError, match=r"no runs are here yet"):
+    with pytest.raises(TrackingError, match=r"there are no runs yet"):
         predict_texts(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))

@@ -203,7 +203,7 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
         (
             "similarity",
             {},
-            r"task `similarity` reads `text_pair`, and there is none at line 2; give each text",
+            r"task `similarity` needs `text_pair`, which is missing at line 2; give each text",
         ),
         (
             "similarity",
@@ -213,7 +213,7 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
         (
             "drugs",
             {},
-            r"`drugs` reads `mentions`, .* line 2; mark them .* or write the text with @BRAND\$, @DRUG",
+            r"`drugs` needs `mentions`, .* line 2; mark them .* or write the text with @BRAND\$, @DRUG",
         ),
         ("drugs", {"mentions": [[0, 99, "DRUG"]]}, r"line 2 .*allowed: places in its text of 5 characters"),
         ("drugs", {"mentions": [[3, 3, "DRUG"]]}, r"line 2 .*allowed: places in its text"),
@@ -292,7 +292,7 @@ def test_mlflow_gives_the_same(kept: Kept, shelf: tuple[str, str]) -> None:
     assert list(model.predict("a text", params={"tasks": "relation", "columns": "decisions"})) == ["relation"]
     two = model.predict(["a text"], params={"tasks": '["relation", "has lung"]', "columns": "decisions"})
     assert list(two) == ["has lung", "relation"]
-    with pytest.raises(mlflow.MlflowException, match=r"task `similarity` reads `text_pair`"):
+    with pytest.raises(mlflow.MlflowException, match=r"task `similarity` needs `text_pair`"):
         model.predict(["a text"])
 
 
@@ -321,6 +321,6 @@ def test_the_command_answers_each_kind(
     assert cli.main([*ask, "one text", "--task", "relation", "--task", "has lung"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert cli.main([*ask, "one text"]) == 2
-    assert "task `similarity` reads `text_pair`, and there is none at text 1" in capsys.readouterr().err
+    assert "task `similarity` needs `text_pair`, which is missing at text 1" in capsys.readouterr().err
     assert cli.main([*ask, "one text", "--pair", "a", "--pair", "b"]) == 2
     assert "`text_pair` (got 2); allowed: one for each text (1)" in capsys.readouterr().err

@@ -47,12 +47,12 @@ def test_tables_give_one_column(tmp_path: Path) -> None:
             r"no text in column `text` at line 2; also at",
         ),
         ("t.txt", "a\n", "text", r"`t.txt` has no columns \(got --column text\); leave it out"),
-        ("t.txt", "\n \n", None, r"`t.txt` holds no text"),
+        ("t.txt", "\n \n", None, r"`t.txt` contains no text"),
         (
             "t.doc",
             "a",
             None,
-            r"a file of an unknown kind; allowed: a file ending in .txt, .csv, .tsv, .jsonl",
+            r"an unknown file type; allowed: a file ending in .txt, .csv, .tsv, .jsonl",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def test_a_torn_file_is_set_aside_and_the_one_before_it_used(tmp_path: Path, cut
     assert found is not None
     assert found["step"] == 1
     assert str(last) in warnings[0]
-    assert "cut short" in warnings[0]
+    assert "truncated" in warnings[0]
     assert last.with_suffix(BROKEN).exists()
     assert newest(tmp_path)[1] == []
 
@@ -97,7 +97,7 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
     of_unit.wait()
     found, warnings = newest(tmp_path / "unit")
     assert found is None
-    assert "cannot be unpacked" in warnings[0]
+    assert "cannot be loaded" in warnings[0]
     assert not (tmp_path / "ran").exists()
 
 
@@ -163,7 +163,7 @@ def test_sizes_that_lie_are_found_before_they_fill_the_memory(tmp_path: Path, co
     (tmp_path / f"000000001{ENDING}").write_bytes(signed(content))
     found, warnings = newest(tmp_path)
     assert found is None
-    assert "cannot be unpacked" in warnings[0]
+    assert "cannot be loaded" in warnings[0]
     assert len(warnings[0]) < 600
 
 
@@ -172,4 +172,4 @@ def test_a_huge_file_that_is_no_checkpoint_is_not_read(tmp_path: Path) -> None:
         file.truncate(2**40)  # takes no room on the disk
     found, warnings = newest(tmp_path)
     assert found is None
-    assert "cut short, or is of another format" in warnings[0]
+    assert "truncated, or has another format" in warnings[0]

@@ -119,7 +119,7 @@ def test_a_unit_with_a_damaged_file_is_set_aside_and_trained_again(
     aside = store.root / "damaged" / f"{key}-1"
     assert line.startswith(f"{told.trained[0]}: ")
     assert f"damaged (`{name}`" in line
-    assert line.endswith(f"it is set aside in {aside}, and trained again")
+    assert line.endswith(f"it was moved to {aside}, and trained again")
     assert {path.name for path in aside.iterdir()} == left
 
 
@@ -135,7 +135,7 @@ def test_what_was_set_aside_is_kept_each_time_and_can_be_cleaned(single: Whole, 
     assert len(told.trained) == 2
     assert sorted(path.name for path in store.aside.iterdir()) == [f"{key}-1", f"{key}-2"]
     found = leftovers(store)
-    assert {each.why for each in found} == {"a finished unit that was damaged and set aside"}
+    assert {each.why for each in found} == {"a damaged unit that was moved aside"}
     delete(found)
     assert not list(store.aside.iterdir())
     assert store.has(key)

@@ -71,8 +71,8 @@ def refused(uri: str, tmp_path: Path) -> str:
 def test_a_bucket_that_is_not_there(keys: pytest.MonkeyPatch, server: str, tmp_path: Path) -> None:
     keys.setenv("AWS_ENDPOINT_URL", server)
     assert refused("s3://nowhere/x", tmp_path) == (
-        "`store.uri`: s3://nowhere/x cannot be used (got there is no such bucket); make the bucket, or mend "
-        "the name in `store.uri`."
+        "`store.uri`: s3://nowhere/x cannot be used (got the bucket does not exist); create the bucket, "
+        "or correct the name in `store.uri`."
     )
 
 
@@ -88,7 +88,7 @@ def test_an_endpoint_that_does_not_answer(keys: pytest.MonkeyPatch, tmp_path: Pa
         free.bind(("127.0.0.1", 0))
         keys.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
         said = refused("s3://bucket/x", tmp_path)
-    assert "it does not answer" in said
+    assert "it does not respond" in said
     assert "AWS_ENDPOINT_URL" in said
 
 
@@ -100,7 +100,7 @@ def test_an_endpoint_that_is_none(keys: pytest.MonkeyPatch, tmp_path: Path) -> N
 def test_a_folder_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     said = refused(f"file://{tmp_path}/file/store", tmp_path)
-    assert "there is no such place" in said
+    assert "it does not exist" in said
     assert "`store.uri`" in said
 
 
@@ -108,7 +108,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     said = refused("memory://cache-that-cannot-be-written", tmp_path)
     assert said.startswith("`store.cache`: ")
-    assert "set `store.cache` to a folder of this machine" in said
+    assert "set `store.cache` to a writable folder of this machine" in said
 
 
 def test_a_suite_trains_nothing_without_its_store(
@@ -117,7 +117,7 @@ def test_a_suite_trains_nothing_without_its_store(
     keys.setenv("AWS_ENDPOINT_URL", server)
     made = suite(table("t"), "store.uri=s3://nowhere/x", f"store.cache={tmp_path}")
     tracker = MemoryTracker()
-    with pytest.raises(TrackingError, match="there is no such bucket"):
+    with pytest.raises(TrackingError, match="the bucket does not exist"):
         run_suite(made, ignore, tracker)
     assert not tracker.runs
 
@@ -140,7 +140,7 @@ def test_a_suite_trains_nothing_without_its_store(
             "s4://me:pw@bucket/x",
             "",
             "unknown scheme (got s4); allowed: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or another "
-            "address that fsspec knows",
+            "address that fsspec supports",
         ),
     ],
 )
@@ -182,9 +182,9 @@ def client_error(code: str, status: int = 400) -> ClientError:
             "permissions",
             False,
         ),
-        (of_fsspec(ConnectionRefusedError(errno.ECONNREFUSED, "no")), "it does not answer", "network", True),
-        (of_fsspec(TimeoutError()), "it does not answer", "network", True),
-        (of_fsspec(FileNotFoundError("bucket")), "there is no such place", "mend the name", False),
+        (of_fsspec(ConnectionRefusedError(errno.ECONNREFUSED, "no")), "it does not respond", "network", True),
+        (of_fsspec(TimeoutError()), "it does not respond", "network", True),
+        (of_fsspec(FileNotFoundError("bucket")), "it does not exist", "correct the name", False),
         (of_fsspec(ValueError("odd")), "odd", "address", False),
     ],
 )
@@ -227,7 +227,7 @@ def test_an_upload_tells_as_much_as_a_small_object(
 ) -> None:
     keys.setenv("AWS_ENDPOINT_URL", server)
     (tmp_path / "file").write_bytes(b"x")
-    with pytest.raises(ObjectStoreError, match="there is no such bucket"):
+    with pytest.raises(ObjectStoreError, match="the bucket does not exist"):
         objects_s3.S3Objects("s3://nowhere/x").upload("a", tmp_path / "file")
 
 
@@ -244,7 +244,7 @@ def test_a_full_disk_of_this_machine_is_not_the_address_that_is_full(
     with pytest.raises(TrackingError) as caught:
         far.download("a", tmp_path / "a")
     assert str(caught.value) == (
-        f"{tmp_path} on this machine cannot be written (got No space left on device); free room there, or "
+        f"{tmp_path} on this machine cannot be written (got No space left on device); free disk space, or "
         "set `store.cache` to another folder."
     )
 
@@ -316,6 +316,6 @@ def test_commands_take_an_address(
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith(f"no suite has run with the store `{address}` yet")
     assert said[1] == f"{address}: nothing to clean"
-    assert said[2].startswith("nothing to deliver")
+    assert said[2].startswith("nothing to upload")
     assert main(["status", "--store", "s4://x"]) == 2
     assert "unknown scheme" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_a_damaged_file_is_made_again_with_one_line(
         assert (found.ids.tolist(), found.pad) == (tokens_of(encoder, corpus, 16).ids.tolist(), 0)
     assert len(said) == 1
     assert said[0].startswith(f"the file of tokens {path} is damaged (")
-    assert said[0].endswith("they are made again")
+    assert said[0].endswith("it is created again")
     assert path.read_bytes() == whole
 
 
@@ -111,7 +111,7 @@ def test_clean_lists_tokens_that_nobody_asked_for(corpus: Corpus, encoder: Encod
     tokens_of(encoder, corpus, 8, kept=asked)
     assert leftovers(store) == []
     (found,) = leftovers(store, set(), asked)
-    assert found.why == "tokens that none of the configs asks for"
+    assert found.why == "tokens that none of the configs needs"
     half = store.tokens / ".x.tokens-y"
     half.write_bytes(b"x")
     assert leftovers(store) == []  # it may just be written

@@ -101,7 +101,7 @@ def _quick(self: UploadInterval, *_: float, **__: float) -> None:
 
 
 AWAY = TrackingError("the tracking server `http://***@127.0.0.1:9` cannot be reached: refused")
-UNKNOWN = RefusedError("the tracking server `http://***@127.0.0.1:9` does not know `ada`")
+UNKNOWN = RefusedError("the tracking server `http://***@127.0.0.1:9` does not accept `ada`")
 
 
 def told(memory: MemoryTracker) -> dict[str, object]:
@@ -134,14 +134,14 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     result = run_suite(made(), listener, None)
     assert result.rows
     assert result.where == ("The runs are at http://***@127.0.0.1:9",)
-    assert "cannot be reached: refused. Training begins without it" in listener.warnings[0]
+    assert "cannot be reached: refused. Training starts anyway" in listener.warnings[0]
     assert listener.warnings[-1].startswith("not in the tracking store yet: ")
-    assert f"`mtlv sync --store {tmp_path / 'store'}` delivers what is left" in listener.warnings[-1]
+    assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warnings[-1]
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
     assert sync.waiting(tmp_path / "store").journals == 1
     last = status_lines(tmp_path / "store", None, str)[-1]
-    assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` delivers them")
+    assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` uploads them")
     run_suite(made(), ignore, direct)
 
     def ask(uri: str | None) -> list[str]:
@@ -150,16 +150,14 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     with pytest.raises(TrackingError, match=r"cannot be reached"):
         ask(SERVER)
     server.error = None
-    with pytest.raises(
-        TrackingError, match=r"was given with a user or password.*give the whole address by `--uri`"
-    ):
+    with pytest.raises(TrackingError, match=r"had a user or password.*give the whole address by `--uri`"):
         ask(None)
     (line,) = ask(SERVER)
-    assert line.endswith(" records delivered to `http://***@127.0.0.1:9`")
+    assert line.endswith(" records uploaded to `http://***@127.0.0.1:9`")
     assert told(server.memory) == told(direct)
     before = told(server.memory)
     (line,) = ask(None)
-    assert line.startswith("nothing to deliver")
+    assert line.startswith("nothing to upload")
     assert told(server.memory) == before
     assert sync.waiting(tmp_path / "store") == sync.PendingCalls(0, 0)
 
@@ -171,7 +169,7 @@ def test_the_next_run_delivers_first_what_an_earlier_one_left(
     run_suite(made("architecture=mtl"), Listener())
     server.error, listener = None, Listener()
     run_suite(made("architecture=stl"), listener)
-    assert any("records of earlier runs are delivered" in note for note in listener.notes)
+    assert any("records of earlier runs are uploaded" in note for note in listener.notes)
     assert listener.warnings == []
     tags = [run.tags["mtlv.architecture"] for run in server.memory.runs.values()]
     assert tags == ["mtl", "mtl", "stl", "stl"]
@@ -182,7 +180,7 @@ def test_an_unknown_user_is_refused_before_anything_is_prepared(
     made: Callable, server: Server, tmp_path: Path
 ) -> None:
     server.error = UNKNOWN
-    with pytest.raises(RefusedError, match="does not know `ada`"):
+    with pytest.raises(RefusedError, match="does not accept `ada`"):
         run_suite(made(), ignore)
     assert not (tmp_path / "store").exists()
 
@@ -217,7 +215,7 @@ def test_a_journal_for_another_store_is_left_for_sync(made: Callable, server: Se
     assert "theirs" not in server.memory.runs
     assert journals(root) == [other.folder]
     assert sync.sync_store(tmp_path / "store", None, lambda _: None, patience=1) == [
-        "1 record delivered to `http://other:9`"
+        "1 record uploaded to `http://other:9`"
     ]
 
 
@@ -228,6 +226,6 @@ def test_sync_leaves_a_running_process_alone(made: Callable, server: Server, tmp
         deliver(settings, ignore, post),
     ):
         lines = sync.sync_store(Path(settings.store.uri), None, lambda _: None, patience=1)
-    assert lines[0] == "1 journal is written or delivered by a running process"
+    assert lines[0] == "1 journal is written or uploaded by a running process"
     with pytest.raises(TrackingError, match="there is no store"):
         sync.sync_store(tmp_path / "nowhere", None, lambda _: None, patience=1)

@@ -131,7 +131,7 @@ def test_names_of_every_kind(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["it's", "x' OR 1=1", "back\\", "\\' or tags.`a` = '"])
 def test_filters_take_nothing_that_ends_a_value(value: str) -> None:
-    with pytest.raises(TrackingError, match="holds a quote or a backslash"):
+    with pytest.raises(TrackingError, match="contains a quote or a backslash"):
         _quoted(value)
 
 
@@ -140,5 +140,5 @@ def test_a_run_id_of_a_store_names_no_folder_elsewhere(run_id: str) -> None:
     from mlflow.entities import Run, RunData, RunInfo
 
     info = RunInfo(run_id, "1", "u", "FINISHED", 0, 0, "active")
-    with pytest.raises(TrackingError, match="a run with a strange id"):
+    with pytest.raises(TrackingError, match="a run with an invalid id"):
         _stored(Run(info, RunData()))

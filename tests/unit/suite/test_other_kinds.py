@@ -152,7 +152,7 @@ class TestSeveralCorpora:
         _, tracker = mixed
         run = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
         assert run.tags["mtlv.dataset"] == "conll + biosses + chemprot"
-        assert "main figure" in str(run.files["report.html"])
+        assert "main metric" in str(run.files["report.html"])
 
     def test_data_check_tells_of_each_corpus(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -177,7 +177,7 @@ class TestSeveralCorpora:
 
     def test_a_corpus_twice_is_refused(self, tmp_path: Path) -> None:
         suite = sources_of(tmp_path, "conll", "conll")
-        with pytest.raises(ConfigError, match=r"a task stands twice in `data\.sources`"):
+        with pytest.raises(ConfigError, match=r"a task is there twice in `data\.sources`"):
             run_suite(suite, ignore, MemoryTracker())
 
     @pytest.mark.parametrize("draw", ["uniform", "temperature", "rounds"])

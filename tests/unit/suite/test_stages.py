@@ -113,7 +113,7 @@ def test_the_cost_of_earlier_stages_is_told_by_itself(ran: tuple) -> None:
     run = next(r for r in tracker.runs.values() if r.spec.kind == "suite member" and r.spec.name == "tuned")
     assert run.spec.params["stages"] == "refine > tune"
     assert run.spec.params["stages.refine.architecture.name"] == "mtl"
-    assert "Before it, stage refine" in run.spec.description
+    assert "Preceded by stage refine" in run.spec.description
 
 
 def test_training_moves_on_from_the_weights_of_the_stage_before(tmp_path: Path) -> None:

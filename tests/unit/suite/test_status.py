@@ -132,7 +132,7 @@ def test_another_process_that_runs_and_then_is_killed(tmp_path: Path) -> None:
     finally:
         process.kill()
     lines = say(tmp_path)
-    assert f"stopped: its process {process.pid} is gone, last heard of " in lines[0]
+    assert f"stopped: its process {process.pid} has ended, last update " in lines[0]
     assert lines[1] == "1 unit: 0 done, 0 running, 0 waiting, 0 failed, 1 stopped"
     assert lines[2].startswith("  stopped  unit: 1 of 5 epochs, 100 documents/s, since ")
 
@@ -147,13 +147,13 @@ def test_a_number_that_another_process_has_now_is_not_the_suite(tmp_path: Path) 
         if watcher.state.born is None:
             pytest.skip("this system does not say when a process was started")
         change(tmp_path, born=watcher.state.born - 1)
-        assert "is gone" in say(tmp_path)[0]
+        assert "has ended" in say(tmp_path)[0]
 
 
 def test_another_machine(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite()):
         change(tmp_path, host="node-7", pid=12)
-        assert "on another machine, `node-7` (process 12), last heard of a while ago" in say(tmp_path)[0]
+        assert "on another machine, `node-7` (process 12), last update a while ago" in say(tmp_path)[0]
 
 
 def test_two_suites_of_one_store(tmp_path: Path) -> None:

@@ -14,17 +14,17 @@ from mtlv.tracking.address import check_address, compare_url, masked, page_url, 
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("./mlruns", r"is a folder, and MLflow 3.17 refuses folders.*use `sqlite:///mlflow.db`"),
-        ("file:///somewhere/mlruns", r"is a folder, and MLflow 3.17 refuses folders"),
+        ("./mlruns", r"is a folder, which MLflow 3.17 does not support.*use `sqlite:///mlflow.db`"),
+        ("file:///somewhere/mlruns", r"is a folder, which MLflow 3.17 does not support"),
         (
             "redis://localhost",
-            r"has a scheme that is not known \(got redis://localhost\); allowed: sqlite:///FILE",
+            r"has an unknown scheme \(got redis://localhost\); allowed: sqlite:///FILE",
         ),
-        ("sqlite://", r"is a database in memory, lost at the end"),
-        ("sqlite:///:memory:", r"is a database in memory, lost at the end"),
+        ("sqlite://", r"is an in-memory database, which would be lost at the end"),
+        ("sqlite:///:memory:", r"is an in-memory database, which would be lost at the end"),
         (
             "sqlite:////no/such/folder/x.db",
-            r"folder of the tracking store .* is not there .*; make the folder",
+            r"folder of the tracking store .* does not exist .*; create the folder",
         ),
         (
             "postgresql://me:secret@127.0.0.1:1/x",

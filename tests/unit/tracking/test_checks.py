@@ -60,7 +60,8 @@ def test_the_rule_is_mlflows(key):
 
 def test_error_texts():
     with pytest.raises(
-        TrackingError, match=r"has signs that MLflow refuses \(got a,b\); allowed: letters, digits and"
+        TrackingError,
+        match=r"has characters that MLflow does not allow \(got a,b\); allowed: letters, digits and",
     ):
         check_key("a,b")
     with pytest.raises(TrackingError, match=r"is too long \(got x+…\); allowed: 250 characters"):

@@ -62,8 +62,8 @@ def test_a_torn_last_line_is_named_set_aside_and_not_told_twice(journal, told):
     assert taken(reader) == [[1], [2]]
     assert reader.left() == 0
     assert len(told) == 1
-    assert f"record 3 of `{journal.folder}` was set aside" in told[0]
-    assert "it was torn off" in told[0]
+    assert f"record 3 of `{journal.folder}` was moved to" in told[0]
+    assert "it is incomplete" in told[0]
     (kept,) = (journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl").read_text().splitlines()
     assert '"describe"' in json.loads(kept)["text"]
     reader.close()
@@ -128,7 +128,7 @@ def test_a_broken_note_of_how_far_means_all_again(journal, told):
         (journal.folder / SENT).write_text(broken)
         reader = JournalReader(journal.folder, told.append)
         assert reader.left() == 1
-        assert "all of this journal is delivered again" in told.pop()
+        assert "this whole journal is uploaded again" in told.pop()
         (journal.folder / CALLS).touch()
         reader._release()
 
@@ -174,7 +174,7 @@ def test_a_disk_that_fills_leaves_the_journal_whole(journal, monkeypatch, told):
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(
-        TrackingError, match=r"journal .* cannot be written: No space left on device; make room"
+        TrackingError, match=r"journal .* cannot be written: No space left on device; free disk space"
     ):
         tracker.text("u", "text", "a.txt")
     monkeypatch.undo()
@@ -328,7 +328,7 @@ def test_a_journal_without_its_destination_is_named_and_kept(journal, told):
         harm(journal.folder / ABOUT)
         assert dead_journals(journal.folder.parent, told.append) == []
         assert "cannot be read" in told[-1]
-        assert "delete the folder to give it up" in told.pop()
+        assert "delete the folder to discard it" in told.pop()
     assert (journal.folder / CALLS).stat().st_size > 0
 
 
@@ -354,14 +354,16 @@ def test_a_huge_line_that_is_none_is_set_aside_in_part(journal, told, live, monk
     reader = JournalReader(journal.folder, told.append, live=live)
     assert taken(reader) == [[1], [2]]
     assert len(told) == 2
-    assert all(len(line) < 600 and "was set aside" in line for line in told)
+    assert all(len(line) < 600 and "was moved to" in line for line in told)
     aside = journal.folder.parent / ASIDE / journal.folder.name / "broken.jsonl"
     assert aside.stat().st_size < 13_000_000, "escaped"
 
 
 def test_a_call_above_the_limit_is_refused_at_once_and_not_written(journal, monkeypatch):
     monkeypatch.setattr("mtlv.tracking.journal.LONGEST", 1000)
-    with pytest.raises(TrackingError, match=r"`text` cannot be written down: [\d,]+ bytes, more than 1,000"):
+    with pytest.raises(
+        TrackingError, match=r"`text` cannot be written to the journal: [\d,]+ bytes, more than 1,000"
+    ):
         journal.append("text", "u", {"text": "x" * 1000})
     assert (journal.folder / CALLS).stat().st_size == 0
     journal.append("text", "u", {"text": "x" * 800})

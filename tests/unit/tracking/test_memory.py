@@ -46,7 +46,7 @@ def test_memory_refuses_what_mlflow_refuses(tmp_path):
     assert not tracker.runs[run].points
     with pytest.raises(TrackingError, match="there is no run `nowhere`; open it first"):
         tracker.metrics("nowhere", [])
-    with pytest.raises(TrackingError, match="is not there"):
+    with pytest.raises(TrackingError, match="does not exist"):
         tracker.artifact(run, tmp_path / "nothing")
 
 

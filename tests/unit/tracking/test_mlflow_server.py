@@ -22,7 +22,7 @@ def test_this_machine_needs_no_password(host: str) -> None:
     "host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "localhost.example.org", "", "\x1b[2J"]
 )
 def test_others_are_let_in_only_on_demand(host: str) -> None:
-    with pytest.raises(TrackingError, match=r"asks for no password.*`ssh -L`.*`--no-auth`") as caught:
+    with pytest.raises(TrackingError, match=r"requires no password.*`ssh -L`.*`--no-auth`") as caught:
         ServerAddress(5000, host)
     assert str(caught.value).isprintable()
     assert ServerAddress(5000, host, open_to_all=True).host == host
@@ -43,7 +43,7 @@ def test_the_command_refuses_and_starts_nothing(
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **rest: started.append(args))
     assert main(["ui", "--host", "0.0.0.0"]) == 2
     assert (
-        "`--host 0.0.0.0` lets everyone who reaches this machine read and change the runs"
+        "`--host 0.0.0.0` allows everyone with access to this machine to read and change the runs"
         in capsys.readouterr().err
     )
     assert not started
@@ -67,7 +67,7 @@ def test_the_stores_password_stands_on_no_command_line(
     monkeypatch.setattr(subprocess, "Popen", Ended)
     uri = "postgresql://me:s3cret@db.example.org/runs"
     with (
-        pytest.raises(TrackingError, match="did not come up"),
+        pytest.raises(TrackingError, match="did not start"),
         serve(uri, ServerAddress(0), log=tmp_path / "log"),
     ):
         pass

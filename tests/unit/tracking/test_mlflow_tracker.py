@@ -99,7 +99,7 @@ def test_a_deleted_run_and_another_experiment_are_not_taken_up(tracker, client):
 
 def test_a_bad_key_sends_nothing(tracker, client):
     run = tracker.open_run(RunSpec("u", "name"))
-    with pytest.raises(TrackingError, match="a metric key has signs that MLflow refuses"):
+    with pytest.raises(TrackingError, match="a metric key has characters that MLflow does not allow"):
         tracker.metrics(run, [Metric("good", 1.0), Metric("catheters, indwelling", 1.0)])
     assert client.get_run(run).data.metrics == {}
 
@@ -123,7 +123,7 @@ def test_artifacts(tracker, client, tmp_path):
     assert [a.path for a in client.list_artifacts(run, "scores")] == ["scores/test.parquet"]
     text = tmp_path / "mlruns" / "my_experiment" / run / "artifacts" / "report" / "per_task.csv"
     assert text.read_bytes() == "é,1\n".encode()
-    with pytest.raises(TrackingError, match=r"nothing\.png` is not there"):
+    with pytest.raises(TrackingError, match=r"nothing\.png` does not exist"):
         tracker.artifact(run, tmp_path / "nothing.png")
 
 

@@ -69,23 +69,23 @@ def ada(monkeypatch):
     [
         (
             "unknown",
-            "does not know `ada` with the password it got; correct MLFLOW_TRACKING_USERNAME and "
+            "does not accept `ada` with the given password; correct MLFLOW_TRACKING_USERNAME and "
             "MLFLOW_TRACKING_PASSWORD.",
         ),
         (
             "forbidden",
-            "does not let `ada` do this; set another `experiment`, or ask who manages this one for the "
+            "does not allow `ada` to do this; set another `experiment`, or ask its manager for the "
             "permission EDIT.",
         ),
         (
             "json",
-            "does not let `ada` do this; set another `experiment`, or ask who manages this one for the "
+            "does not allow `ada` to do this; set another `experiment`, or ask its manager for the "
             "permission EDIT.",
         ),
         (
             "host",
-            "does not answer to the name in this address; let its keeper add `{host}` to its "
-            "`--allowed-hosts` (`MTLV_HOSTS` of docker-compose.yml), or use a name that it knows.",
+            "does not accept the host name in this address; ask its administrator to add `{host}` to its "
+            "`--allowed-hosts` (`MTLV_HOSTS` of docker-compose.yml), or use a host name that it accepts.",
         ),
     ],
 )
@@ -98,7 +98,9 @@ def test_refusals_of_a_server(server, ada, kind, said):
 
 def test_a_server_that_wants_a_user(server, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_USERNAME", raising=False)
-    with pytest.raises(TrackingError, match="wants a user and a password; set MLFLOW_TRACKING_USERNAME and"):
+    with pytest.raises(
+        TrackingError, match="requires a user and a password; set MLFLOW_TRACKING_USERNAME and"
+    ):
         MlflowTracker(f"{server}/unknown", "any")
 
 
@@ -106,8 +108,10 @@ def test_artifacts_and_addresses_with_a_password(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_USERNAME", raising=False)
     uri = "https://ada:secret@host/mlflow"
     error = refusal(uri, "401 Client Error: Unauthorized for url: https://host/x. Response text: ...")
-    assert str(error).startswith("the tracking server `https://***@host/mlflow` does not know `ada`")
-    assert str(error).endswith("correct both in `tracking.uri`, which goes before MLFLOW_TRACKING_USERNAME.")
+    assert str(error).startswith("the tracking server `https://***@host/mlflow` does not accept `ada`")
+    assert str(error).endswith(
+        "correct both in `tracking.uri`, which takes precedence over MLFLOW_TRACKING_USERNAME."
+    )
     error = refusal(uri, "error code 403 != 200. Response body: 'Invalid Host header'")
     assert "`host` to its `--allowed-hosts`" in str(error)
     assert "secret" not in str(error)
@@ -146,7 +150,7 @@ def test_of_contradicting_users_the_one_is_named_that_was_sent(
     for name, value in environment.items():
         monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", value)
     ASKED.clear()
-    with pytest.raises(TrackingError, match=f"does not let {named} do this") as caught:
+    with pytest.raises(TrackingError, match=f"does not allow {named} to do this") as caught:
         MlflowTracker(server.replace("://", f"://{address}") + "/forbidden", "any")
     sent = {base64.b64decode(each[6:]).decode() if each.startswith("Basic ") else None for each in ASKED}
     assert sent == {user}

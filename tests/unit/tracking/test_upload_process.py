@@ -89,8 +89,8 @@ def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
         wait_for(lambda: bool(heard))
         delivery.tracker.open_run(RunSpec("u", "n"))
     assert heard == [
-        "the process that delivers to the tracking store has ended. "
-        "What is tracked is kept, for `mtlv sync` to deliver"
+        "the process that uploads to the tracking store has ended. "
+        "All records are kept; upload them with `mtlv sync`"
     ]
     (warning,) = observer.warnings
     assert warning.startswith("not in the tracking store yet: 1 record, kept in")

@@ -174,8 +174,8 @@ def test_whatever_fails_for_a_while_the_store_ends_as_it_should(faults, root, to
     assert uploader.close(PATIENCE) == 0
     assert content(store.memory) == expected
     assert told[0].startswith(("the tracking server", "boom"))
-    assert "is kept in" in told[0]
-    assert told[1] == "the tracking store answers again"
+    assert "are kept in" in told[0]
+    assert told[1] == "the tracking store is reachable again"
 
 
 @pytest.mark.parametrize("end", [0, 3, 7, 14])
@@ -236,7 +236,7 @@ def test_metrics_in_between_go_together(root, told):
 
 
 def refuse(call):
-    raise RefusedError("the tracking server `http://h` does not let this user do this")
+    raise RefusedError("the tracking server `http://h` does not allow this user to do this")
 
 
 def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, expected):
@@ -247,8 +247,8 @@ def test_a_refusal_is_told_once_and_all_behind_it_waits(root, told, tmp_path, ex
     assert uploader.close(PATIENCE) == 10
     tracker.journal.close()
     assert len(told) == 1
-    assert "does not let this user" in told[0]
-    assert "refuses record 35 (`text`) of" in told[0]
+    assert "does not allow this user" in told[0]
+    assert "rejected record 35 (`text`) of" in told[0]
     assert isinstance(uploader.problem, RefusedError)
     assert len(store.calls) == 6, "nothing was asked again"
     store.faults = {}
@@ -318,16 +318,16 @@ def test_earlier_journals_go_first_so_that_the_newest_word_stands(root, told):
 
 
 DAMAGED = {
-    "an unknown call": (JournalRecord(2, "erase", "u", {}, {}), "no such call"),
+    "an unknown call": (JournalRecord(2, "erase", "u", {}, {}), "the call is unknown"),
     "a missing argument": (
         JournalRecord(2, "text", "u", {"name": "a"}, {}),
-        "its content is not that of a call",
+        "its content is invalid",
     ),
     "points that are none": (JournalRecord(2, "metrics", "u", {"points": [1]}, {}), "its content"),
     "a run that was never opened": (JournalRecord(2, "describe", "x", {"text": ""}, {}), "was not opened"),
     "a file that is not there": (
         JournalRecord(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": 3}),
-        "not there, or not whole",
+        "is missing or incomplete",
     ),
     "a file outside": (
         JournalRecord(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": 3}),

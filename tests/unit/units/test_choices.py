@@ -130,9 +130,9 @@ def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
     observer, cache = Hearing(), InputCache()
     resolved = resolve_all(cache, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
     _tell_notes(resolved, cache, observer)
-    notes = [note for note in observer.notes if "become one with" in note]
+    notes = [note for note in observer.notes if "merge with the previous" in note]
     assert len(notes) == 1
-    assert "16 of 48 spans become one with the span before them in tags of `io`" in notes[0]
+    assert "16 of 48 spans merge with the previous span in tags of `io`" in notes[0]
 
 
 def test_every_feature_of_a_relation_trains(related: Trained) -> None:

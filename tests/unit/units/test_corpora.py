@@ -31,7 +31,7 @@ def test_list_has_a_line_per_corpus(monkeypatch, tmp_path):
     assert tuple(lines) == catalog.names()
     assert "generated" in lines["synthetic"]
     assert " here " in lines["hoc"]
-    assert "not fetched" in lines["openi"]
+    assert "not downloaded" in lines["openi"]
     assert "your file" in lines["table"]
 
 
@@ -78,7 +78,7 @@ def test_two_tables_have_columns_and_a_name_of_their_own(tmp_path):
 
 
 def test_fetch_refuses_what_is_generated():
-    with pytest.raises(DataError, match="nothing needs to be fetched"):
+    with pytest.raises(DataError, match="no download is needed"):
         fetch_lines("synthetic")
 
 
@@ -89,7 +89,7 @@ def test_check_counts_add_up():
     assert "corpus      synthetic (generated: no document is real)" in text
     assert "documents   300, " in text
     assert sum(line.startswith("fold ") for line in found.lines) == 3
-    assert "documents are cut at 20" in text
+    assert "documents are truncated at 20" in text
     row = next(line for line in found.lines if line.startswith("Enlarged heart"))
     everything, *parts = [int(cell.replace(",", "")) for cell in row.split()[2:]]
     assert sum(parts) == everything > 50
@@ -108,7 +108,7 @@ def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divi
     assert "duplicates  4 documents" in text
     assert "fewer documents than folds: rare" in text
     assert found.problem is not None
-    assert "label has no positive in the training part" in str(found.problem)
+    assert "label has no positives in the training part" in str(found.problem)
 
 
 def test_length_summary():
@@ -120,7 +120,7 @@ def test_length_summary():
 def test_check_of_openi(real_data):
     found = check_corpus(settings(name="openi", path=str(real_data / "openi")))
     text = "\n".join(found.lines)
-    assert "documents   2,766, 969 with none of the labels" in text
+    assert "documents   2,766, 969 without labels" in text
     assert "25 reports without findings and impression dropped" in text
 
 

@@ -75,8 +75,8 @@ def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable,
     path, listener = table("t"), Listener(kill)
     for store, observer in (("undisturbed", ignore), ("killed", listener)):
         assert not run_suite(suite(path, *changes, store=store), observer, MemoryTracker()).failed
-    assert any("rank 1 of 2 is gone" in text for text in listener.warnings)
-    assert any("goes on after step" in text for text in listener.notes)
+    assert any("rank 1 of 2 ended" in text for text in listener.warnings)
+    assert any("resumes after step" in text for text in listener.notes)
     assert files(tmp_path / "killed") == files(tmp_path / "undisturbed")
     assert record_of(tmp_path / "killed").device == "cpu (2 ranks of 1 thread)"
     assert not children(RANK)
@@ -96,7 +96,7 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
     assert not children(RANK)
     listener = Listener()
     run_suite(suite(path, *changes, *ONE, store="both"), listener, MemoryTracker())
-    assert any("goes on after step" in text for text in listener.notes)
+    assert any("resumes after step" in text for text in listener.notes)
     run_suite(suite(path, *changes, *ONE, store="one"), ignore, MemoryTracker())
     found, expected = record_of(tmp_path / "both"), record_of(tmp_path / "one")
     assert found.key == expected.key
@@ -158,7 +158,7 @@ LASTS = "; time.sleep(600)"
 
 def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     found = saying(monkeypatch, f"say(Ready()){LASTS}", "os._exit(3)")
-    with pytest.raises(RankDied, match=r"rank 2 of 3 is gone \(exit code 3\)"):
+    with pytest.raises(RankDied, match=r"rank 2 of 3 ended \(exit code 3\)"):
         found.await_ready()
     assert found.broken.wait(10)
     found.end()
@@ -172,7 +172,7 @@ def test_a_rank_that_cannot_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPa
         (
             ["say(Ready()); say(Crashed('Traceback\\nRuntimeError: peer'))", "os._exit(9)"],
             RankDied,
-            "rank 2 of 3 is gone .exit code 9",
+            "rank 2 of 3 ended .exit code 9",
         ),
         (
             ["say(Failed(DeviceError('no such device')))", f"say(Crashed('Closed')){LASTS}"],
@@ -223,10 +223,10 @@ def tries(monkeypatch: pytest.MonkeyPatch, *ends: object) -> tuple[list[str], Ca
 
 
 def test_a_lost_rank_is_made_good_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    warnings, unit = tries(monkeypatch, RankDied("rank 1 of 2 is gone (SIGKILL)"), "trained")
+    warnings, unit = tries(monkeypatch, RankDied("rank 1 of 2 ended (SIGKILL)"), "trained")
     assert unit() == "trained"
-    assert warnings == ["unit: rank 1 of 2 is gone (SIGKILL); all its ranks go on from its last checkpoint"]
-    _, unit = tries(monkeypatch, RankDied("one"), RankDied("rank 1 of 2 is gone (SIGKILL)"), "trained")
+    assert warnings == ["unit: rank 1 of 2 ended (SIGKILL); all its ranks resume from its last checkpoint"]
+    _, unit = tries(monkeypatch, RankDied("one"), RankDied("rank 1 of 2 ended (SIGKILL)"), "trained")
     with pytest.raises(TrainingError, match=r"`unit`: a rank was lost 2 times \(got rank 1 .*SIGKILL"):
         unit()
 

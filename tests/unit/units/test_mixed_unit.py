@@ -172,7 +172,7 @@ def test_documents_of_one_text_are_in_one_part_whatever_their_source(
     assert any("twin: " in note and note.endswith("part of " + first.name) for note in fold.notes)
     (whole,) = join_folds([first, again], folds, repeats="keep")
     assert len(whole.train) == sum(len(each.train) for (each,) in folds)
-    assert any("kept in training, though a text of theirs is in the" in note for note in whole.notes)
+    assert any("kept in training, though one of their texts is in the" in note for note in whole.notes)
 
 
 def test_parts_of_joined_corpora_are_those_of_each(one_corpus_per_kind: list[Corpus]) -> None:

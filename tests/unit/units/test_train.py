@@ -135,7 +135,7 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
             with pytest.raises(Killed):
                 unit.train(folder)
         assert_same(unit.train(folder, heard), undisturbed)
-        assert f"goes on after step {step}," in heard.notes[0]
+        assert f"resumes after step {step}," in heard.notes[0]
         assert heard.documents == EPOCHS * len(unit.job.fold.train), "before and after the resume"
         assert not heard.warnings
 
@@ -272,8 +272,8 @@ def test_a_unit_that_is_interrupted_thrice(
     last.write_bytes(last.read_bytes()[:-100])
     heard = Heard()
     assert_same(unit.train(tmp_path / "unit", heard), undisturbed)
-    assert "cut short" in heard.warnings[0]
-    assert "goes on after step 8," in heard.notes[0]
+    assert "truncated" in heard.warnings[0]
+    assert "resumes after step 8," in heard.notes[0]
 
 
 def test_a_loss_that_is_not_finite_names_the_step_and_the_documents(
@@ -340,7 +340,7 @@ def test_a_device_that_is_full_anywhere_is_no_room(
         raise error
 
     monkeypatch.setattr(module, where, full)
-    with pytest.raises(NoRoomError, match="it does not fit the device's memory"):
+    with pytest.raises(NoRoomError, match="it does not fit in the device's memory"):
         unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
 
 
@@ -368,7 +368,7 @@ def test_auto_batch_adds_up_the_gradients_of_pieces(
     with monkeypatch.context() as patch:
         full_above(3, patch)
         found, in_pieces = pieces.train(tmp_path / "pieces", heard)
-    assert [note.rpartition(" in ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
+    assert [note.rpartition(" into ")[2] for note in heard.notes] == ["2 pieces", "4 pieces"]
     for one, other in zip(found.epochs, record.epochs, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
     for name, weight in weights.items():

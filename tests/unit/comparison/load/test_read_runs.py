@@ -154,7 +154,7 @@ def test_an_artifact_that_is_no_json(tmp_path: Path, content: str) -> None:
 def test_params_that_are_no_numbers(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, {}, "FINISHED")
     shelf.folds["m0"][0].params["fold"] = "first"  # type: ignore[index]
-    with pytest.raises(TrackingError, match=r"run `f0` .*not as `mtlv` writes them .got ValueError"):
+    with pytest.raises(TrackingError, match=r"run `f0` .*`mtlv` did not write in this form .got ValueError"):
         read_runs(shelf, shelf.members)  # type: ignore[arg-type]
 
 
@@ -219,18 +219,18 @@ def test_scores_that_are_as_the_run_says_are_taken(tmp_path: Path) -> None:
 NAN, INF = float("nan"), float("inf")
 NO_SCORES = {
     "a document twice": (of_scores(id=["d", "d"]), "a document twice"),
-    "ids that are numbers": (of_scores(id=[1, 2]), "an id of a document that is no text"),
-    "an id missing": (of_scores(id=["d", None]), "an id of a document that is no text"),
-    "groups that are numbers": (of_scores(group=[1, 1]), "a group of documents that is no text"),
-    "a group missing": (of_scores(group=["g", None]), "a group of documents that is no text"),
+    "ids that are numbers": (of_scores(id=[1, 2]), "a document id that is not text"),
+    "an id missing": (of_scores(id=["d", None]), "a document id that is not text"),
+    "groups that are numbers": (of_scores(group=[1, 1]), "a document group that is not text"),
+    "a group missing": (of_scores(group=["g", None]), "a document group that is not text"),
     "no ids": (of_scores(id=None), "id"),
     "another part": (of_scores("validation"), "scores of the part `validation`"),
     "a label that the run has not": (
         of_scores(label="lung"),
-        "scores of `lung`, which is no label of the run",
+        "scores of `lung`, which is not a label of the run",
     ),
-    "another fold": (of_scores(target=[1, 1]), "label `heart`: 2 positive documents, the run says 1"),
-    "fewer documents": (of_scores().slice(1), "label `heart`: 0 positive documents, the run says 1"),
+    "another fold": (of_scores(target=[1, 1]), "label `heart`: 2 positive documents, but 1 in the run"),
+    "fewer documents": (of_scores().slice(1), "label `heart`: 0 positive documents, but 1 in the run"),
     "no mask": (of_scores(mask=None), "mask:heart"),
     "a column twice": (
         of_scores().append_column("output:heart", pyarrow.array([0.1, 0.1])),
@@ -244,12 +244,12 @@ NO_SCORES = {
     "1e400": (of_scores(output=[float("1e400"), 0.2]), "a number that is not finite"),
     "no output": (of_scores(output=[None, 0.2]), "a number that is not finite"),
     "above 1": (of_scores(output=[0.9, 1.5]), "a probability outside 0 to 1"),
-    "texts": (of_scores(output=["0.9", "high"]), "values that are no numbers"),
+    "texts": (of_scores(output=["0.9", "high"]), "values that are not numbers"),
     "lists": (of_scores(output=[[0.9], [0.1]]), "must be a mapping"),
-    "objects": (of_scores(output=[{"a": 0.9}, {"a": 0.1}]), "values that are no numbers"),
+    "objects": (of_scores(output=[{"a": 0.9}, {"a": 0.1}]), "values that are not numbers"),
     "other targets": (of_scores(target=[7, 0]), "a target that is not 0 or 1"),
     "no target": (of_scores(target=[1, None]), "a number that is not finite"),
-    "a mask of texts": (of_scores(mask=["yes", "no"]), "values that are no numbers"),
+    "a mask of texts": (of_scores(mask=["yes", "no"]), "values that are not numbers"),
 }
 
 
@@ -262,7 +262,7 @@ def test_scores_that_are_not_as_the_run_says(tmp_path: Path, name: str) -> None:
         "the artifact `scores/test.parquet` of run `f0` (f0) cannot be read (got"
     )
     assert said in str(caught.value)
-    assert str(caught.value).endswith("leave that run out, or run its config again.")
+    assert str(caught.value).endswith("leave out that run, or run its config again.")
     assert len(str(caught.value)) < 400
 
 
@@ -271,7 +271,7 @@ def test_scores_that_fill_the_memory_when_unpacked_are_refused_by_what_they_say(
 ) -> None:
     monkeypatch.setattr("mtlv.comparison.load.check_scores.MOST_CELLS", 1_000_000)
     zeros = pyarrow.array(np.zeros(400_000, np.float32))  # equal values pack into nothing
-    with pytest.raises(TrackingError, match=r".got 400,000 documents in 3 columns, which is too many"):
+    with pytest.raises(TrackingError, match=r".got 400,000 documents in 3 columns, more than the limit"):
         with_table(tmp_path, pyarrow.table(dict.fromkeys("abc", zeros)))
     assert (tmp_path / "scores.parquet").stat().st_size < 20_000
 
@@ -381,11 +381,11 @@ def test_tasks_of_other_kinds_come_with_how_they_are_judged(tmp_path: Path) -> N
 
 
 NOT_THEIRS = {
-    "other targets": (of_kinds(targets=(0, 1)), "label `heart`: accuracy 1.0000, the run says 0.5000"),
+    "other targets": (of_kinds(targets=(0, 1)), "label `heart`: accuracy 1.0000, but 0.5000 in the run"),
     "one class": (of_kinds(classes=((1.0,), (1.0,)), targets=(1, 1)), "label `heart`: accuracy 0.0000"),
-    "a span of half a million millions": (of_kinds(end=2**31 - 1), "label `a/b`: a span that is none"),
-    "a span without words": (of_kinds(end=0), "label `a/b`: a span that is none"),
-    "probabilities of yes and no": (of_scores(), "label `heart`: no scores of the kind `multiclass`"),
+    "a span of half a million millions": (of_kinds(end=2**31 - 1), "label `a/b`: an invalid span"),
+    "a span without words": (of_kinds(end=0), "label `a/b`: an invalid span"),
+    "probabilities of yes and no": (of_scores(), "label `heart`: not scores of the kind `multiclass`"),
 }
 
 

@@ -68,10 +68,10 @@ def test_a_fold_stands_for_its_member():
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (RunQuery(names=("bbbbbb",)), "`bbbbbb` begins the ids of 2 runs"),
-        (RunQuery(names=("mtk",)), "there is no run `mtk` here"),
+        (RunQuery(names=("bbbbbb",)), "`bbbbbb` is the prefix of 2 run ids"),
+        (RunQuery(names=("mtk",)), "there is no run `mtk` in the store"),
         (RunQuery(names=("mtk",)), "did you mean `mtl`?"),
-        (RunQuery(names=(SIDE.id,)), "is a comparison itself"),
+        (RunQuery(names=(SIDE.id,)), "is a comparison"),
         (RunQuery(experiment="frist"), "there is no experiment `frist`"),
         (RunQuery(experiment="frist"), "did you mean `first`?"),
     ],
@@ -92,7 +92,7 @@ def test_several_experiments_want_a_name():
     assert ids(RunQuery(last=1), shelf) == [other.id]
     assert ids(RunQuery(names=("gmtl",)), shelf) == [other.id]
     twin = Shelf(A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "first": "1"})
-    with pytest.raises(TrackingError, match="several experiments are called `stl`"):
+    with pytest.raises(TrackingError, match="several experiments have the name `stl`"):
         choose(twin, RunQuery(names=("stl",)))
     assert ids(RunQuery(names=("stl",), experiment="first"), twin) == [A.id]
     with pytest.raises(TrackingError, match="no run `gmtl`"):

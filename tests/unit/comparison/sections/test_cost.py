@@ -101,10 +101,10 @@ def test_runs_without_time_or_figures_are_left_out(comparison_of):
 def test_words_name_the_front_from_fast_to_slow():
     said = cost.in_words(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
     assert said == (
-        "3 of 4 runs are on the Pareto front, where only a longer training gives a better macro F1. From "
+        "3 of 4 runs are on the Pareto front, where a better macro F1 needs a longer training. From "
         "fast to slow: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
     )
-    assert cost.in_words(rows_of((5, 0.6))) == "One run: “run 0” (5.0 min, 0.600). Nothing stands beside it."
+    assert cost.in_words(rows_of((5, 0.6))) == "There is only one run: “run 0” (5.0 min, 0.600)."
     assert cost.in_words(rows_of((5, 0.6), (6, 0.5))) == (
         "“run 0” (5.0 min, 0.600) is both the fastest and the best of 2 runs."
     )

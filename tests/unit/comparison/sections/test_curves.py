@@ -102,7 +102,7 @@ def test_runs_are_left_out_where_rows_are_too_many_and_that_is_said(
     monkeypatch.setattr(parts, "ROWS", 65)  # two runs have 30 rows each
     figure = block(build(comparison), "curves_task_f1")
     assert {row["run"] for row in figure.rows} == {"r0", "r1"}
-    assert figure.caption.endswith("2 of 4 runs are left out here: too many lines.")
+    assert figure.caption.endswith("2 of 4 runs are left out here, to limit the number of lines.")
 
 
 def test_the_legend_names_the_runs_that_are_on_and_no_other(comparison_of: Make) -> None:

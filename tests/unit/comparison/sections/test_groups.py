@@ -54,7 +54,7 @@ def test_tooltips_name_the_others_and_who_shares_the_encoder(comparison_of: Make
     comparison = comparison_of()
     rows = {(row["run"], row["task"]): row for row in block(build(comparison), "groups_together").rows}
     assert rows["r0", "Opacity"]["others"] == "none"
-    assert rows["r0", "Opacity"]["encoder"] == "one of its own"
+    assert rows["r0", "Opacity"]["encoder"] == "its own"
     assert rows["r1", "Opacity"]["others"] == ", ".join(task.name for task in comparison.tasks[1:])
     assert {row["encoder"] for (run, _), row in rows.items() if run == "r3"} == {"shared by 6 tasks"}
 
@@ -178,7 +178,7 @@ def test_stability_is_a_table_of_each_change(comparison_of: Make) -> None:
 def test_groups_that_differ_between_folds_are_told(comparison_of: Make) -> None:
     comparison = comparison_of()
     runs = (*comparison.runs[:2], replace(comparison.runs[2], elsewhere=True))
-    assert f"In “{runs[2].name}” other folds came to other groups" in findings(
+    assert f"The folds of “{runs[2].name}” have different groups" in findings(
         build(replace(comparison, runs=runs))
     )
     assert not findings(build(comparison))

@@ -45,7 +45,7 @@ def test_no_word_of_macro_f1_where_runs_are_judged_by_their_score(comparison: Co
 
 
 def test_a_score_ranks_runs_of_the_same_tasks_only(comparison: Comparison) -> None:
-    assert "no score ranks them" in findings(overview.build(comparison))
+    assert "they cannot be ranked by one score" in findings(overview.build(comparison))
     same = replace(comparison, runs=comparison.runs[:2])
     score = fmean(child.metrics["test/score"] for child in same.runs[1].children)
     assert f"“mtl · minilm” has the highest score: {score:.3f}" in findings(overview.build(same))
@@ -83,7 +83,7 @@ def test_a_rank_correlation_is_not_drawn_anew_and_that_is_said(comparison: Compa
     by_rank = replace(TASKS[2], main_metric="spearman")
     section = significance.build(replace(comparison, tasks=(*TASKS[:2], by_rank, TASKS[3])))
     assert block(section, "significance").rows[0]["documents"] is None
-    assert "no sum over documents: “similarity” (Spearman)." in findings(section)
+    assert "not a sum over documents: “similarity” (Spearman)." in findings(section)
 
 
 def test_documents_show_what_their_own_task_says(comparison: Comparison) -> None:
@@ -108,8 +108,8 @@ def test_tasks_on_the_same_documents_are_named(comparison: Comparison) -> None:
     fewer = tuple(_without_a_document(child, "drugs") for child in last.children)
     changed = replace(comparison, runs=(*comparison.runs[:2], replace(last, children=fewer)))
     said = findings(tasks.build(changed))
-    assert "different data: similarity. Tested on other documents" in said
-    assert "may not be compared: drugs." in said
+    assert "different data: similarity. Tested on different documents" in said
+    assert "so not comparable: drugs." in said
     same = replace(comparison, runs=comparison.runs[:2])
     assert "same documents" not in findings(tasks.build(same))
 
@@ -123,7 +123,7 @@ def _without_a_document(child: ComparedFold, task: str) -> ComparedFold:
 
 
 def test_no_score_is_laid_over_the_training_time_of_other_tasks(comparison: Comparison) -> None:
-    assert "no score can be laid over their training times" in findings(cost.build(comparison))
+    assert "so their scores cannot be compared" in findings(cost.build(comparison))
     same = replace(comparison, runs=comparison.runs[:2])
     assert block(cost.build(same), "cost").title == "Score over training time"
 

@@ -15,7 +15,7 @@ NUMBERS = (
     Published("STL", "f1_macro", 0.9, 0.01, "r0"),
     Published("STL", "f1/Opacity", 0.8, None, "r0"),
     Published("STL of Opacity", "f1/Opacity", 0.7, None, "r0"),
-    Published("BERT", "f1_macro", 0.9, 0.01, None, "not measured: no run fits"),
+    Published("BERT", "f1_macro", 0.9, 0.01, None, "not measured: no run matches"),
     Published("STL", "train_seconds", 3600.0, None, "r0", "of all folds"),
     Published("STL", "p_wilcoxon/f1_macro", 0.002, None, "r0"),
 )
@@ -43,7 +43,7 @@ def test_what_was_not_measured_has_no_number(built):
     row = block(built[1], "published").rows[3]
     assert (row["measured"], row["difference"], row["name"]) == (None, None, None)
     assert "run" not in row  # it shows whatever runs are on
-    assert row["note"] == "not measured: no run fits"
+    assert row["note"] == "not measured: no run matches"
 
 
 def test_counts_and_times_stand_apart(built):
@@ -66,7 +66,7 @@ def test_the_finding_counts_and_gives_the_range(built):
     gap = np.mean(comparison.runs[0].values("test/f1_macro")) - 0.9
     shown = f"{gap:+.3f}".replace("-", "−")
     assert section.blocks[0].text == (
-        "4 of 6 published numbers have a measured one beside them. In macro F1 measured minus published is "
+        "4 of 6 published numbers have a measured counterpart. For macro F1, measured minus published is "
         f"{shown}."
     )
 

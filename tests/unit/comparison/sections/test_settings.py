@@ -69,9 +69,9 @@ def test_different_data_is_warned_of_with_its_groups(comparison_of):
     runs = (*comparison.runs[:2], replace(comparison.runs[2], data_digest="ffff0000ffff"))
     (warning,) = texts(settings.build(replace(comparison, runs=runs)), "warning")
     assert warning == (
-        "The runs have different documents, targets or splits: figures may be compared within a group only, "
-        "and no test pairs runs of different groups. data 01234567: “stl · minilm” and “mtl · minilm”; data "
-        "ffff0000: “gmtl · k=4 · label_description · minilm”."
+        "The runs have different documents, targets or splits: metrics are comparable within a group only, "
+        "and no test compares runs of different groups. data 01234567: “stl · minilm” and “mtl · minilm”; "
+        "data ffff0000: “gmtl · k=4 · label_description · minilm”."
     )
 
 

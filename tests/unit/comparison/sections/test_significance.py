@@ -101,7 +101,7 @@ def test_too_few_folds_give_no_wilcoxon_p_and_say_so(comparison_of):
     assert row["wilcoxon_holm"] is None
     assert row["t_p"] is not None
     assert row["follows"].startswith("3 pairs are too few for Wilcoxon, whose p cannot be below 0.25.")
-    assert "it needs at least 6 differences, there are 3 at most" in words(section)
+    assert "it needs at least 6 differences, but there are at most 3" in words(section)
 
 
 @pytest.mark.parametrize(("runs", "title"), [(12, "Every pair of runs"), (13, "Pairs of runs")])
@@ -115,8 +115,8 @@ def test_many_equal_folds_are_not_called_too_few(comparison_of):
     comparison = with_f1(comparison_of(runs=1, children=8))
     run = comparison.runs[0]
     section = significance.build(replace(comparison, runs=(run, replace(run, key="r1", name="twin"))))
-    assert "equal on so many folds and seeds that fewer than 6 differences are left" in words(section)
-    assert "there are 8 at most" not in words(section)
+    assert "equal on too many folds and seeds, so that fewer than 6 differences are left" in words(section)
+    assert "at most 8" not in words(section)
 
 
 def test_one_split_has_no_test_but_its_documents(comparison_of):
@@ -159,7 +159,7 @@ FEW = "3 pairs are too few for Wilcoxon, whose p cannot be below 0.25."
      .replace("3 pairs", "2 unequal pairs").replace("0.25", "0.5")),
     ([0.51, 0.51, 0.51], f"{FEW} All differences are equal, so there is no t."),
     ([0.6], "One fold and seed: no test is possible."),
-    (EVEN, "Equal on every fold."),
+    (EVEN, "Equal for every fold."),
 ])  # fmt: skip
 def test_what_follows_for_one_pair(comparison_of, values, said):
     comparison = with_f1(comparison_of(runs=2, children=6), r0=[0.5] * len(values), r1=values)
@@ -180,8 +180,8 @@ def test_the_correction_counts_all_pairs(comparison_of):
         "Better by 0.035, on 6 of 6 folds, by the t-test alone, corrected for 3 pairs of runs. 6 pairs are "
         "too few for Wilcoxon's test after the correction."
     )
-    assert "runs over the 3 Wilcoxon and the 2 t-tests" in block(section, "significance").caption
-    assert "After a correction over 3 pairs of runs Wilcoxon's test would need 7 differences" in words(
+    assert "covers the 3 Wilcoxon and the 2 t-tests" in block(section, "significance").caption
+    assert "After the correction for 3 pairs of runs, Wilcoxon's test would need 7 differences" in words(
         section
     )
 
@@ -219,22 +219,22 @@ def test_enough_folds_for_the_correction_are_not_called_too_few(comparison_of):
     up = [*UP, 0.57]  # 7 differences, which a correction over 3 asks for
     comparison = with_f1(comparison_of(runs=3, children=7), r0=[0.5] * 7, r1=up, r2=[x + 0.1 for x in up])
     section = significance.build(comparison)
-    assert "After a correction" not in words(section)
+    assert "After the correction for" not in words(section)
     assert "both tests agree, corrected for 3 pairs" in rows_of(section)["r1", "r0"]["follows"]
 
 
 def test_the_finding_names_the_largest_difference(comparison_of):
     comparison = with_f1(comparison_of(runs=2, children=6), r0=EVEN, r1=UP)
     assert words(significance.build(comparison)).startswith(
-        "By all tests that can decide, 1 of 1 pair of runs differs at 0.05 after Holm's correction. The "
-        "largest: “mtl · minilm” stands 0.035 above “stl · minilm”."
+        "By all tests that can decide, 1 of 1 pair of runs differs at 0.05 after Holm's correction. Largest "
+        "difference: “mtl · minilm” is 0.035 above “stl · minilm”."
     )
     turned = with_f1(comparison_of(runs=2, children=6), r0=UP, r1=EVEN)
-    assert "stands 0.035 below “stl" in words(significance.build(turned))
+    assert "is 0.035 below “stl" in words(significance.build(turned))
     far = [value + 0.2 + 0.001 * place for place, value in enumerate(UP)]
     both = words(significance.build(with_f1(comparison_of(runs=3, children=6), r0=EVEN, r1=UP, r2=far)))
     assert ", 3 of 3 pairs of runs differ" in both
-    assert "stands 0.238 above “stl" in both
+    assert "is 0.238 above “stl" in both
 
 
 def test_the_finding_counts_tests_that_disagree(comparison_of):
@@ -265,8 +265,8 @@ def test_seeds_of_a_fold_count_once(comparison_of):
 
 
 @pytest.mark.parametrize(("skill", "said"), [
-    (0.0, "Other test documents could turn the sign."),
-    (1.0, "Other test documents would not turn the sign."),
+    (0.0, "Other test documents could change the sign."),
+    (1.0, "Other test documents would not change the sign."),
 ])  # fmt: skip
 def test_what_other_documents_would_do(comparison_of, skill, said):
     comparison = comparison_of(runs=2, children=1)
@@ -281,7 +281,10 @@ def test_what_other_documents_would_do(comparison_of, skill, said):
     assert row["follows"] == f"One fold and seed: no test is possible. {said}"
     assert (row["documents_low"] > 0) == (skill == 1)
     kept = "for 1 of 1 pair of runs" if skill else "for 0 of 1 pair of runs"
-    assert f"the difference keeps its sign {kept} (of so many equal ones about 0.1 would)" in words(section)
+    assert (
+        f"the difference keeps its sign {kept} (about 0.1 would be expected without real differences)"
+        in words(section)
+    )
     assert {one["verdict"] for one in block(section, "significance_forest").rows} == {"cannot tell"}
 
 
@@ -291,7 +294,7 @@ def test_what_other_documents_would_do_is_said_of_how_many_pairs(comparison_of):
     outputs = {name: task.targets.astype(float) for name, task in child.test.tasks.items()}
     good = replace(comparison.runs[2], children=(replace(child, test=child.test.with_outputs(outputs)),))
     found = rows_of(significance.build(replace(comparison, runs=(*comparison.runs[:2], good))))
-    said = "Other test documents would not turn the sign (not corrected for 3 pairs of runs)."
+    said = "Other test documents would not change the sign (not corrected for 3 pairs of runs)."
     assert said in found["r2", "r0"]["follows"]
 
 
@@ -323,12 +326,12 @@ def test_documents_that_belong_together_are_drawn_together(comparison_of):
         singly["documents_low"],
         singly["documents_high"],
     )
-    assert "are drawn as one: 30 such groups hold 120 documents." in said
-    assert "drawn as one" not in of_singly
-    assert "it is not known" not in said + of_singly
+    assert "are drawn together: 30 groups contain 120 documents." in said
+    assert "drawn together" not in of_singly
+    assert "not known" not in said + of_singly
     unknown, of_unknown = of(None, None)  # as an earlier release stored them
     assert (unknown["documents_groups"], unknown["documents_low"]) == (None, singly["documents_low"])
-    assert "it is not known which documents belong together" in of_unknown
+    assert "(sentences of one abstract) are not known" in of_unknown
     assert of(None, thirty) == of(thirty, thirty)  # the documents are the same
     few, _ = of(*[tuple(str(i % 4) for i in range(120))] * 2)
     assert few["documents"] is None
@@ -351,7 +354,7 @@ def test_dependent_folds_and_seeds_alone_are_told_apart(comparison_of):
         replace(run, children=tuple(replace(c, fold=0, seed=i) for i, c in enumerate(run.children)))
         for run in folds.runs
     )
-    assert "The pairs differ by seed alone" in words(significance.build(replace(folds, runs=seeds)))
+    assert "The pairs differ only by seed" in words(significance.build(replace(folds, runs=seeds)))
 
 
 def test_without_scores_there_is_no_word_of_documents(comparison_of):

@@ -93,10 +93,10 @@ def test_the_words_name_the_largest_gain_and_loss(comparison_of: Make) -> None:
     said = findings(build(comparison))
     up, down = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
     assert said.startswith("Against “mtl · minilm”")
-    assert f"Most is gained on “{up[1]}” ({gains[up]:+.3f} in “{up[0]}”" in said
-    assert f"Most is lost on “{down[1]}” ({gains[down]:+.3f} in “{down[0]}”" in said
+    assert f"Largest gains: “{up[1]}” ({gains[up]:+.3f} in “{up[0]}”" in said
+    assert f"Largest losses: “{down[1]}” ({gains[down]:+.3f} in “{down[0]}”" in said
     higher = sum(gain > 0 for gain in gains.values())
-    assert f"{higher} of {len(gains)} task figures of the other runs are higher" in said
+    assert f"{higher} of {len(gains)} task scores of the other runs are higher" in said
 
 
 def test_one_run_has_no_gains(comparison_of: Make) -> None:

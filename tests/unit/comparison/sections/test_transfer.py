@@ -77,7 +77,7 @@ def test_means_alone_make_a_dotted_matrix_and_no_graph():
     ]
     shown = words(block(section, "transfer_matrix"))
     assert {"−3.5", "+10.4", "84.6"} <= set(shown)
-    assert "nothing is decided" in findings(section)
+    assert "no verdicts" in findings(section)
     rows = {row["target"]: row for row in block(section, "transfer_partners").rows}
     assert (rows["PubMedQA"]["partner"], rows["PubMedQA"]["follows"]) == ("BioASQ", "too few pairs to say")
 

@@ -56,8 +56,8 @@ def test_named_classes_keep_their_names_and_order(datasets, tmp_path) -> None:
     assert corpus.parts == ("train", "train", "train", "test")
     assert corpus.ids == ("train.1", "train.2", "train.3", "test.1")
     assert corpus.notes == (
-        "split `unsupervised`: 1 rows left out, it is no part",
-        "1 rows of `saved/test` left out: their class is not told",
+        "split `unsupervised`: 1 rows left out, because it is not a part",
+        "1 rows of `saved/test` left out: their class is missing",
     )
 
 
@@ -103,7 +103,7 @@ def test_faults_have_a_place(datasets, tmp_path) -> None:
         DataError, match=r"`saved` has no column `labels` .*allowed: text, label; did you mean"
     ):
         load(Columns(kind="multiclass", target="labels"), tmp_path / "saved")
-    with pytest.raises(DataError, match=r"`saved` row 1, column `label` is no text .got 0"):
+    with pytest.raises(DataError, match=r"`saved` row 1, column `label` is not text .got 0"):
         load(Columns(kind="multiclass", text="label", target="text"), tmp_path / "saved")
 
 
@@ -120,9 +120,7 @@ def test_no_code_is_run(datasets, tmp_path) -> None:
 
 def test_other_formats_are_not_read(datasets, tmp_path) -> None:
     (tmp_path / "a.xml").write_text("<a/>")
-    with pytest.raises(
-        DataError, match=r"of a format that is not read: xml; allowed: arrow, cache, csv, json"
-    ):
+    with pytest.raises(DataError, match=r"has an unsupported format: xml; allowed: arrow, cache, csv, json"):
         load(CLASSES, tmp_path)
 
 
@@ -139,7 +137,7 @@ def test_a_name_on_the_hub_is_split_and_told_without_network(datasets, monkeypat
     ):
         load(CLASSES, hub="nyu-mll/glue:stsb@main")
     assert asked == [("nyu-mll/glue", {"name": "stsb", "revision": "main"})]
-    with pytest.raises(DataError, match=r"`data.hub` is no name of a data set .got https"):
+    with pytest.raises(DataError, match=r"`data.hub` is not a name of a data set .got https"):
         load(CLASSES, hub="https://huggingface.co/datasets/imdb")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "imdb").mkdir()
@@ -175,5 +173,5 @@ def test_nothing_named(tmp_path) -> None:
     with pytest.raises(DataError, match=r"needs a file; set `data.path` to it, or `data.hub` to its name"):
         load(CLASSES)
     (tmp_path / "a.csv").write_text("text,label\nx,y\n")
-    with pytest.raises(DataError, match=r"is no folder; a single file is read by `data.name: table`"):
+    with pytest.raises(DataError, match=r"is not a folder; use `data.name: table`"):
         load(CLASSES, tmp_path / "a.csv")

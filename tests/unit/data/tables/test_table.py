@@ -113,10 +113,10 @@ def test_labels_can_be_chosen_and_described(tmp_path):
 
 
 FAULTS = [
-    ("id,text,a,b\n1,x,1,0\n2,y,1\n", WIDE, "broken row at line 3 .got 3 fields.; allowed: 4 fields"),
-    ('id,text,a,b\n1,"x\nx",1,0\n2,y,1,0,5\n', WIDE, "broken row at line 4 .got 5 fields"),
-    ('id,text,a,b\n1,x,1,0\n2,"y,1,0\n3,z,1,1\n', WIDE, "broken row at line 3 .*quotes"),
-    ('id,text,a,b\n1,"x" y,1,0\n', WIDE, "broken row at line 2"),
+    ("id,text,a,b\n1,x,1,0\n2,y,1\n", WIDE, "invalid row at line 3 .got 3 fields.; allowed: 4 fields"),
+    ('id,text,a,b\n1,"x\nx",1,0\n2,y,1,0,5\n', WIDE, "invalid row at line 4 .got 5 fields"),
+    ('id,text,a,b\n1,x,1,0\n2,"y,1,0\n3,z,1,1\n', WIDE, "invalid row at line 3 .*quotes"),
+    ('id,text,a,b\n1,"x" y,1,0\n', WIDE, "invalid row at line 2"),
     (
         "id,text,a,b\n1,x,1,0\n2,y,maybe,2\n",
         WIDE,
@@ -127,7 +127,7 @@ FAULTS = [
         WIDE,
         "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1; also at line 5, 6",
     ),
-    ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "broken row at line 3 .*; also at line 4"),
+    ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
     ("id,text,a,b\n1,x,1,\n", WIDE, "line 2, column `b` is not 0 or 1 .got ''"),
     (
@@ -137,20 +137,20 @@ FAULTS = [
     ),
     ("id,text,a,bb\n1,x,1,0\n", WIDE, "no column `b` .data.columns.labels"),
     ("id,text,a,b\n1,x,1,0\n", Columns(id="ids", labels=("a",)), "no column `ids`.*did you mean `id`"),
-    ("id,text,a,a\n1,x,1,0\n", WIDE, "names a column twice .got a"),
+    ("id,text,a,a\n1,x,1,0\n", WIDE, "has a duplicate column .got a"),
     ("", WIDE, "`t.csv` is empty"),
     ("id,text,a,b\n", WIDE, "`t.csv` has no row"),
-    ("id,text,a,b\n1,,1,0\n", WIDE, "no document: column `text` is empty throughout"),
+    ("id,text,a,b\n1,,1,0\n", WIDE, "no documents: column `text` is empty in all rows"),
     ("id,text,a,b\n1,x,1,0\n", WIDE, "label of corpus `table` has no positive document .got b"),
-    ("id,text,a,b\n1,x,1,1\n1,y,0,0\n", WIDE, "an id twice .got 1"),
-    ("text,a\nx,1\n", Columns(), "`data.columns` must say where the labels are.*has the columns text, a"),
+    ("id,text,a,b\n1,x,1,1\n1,y,0,0\n", WIDE, "a duplicate id .got 1"),
+    ("text,a\nx,1\n", Columns(), "`data.columns` must have a column for the labels.*has the columns text, a"),
     ("text,a\nx,1\n", Columns(labels=("a",), label_list="a"), "either `labels`"),
-    ("text,l\nx,[1\n", Columns(label_list="l"), "line 2, column `l` is no JSON list"),
-    ("text,l\nx,[1]\n", Columns(label_list="l"), "line 2, column `l` is no list of labels"),
+    ("text,l\nx,[1\n", Columns(label_list="l"), "line 2, column `l` is not a JSON list"),
+    ("text,l\nx,[1]\n", Columns(label_list="l"), "line 2, column `l` is not a list of labels"),
     (
         "text,p,a\nx,holdout,1\n",
         Columns(part="p", labels=("a",)),
-        "column `p` is no part .got 'holdout'.; allowed: train",
+        "column `p` is not a part .got 'holdout'.; allowed: train",
     ),
     (
         b"id,text,a,b\n1,x,1,0\n2,caf\xe9,1,0\n",
@@ -170,18 +170,18 @@ def test_faults_have_a_place(tmp_path, content, columns, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "x", "a": 1}\n{"text": \n', "broken JSON at line 2"),
+        ('{"text": "x", "a": 1}\n{"text": \n', "invalid JSON at line 2"),
         ('{"text": "x", "a": 1}\n[1]\n', "no JSON object at line 2"),
         ('{"text": "x", "a": 1}\n{"text": "y", "a": 3}\n', "line 2, column `a` is not 0 or 1 .got 3"),
         ('{"text": "x", "a": 1}\n{"text": "y"}\n', "line 2, column `a` is not 0 or 1 .got None"),
-        ('{"text": 5, "a": 1}\n', "line 1, column `text` is no text"),
+        ('{"text": 5, "a": 1}\n', "line 1, column `text` is not text"),
         (
             '{"text": "x", "a": 1}\n{"text": "y", "a": 1, "a": 0}\n',
-            "line 2 .got the key `a` twice in one obj",
+            "line 2 .got a duplicate key `a` in one obj",
         ),
         (
             '{"text": "x", "a": 1, "more": [{"b": 1, "b": 1}]}\n',
-            "line 1 .got the key `b` twice in one object",
+            "line 1 .got a duplicate key `b` in one object",
         ),
     ],
 )
@@ -198,11 +198,11 @@ HUGE = [
         "too many labels in column `l` .got 2001",
     ),
     (".csv", "x" * 100_000 + ",text\n1,2\n", "no column `l` .*…"),
-    (".csv", "text,l\nx," + "[" * 100_000 + "\n", "no JSON list: nested too deeply"),
-    (".csv", 'text,l\nx,"[""\\ud800""]"\n', "no JSON list: half of a surrogate pair"),
-    (".jsonl", '{"text": "x", "l": ' + "[" * 100_000 + "\n", "broken JSON at line 1 .got nested too deeply"),
-    (".jsonl", '{"text": "x"}\n{"text": "\\ud83d", "l": []}\n', "line 2 .got half of a surrogate pair"),
-    (".jsonl", '{"text": "x", "l": ' + "9" * 9000 + "}\n", "broken JSON at line 1 .got Exceeds the limit"),
+    (".csv", "text,l\nx," + "[" * 100_000 + "\n", "not a JSON list: nested too deeply"),
+    (".csv", 'text,l\nx,"[""\\ud800""]"\n', "not a JSON list: a lone surrogate"),
+    (".jsonl", '{"text": "x", "l": ' + "[" * 100_000 + "\n", "invalid JSON at line 1 .got nested too deeply"),
+    (".jsonl", '{"text": "x"}\n{"text": "\\ud83d", "l": []}\n', "line 2 .got a lone surrogate"),
+    (".jsonl", '{"text": "x", "l": ' + "9" * 9000 + "}\n", "invalid JSON at line 1 .got Exceeds the limit"),
     (".jsonl", json.dumps({f"c{i}": 1 for i in range(10_001)}), "too many columns .got 10001"),
 ]
 
@@ -244,7 +244,7 @@ def test_parquet_cells_that_python_cannot_hold(tmp_path):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(DataError, match=r"file of an unknown kind; allowed: a file ending in .csv, .tsv"):
+    with pytest.raises(DataError, match=r"unknown file type; allowed: a file ending in .csv, .tsv"):
         load(write(tmp_path, "x", "t.xlsx"))
     with pytest.raises(
         DataError, match=r"no documents in .*allowed: a file, or a folder with train, dev and"
@@ -286,18 +286,21 @@ PARQUET_FAULTS = {
     "no column": ([], "`t.parquet` has no row"),
     "no row": ([(name, cells[:0]) for name, cells in GOOD], "`t.parquet` has no row"),
     "a missing cell": (changed(("a", [1, None])), "`t.parquet` row 2, column `a` is not 0 or 1 .got None"),
-    "no text": (changed(("text", [None, " "])), "column `text` is empty throughout"),
+    "no text": (changed(("text", [None, " "])), "column `text` is empty in all rows"),
     "numbers as texts": (
         changed(("text", [1.5, 2])),
-        "row 1, column `text` is no text .got 1.5.*also at row 2",
+        "row 1, column `text` is not text .got 1.5.*also at row 2",
     ),
-    "lists as texts": (changed(("text", [["x"], ["y"]])), "row 1, column `text` is no text .got ..x"),
+    "lists as texts": (changed(("text", [["x"], ["y"]])), "row 1, column `text` is not text .got ..x"),
     "words as labels": (changed(("a", ["1", "yes"])), "row 2, column `a` is not 0 or 1 .got 'yes'"),
     "fractions as labels": (changed(("a", [0.5, float("nan")])), "row 1, column `a` is not 0 or 1 .got 0.5"),
     "objects as labels": (changed(("a", [{"a": 1}, {"a": 0}])), "row 1, column `a` is not 0 or 1"),
-    "a column twice": ([*GOOD, ("a", [0, 1])], "`t.parquet` names a column twice .got a"),
-    "an id twice": (changed(("id", ["1", "1"])), "an id twice .got 1.; make the ids unique"),
-    "an unknown part": (changed(("part", ["train", "both"])), "row 2, column `part` is no part .got 'both'"),
+    "a column twice": ([*GOOD, ("a", [0, 1])], "`t.parquet` has a duplicate column .got a"),
+    "an id twice": (changed(("id", ["1", "1"])), "a duplicate id .got 1.; make the ids unique"),
+    "an unknown part": (
+        changed(("part", ["train", "both"])),
+        "row 2, column `part` is not a part .got 'both'",
+    ),
 }
 
 

@@ -68,7 +68,7 @@ def test_type_means_by_hand():
     ("scores", "missing"), [({"a": 1.0}, "b"), ({"a": 1.0, "b": 1.0, "c": 1.0}, "c"), ({}, "a, b")]
 )
 def test_a_score_over_other_corpora_is_refused(scores, missing):
-    with pytest.raises(PlanError, match=rf"score or the task type is missing \(got {missing}\)"):
+    with pytest.raises(PlanError, match=rf"corpora without a score or a task type \(got {missing}\)"):
         blurb_score(scores, {"a": "x", "b": "y"})
     with pytest.raises(PlanError, match=r"\(got all\)"):
         blurb_score({}, {})

@@ -72,7 +72,7 @@ def test_positive_classes_by_name():
     assert positive_classes(("false", "CPR:3", "CPR:4"), ["false"]) == (1, 2)
     assert positive_classes(("yes", "no"), []) == (0, 1)
     with pytest.raises(
-        DataError, match=r"negative class `flase` is no class.*allowed: false, effect.*`false`"
+        DataError, match=r"negative class `flase` is not a class.*allowed: false, effect.*`false`"
     ):
         positive_classes(("false", "effect"), ["flase"])
     with pytest.raises(DataError, match="every class of the task is negative"):

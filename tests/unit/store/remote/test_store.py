@@ -166,7 +166,7 @@ def test_another_node_goes_on_from_the_last_checkpoint(
     assert not store.busy(key)
     second = Trained()
     run_suite(node("two", *changes), second, told[1])
-    assert any("goes on after step" in text for text in second.said)
+    assert any("resumes after step" in text for text in second.said)
     assert files(tmp_path / "folder") == files(store.root)
     assert store.client.names("checkpoints") == {}
     early, whole = ({(p.key, p.step): p.timestamp_ms for p in _points(tracker)} for tracker in told)
@@ -236,7 +236,9 @@ def test_what_was_changed_is_refused_and_named(trained: tuple, name: str) -> Non
     [there] = [each for each in store.client.names(f"units/{key}") if each.endswith(name)]
     content = store.client.objects.get(there)
     store.client.objects.put(there, content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(TrackingError, match=rf"{there}` cannot be used .*checksum is another.*; delete it"):
+    with pytest.raises(
+        TrackingError, match=rf"{there}` cannot be used .*checksum does not match.*; delete it"
+    ):
         store.load(key) and store.weights(key)
     assert not [path for path in store.units.rglob("*") if path.name == name]
     assert not list(store.units.glob(".*"))
@@ -269,7 +271,7 @@ def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
     assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
     assert Path(there).name in line
     assert line.endswith(f"its files stay in {store.client.at(f'units/{key}')} for `mtlv clean`")
-    assert any("half a unit" in line for line in clean_lines(store.place, [], delete=False))
+    assert any("an incomplete unit" in line for line in clean_lines(store.place, [], delete=False))
     third = opened(node("three"))
     assert third.weights_of(third.load(key))
     assert files(third.root) == before
@@ -311,7 +313,7 @@ def test_what_only_this_machine_has_is_set_aside_here(
     told = Trained()
     run_suite(node("one", "architecture=mtl"), told, MemoryTracker())
     assert len(told.names) == 1
-    assert len([text for text in told.said if "(`unit.json` is missing); it is set aside in" in text]) == 1
+    assert len([text for text in told.said if "(`unit.json` is missing); it was moved to" in text]) == 1
     assert (store.aside / f"{path.parent.name}-1" / "test.parquet").is_file()
 
 
@@ -337,7 +339,7 @@ def test_a_manifest_that_was_changed_is_refused(trained: tuple) -> None:
     store, key = trained
     content = store.client.objects.get(f"done/{key}.json")
     store.client.objects.put(f"done/{key}.json", content[:-200])
-    with pytest.raises(TrackingError, match=rf"done/{key}.json` cannot be used .*cut short or changed"):
+    with pytest.raises(TrackingError, match=rf"done/{key}.json` cannot be used .*truncated or was changed"):
         store.load(key)
 
 
@@ -406,7 +408,7 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
     second, third = Trained(), Trained()
     run_suite(node("one"), second, MemoryTracker())
     assert any(
-        "finished units of an earlier run, handed over to the store now: 1" in text for text in second.said
+        "finished units of an earlier run, uploaded to the store now: 1" in text for text in second.said
     )
     assert len(first.names + second.names) == 3
     run_suite(node("two"), third, MemoryTracker())
@@ -496,13 +498,13 @@ def test_clean_lists_what_nothing_needs_at_the_address(node: Callable, trained: 
         assert not any("lost" in line for line in clean_lines(place, [], delete=False))
     listed = clean_lines(place, [], delete=False)
     assert len(listed) == 4
-    assert any("checkpoints of a unit that is finished" in line for line in listed)
-    assert sum("half a unit" in line for line in listed) == 2
+    assert any("checkpoints of a finished unit" in line for line in listed)
+    assert sum("an incomplete unit" in line for line in listed) == 2
     clean_lines(place, [], delete=True)
     assert clean_lines(place, [], delete=False) == [f"{place.uri}: nothing to clean"]
     assert opened(node("three")).load(key).key == key
     of_another = clean_lines(place, [node("two", "seed=5")], delete=True)
-    assert any("a finished unit that none of the configs asks for" in line for line in of_another)
+    assert any("a finished unit that none of the configs needs" in line for line in of_another)
     assert not opened(node("three")).has(key)
 
 
