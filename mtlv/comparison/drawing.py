@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from mtlv.comparison.vega import VERSION
 from mtlv.errors import TrackingError, shorten
+from mtlv.hardware import cores
 from mtlv.processes import ChildProcess, Connection, ProcessEnded, parent
 
 SCALE = 2.0  # pixels of a PNG per pixel of its SVG; reduced for a PNG with more than
@@ -43,14 +43,14 @@ class DrawingPool:
     """A pool of drawing processes.
 
     Create it early: the processes start and warm up while runs are read. Close it, or use it in a `with`
-        statement.
+    statement.
 
     Args:
         processes: their number; None leaves one core to this process.
     """
 
     def __init__(self, processes: int | None = None) -> None:
-        count = max(1, min(MOST, _cores() - 1 if processes is None else processes))
+        count = max(1, min(MOST, cores() - 1 if processes is None else processes))
         self._free = deque(_begin() for _ in range(count))
         self._hands = ThreadPoolExecutor(count)
 
@@ -105,10 +105,6 @@ def _scale(svg: str) -> float:
 def _effort(spec: Mapping[str, Any]) -> int:
     """Estimate the drawing time of a figure, in rows; a facet costs about as much as 2000 rows."""
     return len(spec["data"]["values"]) + 2000 * ("facet" in spec)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _begin() -> ChildProcess:

@@ -57,6 +57,22 @@ RULES["api"] = RULES["cli"] - {"arguments", "display", "cli"} | {"figures"}
 RULES["__init__"] = {"api"}
 LOADING = {"data", "settings", "store", "units"}  # what `comparison/load` may import besides
 TYPES_ALONE = {"registries.py", "objectives.py"}  # whose `if TYPE_CHECKING:` may name anything: it never runs
+LATE = {  # files whose functions import parts of ours that load PyTorch, for which `mtlv check` does not wait
+    "comparison/load/texts.py",
+    "execution/choose.py",
+    "planning/check.py",
+    "planning/stages.py",
+    "planning/task_vectors.py",
+    "serving/model.py",
+    "serving/predict.py",
+    "units/checkpointing.py",
+    "units/distributed.py",
+    "units/input_cache.py",
+    "units/inputs.py",
+    "units/model.py",
+    "units/rank_process.py",
+    "units/train.py",
+}
 MOST = 24  # files of a folder
 HEAVY = (
     "torch",
@@ -127,6 +143,19 @@ def test_no_part_imports_itself_by_way_of_others() -> None:
         free = {part for part in left if RULES[part] <= done}
         assert free, f"in a circle: {sorted(left)}"
         done |= free
+
+
+def test_our_own_parts_are_imported_at_the_top_where_nothing_heavy_follows() -> None:
+    late = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mtlv")
+    }
+    boundaries = {name for name in late if name.startswith("cli/") or name.endswith("__init__.py")}
+    assert late - boundaries == LATE
 
 
 def test_no_folder_is_a_hall() -> None:
