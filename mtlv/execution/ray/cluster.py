@@ -176,5 +176,5 @@ def check_lasting(store: StoreLocation, tracking: str | None) -> None:
             raise TrackingError(
                 f"`{setting}`: Ray deletes the working folder of a job with all its content",
                 got=str(folder.absolute()),
-                then=f"name {instead}",
+                then=f"give {instead}",
             )

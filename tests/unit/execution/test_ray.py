@@ -267,7 +267,9 @@ def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch
     monkeypatch.setattr(nodes, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
         connected(RayHead(cluster.address, 1)),
-        pytest.raises(TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got what the driver"),
+        pytest.raises(
+            TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got the file written by the driver"
+        ),
         agreed(StoreLocation(str(tmp_path))),
     ):
         pass
@@ -295,12 +297,10 @@ def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     check_lasting(StoreLocation("store"), None)
     monkeypatch.chdir(job)
     check_lasting(StoreLocation(str(elsewhere)), server)
-    with pytest.raises(
-        TrackingError, match=r"`store\.uri`: Ray deletes .* give a folder that all nodes share"
-    ):
+    with pytest.raises(TrackingError, match=r"`store\.uri`: Ray deletes .* a folder that all nodes share"):
         check_lasting(StoreLocation("store"), server)
     with pytest.raises(
-        TrackingError, match=r"`tracking\.uri`: Ray deletes .* name a server, or for example sqlite"
+        TrackingError, match=r"`tracking\.uri`: Ray deletes .* give a server, or for example sqlite"
     ):
         check_lasting(StoreLocation(str(elsewhere)), None)
 

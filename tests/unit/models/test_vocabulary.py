@@ -137,5 +137,5 @@ def test_a_slow_tokenizer_is_refused(encoder: Encoder) -> None:
             return {}
 
     slow = Encoder("slow", encoder.module, Slow(), "")
-    with pytest.raises(EncoderError, match=r"`slow` is not a fast one; take an encoder"):
+    with pytest.raises(EncoderError, match=r"`slow` is not a fast one; use an encoder"):
         with_tokens(slow, TOKENS)

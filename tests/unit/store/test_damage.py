@@ -119,7 +119,7 @@ def test_a_unit_with_a_damaged_file_is_set_aside_and_trained_again(
     aside = store.root / "damaged" / f"{key}-1"
     assert line.startswith(f"{told.trained[0]}: ")
     assert f"damaged (`{name}`" in line
-    assert line.endswith(f"it was moved to {aside}, and trained again")
+    assert line.endswith(f"it was moved to {aside} and is trained again")
     assert {path.name for path in aside.iterdir()} == left
 
 
@@ -269,7 +269,7 @@ def test_a_file_that_may_not_be_read_is_no_damage(
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(TrackingError, match=r"cannot be read .*Permission denied.*; mend that, or") as caught:
+    with pytest.raises(TrackingError, match=r"cannot be read .*Permission denied.*; fix this, or") as caught:
         store.whole(key, lambda: store.load(key), pytest.fail)
     assert not isinstance(caught.value, DamagedError)
     assert store.has(key)
@@ -306,10 +306,10 @@ def test_a_checksum_is_of_the_very_content(single: Whole, tmp_path: Path) -> Non
     ]
     for change in changes:
         path.write_text(json.dumps({**content, **change}))
-        with pytest.raises(DamagedError, match=r"`unit.json`: its checksum is another"):
+        with pytest.raises(DamagedError, match=r"`unit.json`: its checksum does not match"):
             store.load(key)
     path.write_text(json.dumps({name: value for name, value in content.items() if name != "sha256"}))
-    with pytest.raises(DamagedError, match=r"`unit.json`: its checksum is another"):
+    with pytest.raises(DamagedError, match=r"`unit.json`: its checksum does not match"):
         store.load(key)
     path.write_text(json.dumps(content))
     assert store.load(key).key == key
@@ -317,7 +317,7 @@ def test_a_checksum_is_of_the_very_content(single: Whole, tmp_path: Path) -> Non
     assert weights is not None
     swap = weights.with_name("validation.parquet")
     put(weights, swap.read_bytes())
-    with pytest.raises(DamagedError, match=r"`model.safetensors`: its checksum is another"):
+    with pytest.raises(DamagedError, match=r"`model.safetensors`: its checksum does not match"):
         store.weights(key)
 
 
@@ -331,4 +331,4 @@ def test_a_damaged_file_of_tokens_is_made_again_with_one_line(single: Whole, tmp
     assert path.read_bytes() == before
     assert single.same(store)
     (line,) = told.warned
-    assert line.startswith(f"the file of tokens {path} is damaged (its checksum is another")
+    assert line.startswith(f"the file of tokens {path} is damaged (its checksum does not match")

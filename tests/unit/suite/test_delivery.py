@@ -150,7 +150,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     with pytest.raises(TrackingError, match=r"cannot be reached"):
         ask(SERVER)
     server.error = None
-    with pytest.raises(TrackingError, match=r"had a user or password.*give the whole address by `--uri`"):
+    with pytest.raises(TrackingError, match=r"had a user or password.*give the whole address with `--uri`"):
         ask(None)
     (line,) = ask(SERVER)
     assert line.endswith(" records uploaded to `http://***@127.0.0.1:9`")

@@ -84,5 +84,5 @@ def test_scores_without_a_document_of_their_own_source_are_refused(folder: Path)
     inputs = cache.inputs(made.members[0].settings)
     assert _placed(record, inputs, fold) == record
     short = replace(record, test=replace(record.test, ids=("another", *record.test.ids[1:])))
-    with pytest.raises(PlanError, match=rf"{record.key} has no scores of .*got a/.*--if-exists rerun"):
+    with pytest.raises(PlanError, match=rf"{record.key} has no scores for .*got a/.*--if-exists rerun"):
         _placed(short, inputs, fold)

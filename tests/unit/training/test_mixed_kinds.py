@@ -203,7 +203,7 @@ def test_a_task_with_classes_has_a_head_of_its_own(corpora: list[Corpus]) -> Non
 def test_tags_need_words(corpora: list[Corpus], encoder: Any) -> None:
     ner = corpora[3]
     tokens = tokenise(ner.texts, encoder.tokenizer, max_length=24, pad=encoder.tokenizer.pad_token_id)
-    with pytest.raises(DataError, match="documents given as words"):
+    with pytest.raises(DataError, match="documents that are given as words"):
         TARGETS["tagging"].column(ner.tasks[0], ner.targets["organs"], tokens)
 
 
