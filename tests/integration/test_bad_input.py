@@ -118,9 +118,9 @@ CASES = {
         "`t.csv` line 4, column `b` is not 0 or 1 (got '3')",
     ),
     "invalid row": table(
-        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has a invalid row at line 3 (got 4 fields)"
+        "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has an invalid row at line 3 (got 4 fields)"
     ),
-    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has a invalid row at line 3"),
+    "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has an invalid row at line 3"),
     "unreadable bytes": table(b"text,a,b\nx,1,0\ncaf\xe9,0,1\n", "unreadable bytes at line 3", "UTF-8"),
     "label without a document": table(
         "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)), "no positive document (got b)"
