@@ -13,7 +13,7 @@ OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may also contain `k
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Lay runs side by side."""
+    """Compare runs on one page."""
     from mtlv.comparison.load import compare as comparing
     from mtlv.settings import load_overrides, load_suite
 

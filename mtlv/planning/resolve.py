@@ -67,7 +67,7 @@ class ResolvedMember:
 
     @property
     def name(self) -> str:
-        """The member's name, with the number of groups that `auto` came to where all folds agree."""
+        """The member's name, with the number of groups found by `auto` if all folds agree."""
         found = {child.groups.grouping.k for child in self.children if child.groups is not None}
         if len(found) != 1:
             return self.member.name

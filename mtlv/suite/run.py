@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """What a suite came to.
+    """The results of a suite.
 
     Args:
         members: results in the suite's order.
@@ -47,7 +47,7 @@ class SuiteResult:
         rows: the table, as text.
         where: lines that say where to look.
         failed: why members have no result, a line each; their runs are marked FAILED.
-        trials: of a search, what each of the members came to on validation.
+        trials: of a search, the validation score of each member.
     """
 
     members: tuple[MemberResult, ...]
@@ -109,7 +109,7 @@ def _run(
         jobs = each_once(job for member in resolved for job in member.jobs)
         everyone(SuiteStarted(len(jobs), sum(job.documents for job in jobs)))
         of_members = [list(member.jobs) for member in resolved]
-        one_by_one = suite.search is not None  # which is next depends on what this one comes to
+        one_by_one = suite.search is not None  # the next member depends on this result
         with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
             models = ModelKeeper(tracker, cache, store, everyone, executor)
             session = SuiteContext(tracker, executor, everyone, models)
@@ -145,7 +145,7 @@ def _run_members(
     number = next(turns, None)
     while number is not None:
         member, value = resolved[number], None
-        if search is not None:  # which is next depends on what this one comes to
+        if search is not None:  # the next member depends on this result
             executor.expect(each_once(member.jobs))
         corpus = cache.corpus(member.member.settings.data)
         try:
