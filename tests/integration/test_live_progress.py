@@ -1,4 +1,5 @@
-"""A running suite is in the store and in `mtlv status`; stopped and taken up again, nothing stands twice."""
+"""A running suite is in the store and in `mtlv status`; stopped and taken up again, nothing is there "
+"twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures reach the tracker while a plan's models train, and nothing ever stands twice."""
+"""Metrics are sent to the tracker while the models of a plan train, and none is ever sent twice."""
 
 from __future__ import annotations
 
