@@ -103,7 +103,7 @@ class _Read:
         names = [task.name for task in tasks]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise DataError("a task stands twice in `data.sources`", got=", ".join(twice))
+            raise DataError("a task is there twice in `data.sources`", got=", ".join(twice))
         return tasks
 
     def _of_one(self, data: DataSettings) -> tuple[Task, ...]:

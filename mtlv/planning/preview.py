@@ -50,6 +50,6 @@ def _why(store: Store, key: str) -> str:
     if store.has(key):
         return DONE
     if store.busy(key):
-        return f"{store.holder(key)} works on it"
+        return f"{store.holder(key)} is training it"
     step = store.last_step(key)
-    return NEW if step is None else f"it goes on after step {step}"
+    return NEW if step is None else f"it resumes after step {step}"

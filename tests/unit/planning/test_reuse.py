@@ -191,12 +191,12 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
     key = resolve(InputCache(), changed.members[0]).children[0].jobs[0].unit.key
     with held(Store(folder).lock(key)):
         assert would_run_lines(changed)[1].endswith(
-            f"process {os.getpid()} on {socket.gethostname()} works on it"
+            f"process {os.getpid()} on {socket.gethostname()} is training it"
         )
     checkpoints = folder / "checkpoints" / key
     checkpoints.mkdir(parents=True)
     (checkpoints / "000000012.ckpt").touch()
-    assert would_run_lines(changed)[1].endswith("it goes on after step 12")
+    assert would_run_lines(changed)[1].endswith("it resumes after step 12")
     elsewhere = suite(table("t"), *CHANGES, store="nowhere")
     assert "there is no store" in would_run_lines(elsewhere)[0]
 

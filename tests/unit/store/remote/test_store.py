@@ -475,7 +475,7 @@ def test_what_would_run_is_seen_from_any_machine(node: Callable) -> None:
     assert "0 of 1 units are in the store" in would_run_lines(node("two", *changes))[0]
     with pytest.raises(KeyboardInterrupt):
         run_suite(node("one", *changes), Stopper(1), MemoryTracker())
-    assert "it goes on after step" in would_run_lines(node("two", *changes))[1]
+    assert "it resumes after step" in would_run_lines(node("two", *changes))[1]
     store = opened(node("one"))
     [key] = {name.split("/")[1] for name in store.client.names("checkpoints")}
     with store.held(key) as mine:
