@@ -1,9 +1,9 @@
-"""Groups of tasks that should be learned together: arrays in, groups out.
+"""Groups of tasks that should be learned together. Takes arrays and returns groups.
 
     features [T, D] -> scale -> distances [T, T] -> elbow (which k?) -> group -> Grouping
 
-`kmedoids` is the heart of it; `engines` and `cluster` are other ways to the same end, `given` takes a user's
-own groups, `control` makes the random ones that a claim for a grouping is measured against.
+The main method is `kmedoids`. `engines` has alternative implementations of it, and `cluster` other methods.
+`given` takes the user's own groups, and `control` makes random groups as a control experiment.
 """
 
 from mtlv.grouping.api import group

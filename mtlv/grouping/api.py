@@ -1,4 +1,4 @@
-"""`group`: the one entrance for every method that reads features."""
+"""The function `group`, used for all methods that read features."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def group(features: ArrayLike, spec: GroupingSpec, *, k: int | None = None) -> G
     """Partition T items by their features.
 
     Args:
-        features: [T, D], or [T] for one number per item; unscaled. For `kde` and `meanshift` on label counts:
-            the number of training documents of each task.
-        spec: how.
-        k: number of groups; none takes `spec.k`, and where that is `auto` the k of the elbow.
+        features: [T, D], or [T] for one number per item; not scaled. For `kde` and `meanshift` on label
+            counts: the number of training documents of each task.
+        spec: the settings of the grouping.
+        k: number of groups; None uses `spec.k`, and the k at the elbow if that is `auto`.
 
     Returns:
-        Groups that hold every item exactly once. Methods that find their number of groups ignore a k, with a
-        note. `random` has the group sizes of k-medoids on the same features.
+        Groups that contain every item exactly once. Methods that determine the number of groups ignore k and
+        add a note. `random` returns groups with the sizes of k-medoids on the same features.
 
     Raises:
-        GroupingError: k outside 1..T, features that are not finite, settings that do not fit together, an
-            engine that cannot be imported.
+        GroupingError: k is outside 1..T, features are not finite, settings do not fit together, or an engine
+            cannot be imported.
     """
     space = Space.of(features, spec)
     asked = k if k is not None else (None if spec.k == "auto" else spec.k)

@@ -1,4 +1,4 @@
-"""The methods that scikit-learn computes: k-means, agglomerative, HDBSCAN, mean shift."""
+"""Methods computed by scikit-learn: k-means, agglomerative clustering, HDBSCAN, mean shift."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ UNIT_ROWS = (
 
 @dataclass(frozen=True)
 class GroupLabels:
-    """Group of each item, as a method gave it, and what its user should know."""
+    """Group of each item, with notes for the user."""
 
     labels: NDArray[np.intp]
     notes: tuple[str, ...] = ()
 
 
 def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> GroupLabels:
-    """k-means with `restarts` seeded starts; for the cosine metric on rows of length 1.
+    """Run k-means with `restarts` seeded starts; for the cosine metric, rows are scaled to length 1.
 
     Raises:
-        GroupingError: fewer distinct rows than k.
+        GroupingError: there are fewer distinct rows than k.
     """
     from sklearn.cluster import KMeans
 
@@ -46,10 +46,10 @@ def kmeans(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> GroupLa
 
 
 def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> GroupLabels:
-    """The two nearest groups are joined until k are left.
+    """Join the two nearest groups repeatedly until k are left.
 
     Raises:
-        GroupingError: Ward's linkage with another metric than Euclidean.
+        GroupingError: Ward's linkage is used with a metric other than Euclidean.
     """
     from sklearn.cluster import AgglomerativeClustering
 
@@ -69,14 +69,14 @@ def agglomerative(features: NDArray[np.float64], k: int, spec: GroupingSpec) -> 
 
 
 def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
-    """HDBSCAN with the leaves of its tree as clusters (as the thesis's code); it finds its own k.
+    """Run HDBSCAN, which determines k, with the leaves of its tree as clusters (as the thesis's code does).
 
-    Noise points have a place: with `noise: own_group` all of them together are one more group; with `nearest`
-    each joins the group of the nearest point that is not noise (ties: lowest index). Where every point is
-    noise there is one group of all.
+    Noise points also get a group. With `noise: own_group`, all noise points form one more group. With
+    `nearest`, each one joins the group of the nearest point that is not noise (ties: lowest index). If every
+    point is noise, the result is one group with all items.
 
     Raises:
-        GroupingError: `min_cluster_size` under 2 or above the number of items.
+        GroupingError: `min_cluster_size` is below 2 or above the number of items.
     """
     from sklearn.cluster import HDBSCAN
 
@@ -103,7 +103,7 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
 
 
 def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> GroupLabels:
-    """Labels without noise (-1)."""
+    """Replace the label of noise points (-1)."""
     lost = np.flatnonzero(labels < 0)
     if not lost.size:
         return GroupLabels(labels)
@@ -121,13 +121,13 @@ def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) ->
 
 
 def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
-    """Mean shift with a flat kernel, which finds its own number of groups; every item joins the nearest mode.
+    """Run mean shift with a flat kernel, which determines k; every item joins the nearest mode.
 
-    `bandwidth` is in units of the scaled features; where none is given it is scikit-learn's estimate (mean
-    distance to the furthest of the nearest 30 %), and where that is 0 the smallest distance above 0.
+    `bandwidth` is in units of the scaled features. By default it is scikit-learn's estimate (mean distance to
+    the furthest of the nearest 30 %), or the smallest distance above 0 if the estimate is 0.
 
     Raises:
-        GroupingError: a bandwidth that is not above 0.
+        GroupingError: the bandwidth is not above 0.
     """
     from sklearn.cluster import MeanShift, estimate_bandwidth
 
@@ -147,8 +147,8 @@ def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
 
 
 def _for_metric(features: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Rows on which Euclidean geometry means `metric`."""
+    """Return rows for which Euclidean geometry is equivalent to `metric`."""
     if metric != "cosine":
         return features, ()
-    distances(features[:1], metric)  # refuses one number per task
+    distances(features[:1], metric)  # raises an error if there is one number per task
     return scale(features, "l2"), (UNIT_ROWS,)

@@ -1,4 +1,4 @@
-"""Random groups: the control that any claim for a grouping needs."""
+"""Random groups: the control for every claim about a grouping."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mtlv.grouping.result import Grouping, first_seen
 
 
 def random_like(sizes: Sequence[int], *, seed: int) -> Grouping:
-    """A random partition whose groups have the sizes of another grouping's (in some order).
+    """Return a random partition whose groups have the sizes of another grouping (in any order).
 
     Args:
         sizes: items per group, each at least 1.
         seed: the same seed gives the same groups.
 
     Raises:
-        GroupingError: no group, or one of size 0.
+        GroupingError: there is no group, or one of size 0.
     """
     if not sizes or min(sizes) < 1:
         raise GroupingError("`sizes` of random groups must be whole numbers above 0", got=list(sizes))
@@ -28,10 +28,10 @@ def random_like(sizes: Sequence[int], *, seed: int) -> Grouping:
 
 
 def random_groups(items: int, k: int, *, seed: int) -> Grouping:
-    """A random partition of `items` into k groups whose sizes differ by at most 1.
+    """Return a random partition of `items` into k groups whose sizes differ by at most 1.
 
     Raises:
-        GroupingError: k outside 1..items.
+        GroupingError: k is outside 1..items.
     """
     check_k(k, items)
     return random_like([items // k + (group < items % k) for group in range(k)], seed=seed)

@@ -1,4 +1,4 @@
-"""Groups of tasks of like size: a density of the label counts, cut where it is lowest."""
+"""Groups of tasks of similar size: the density of the label counts is split at its minima."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from mtlv.errors import GroupingError
 from mtlv.grouping.cluster import GroupLabels
 from mtlv.grouping.scaling import as_features
 
-GRID = 1024  # points on which the density is looked at
-MARGIN = 3.0  # bandwidths beyond the outermost values
+GRID = 1024  # points at which the density is computed
+MARGIN = 3.0  # bandwidths beyond the smallest and largest value
 
 
 def kde(counts: ArrayLike, bandwidth: float | None) -> GroupLabels:
-    """Groups = the intervals between the minima of a Gaussian kernel density of log(1 + count).
+    """Split items at the minima of a Gaussian kernel density of log(1 + count).
 
-    Each task is in exactly one interval: below the lowest minimum, between two, or above the highest (a value
-    on a minimum belongs to the interval above). A density without a minimum gives one group.
+    Each task is in exactly one interval: below the lowest minimum, between two minima, or above the highest
+    (a value on a minimum belongs to the interval above). A density without a minimum gives one group.
 
     Args:
-        counts: [T] or [T, 1], not negative, as counted: `grouping.scaling` is not applied.
-        bandwidth: the kernel's standard deviation in natural-log units; none = `silverman`.
+        counts: [T] or [T, 1], not negative, unchanged: `grouping.scaling` is not applied.
+        bandwidth: the kernel's standard deviation in natural-log units; None uses `silverman`.
 
     Raises:
-        GroupingError: more than one number per task, a negative count, or a bandwidth that is not above 0.
+        GroupingError: there is more than one number per task, a negative count, or a bandwidth not above 0.
     """
     matrix = as_features(counts)
     if matrix.shape[1] != 1 or (matrix < 0).any():
@@ -47,9 +47,10 @@ def kde(counts: ArrayLike, bandwidth: float | None) -> GroupLabels:
 
 
 def silverman(values: NDArray[np.float64]) -> float:
-    """Rule-of-thumb bandwidth 0.9 min(s, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31), s with n - 1.
+    """Return the rule-of-thumb bandwidth 0.9 min(s, IQR / 1.34) n^(-1/5), for s with n - 1.
 
-    Where the inter-quartile range is 0, s alone; 0 for one value or equal values.
+    Uses only s if the interquartile range is 0. Returns 0 for a single value or equal values. Source:
+    Silverman 1986, eq. 3.31.
     """
     if len(values) < 2:
         return 0.0
@@ -60,12 +61,12 @@ def silverman(values: NDArray[np.float64]) -> float:
 
 
 def density_minima(values: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
-    """Where the Gaussian kernel density of `values` has its minima, to the resolution of the grid."""
+    """Return the minima of the Gaussian kernel density of `values`, with the resolution of the grid."""
     reach = MARGIN * bandwidth
     grid = np.linspace(values.min() - reach, values.max() + reach, GRID)
     density = np.exp(-0.5 * ((grid[:, None] - values) / bandwidth) ** 2).sum(axis=1)  # [GRID]
     level = density > 1e-300  # where the kernels underflow, the density is flat at 0
     slope = np.sign(np.diff(np.where(level, density, 0.0)))
-    turning = np.flatnonzero(slope)  # flat stretches are bridged: a minimum is a fall followed by a rise
+    turning = np.flatnonzero(slope)  # skips flat stretches: a minimum is a fall followed by a rise
     falls = (slope[turning[:-1]] < 0) & (slope[turning[1:]] > 0)
     return (grid[turning[:-1][falls] + 1] + grid[turning[1:][falls]]) / 2

@@ -1,4 +1,4 @@
-"""Distances between items, and what is read from them: silhouette, medoids, inertia."""
+"""Distances between items, and metrics computed from them: silhouette, medoids, inertia."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from mtlv.errors import GroupingError
 
 
 def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
-    """Distance of each pair of rows: [T, D] -> [T, T], symmetric, zeros on the diagonal.
+    """Return the distance of each pair of rows: [T, D] -> [T, T], symmetric, zeros on the diagonal.
 
     Args:
         features: [T, D].
-        metric: `euclidean`, or `cosine` = 1 - cosine of the angle, in [0, 2]; a zero row is 1 from all.
+        metric: `euclidean`, or `cosine` (1 - cosine of the angle, in [0, 2]); a zero row has cosine distance
+            1 from all others.
 
     Raises:
-        GroupingError: an unknown metric, or cosine of one number per item.
+        GroupingError: the metric is unknown, or cosine is used with one number per item.
     """
     from scipy.spatial.distance import pdist, squareform
 
-    if metric == "euclidean":  # differences, not a dot product: equal rows are exactly 0 apart
+    if metric == "euclidean":  # differences, not a dot product, so that equal rows have distance 0 exactly
         return squareform(pdist(features)) if len(features) > 1 else np.zeros((1, 1))
     if metric != "cosine":
         raise GroupingError("unknown `grouping.metric`", got=metric, allowed="euclidean, cosine")
@@ -39,10 +40,11 @@ def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]
 
 
 def silhouette(distances: NDArray[np.float64], labels: Sequence[int] | NDArray[np.integer]) -> float | None:
-    """Mean silhouette of a grouping, none where it is not defined (fewer than 2 groups, or T groups).
+    """Return the mean silhouette of a grouping; None if undefined (fewer than 2 groups, or T groups).
 
-    For each item: (b - a) / max(a, b), a = mean distance to its own group's other items, b = the smallest
-    mean distance to another group; 0 for an item alone (Rousseeuw 1987; scikit-learn's `silhouette_score`).
+    The silhouette of an item is (b - a) / max(a, b). a is the mean distance to the other items of its group,
+    b the smallest mean distance to another group. It is 0 for an item that is alone in its group (Rousseeuw
+    1987; scikit-learn's `silhouette_score`).
     """
     numbers = np.asarray(labels)
     items, k = len(numbers), int(numbers.max()) + 1
@@ -62,7 +64,10 @@ def silhouette(distances: NDArray[np.float64], labels: Sequence[int] | NDArray[n
 
 
 def central_items(distances: NDArray[np.float64], labels: Sequence[int]) -> tuple[int, ...]:
-    """Medoid of each group: the item of smallest total distance to its group; ties go to the lowest index."""
+    """Return the medoid of each group: the item with the smallest total distance to its group.
+
+    Ties go to the lowest index.
+    """
     numbers = np.asarray(labels)
     found = []
     for group in range(int(numbers.max()) + 1):
@@ -72,5 +77,5 @@ def central_items(distances: NDArray[np.float64], labels: Sequence[int]) -> tupl
 
 
 def inertia_of(distances: NDArray[np.float64], labels: Sequence[int], medoids: Sequence[int]) -> float:
-    """Sum over the items of the distance to their group's medoid."""
+    """Return the sum over the items of the distance to their group's medoid."""
     return float(distances[np.arange(len(labels)), np.asarray(medoids)[np.asarray(labels)]].sum())

@@ -1,4 +1,4 @@
-"""Which k? The curve of inertia over k, its knee, and the reason in plain words."""
+"""The choice of k: the curve of inertia over k, its knee, and the reason in plain words."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from mtlv.grouping.methods import Space, group_into
 from mtlv.grouping.result import Elbow
 from mtlv.grouping.spec import GroupingSpec
 
-WEAK = 0.1  # a curve that is nowhere this share of its height below its chord is almost straight
+WEAK = 0.1  # a curve that is never below its chord by this share of its height is almost straight
 
 
 def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
-    """Inertia and silhouette for k = 1..K, K = min(k_max, T), and the k at the knee.
+    """Return inertia and silhouette for k = 1..K, K = min(k_max, T), and the k at the knee.
 
-    The curve is that of `spec`'s own method where it takes a k (k-medoids, k-means, agglomerative), else of
-    k-medoids on the same distances. Inertia is always the sum of the distances to the group's medoid, so that
-    curves of different methods can be compared; k-means' own (squares, to the mean) is another number.
+    The curve is computed with `spec`'s method if it takes a k (k-medoids, k-means, agglomerative), otherwise
+    with k-medoids on the same distances. Inertia is always the sum of the distances to the group's medoid, so
+    that curves of different methods can be compared; k-means defines its own inertia differently (squared
+    distances to the mean).
 
     Args:
-        features: [T, D] or [T], unscaled.
+        features: [T, D] or [T], not scaled.
         spec: the grouping.
         k_max: the largest k to try.
 
     Raises:
-        GroupingError: `k_max` under 1, or what `group` refuses.
+        GroupingError: `k_max` is below 1, or `group` raises it.
     """
     return elbow_of(Space.of(features, spec), k_max)
 
 
 def elbow_of(space: Space, k_max: int) -> Elbow:
-    """`elbow` of a space that is there already."""
+    """Return the `elbow` of an existing space."""
     if k_max < 1:
         raise GroupingError("`grouping.k_max` must be 1 or more", got=k_max)
     ks = tuple(range(1, min(k_max, len(space.features)) + 1))
@@ -49,12 +50,12 @@ def elbow_of(space: Space, k_max: int) -> Elbow:
 
 
 def knee(inertia: Sequence[float], *, items: int) -> tuple[int, float]:
-    """The k at which the curve lies furthest below its chord, and how far, as a share of the curve's height.
+    """Return the k at which the curve is furthest below its chord, and the distance as a share of its height.
 
-    With x = (k - 1) / (K - 1) and y = (I(k) - I(K)) / (I(1) - I(K)), both in [0, 1], the chord is y = 1 - x;
-    the knee maximises 1 - x - y: the largest distance from the chord, and Kneedle's difference curve (Satopää
+    With x = (k - 1) / (K - 1) and y = (I(k) - I(K)) / (I(1) - I(K)), both in [0, 1], the chord is y = 1 - x.
+    The knee maximises 1 - x - y: the largest distance from the chord, and Kneedle's difference curve (Satopää
     et al., "Finding a 'kneedle' in a haystack", ICDCSW 2011) without its smoothing. Ties go to the smaller k.
-    From 3 items on the knee is at least 2: one group is what needs no grouping.
+    With 3 items or more, the knee is at least 2, because one group would mean no grouping.
 
     Args:
         inertia: I(1)..I(K).
@@ -72,7 +73,7 @@ def knee(inertia: Sequence[float], *, items: int) -> tuple[int, float]:
 
 
 def _alone(space: Space) -> str:
-    """Why there is one group only."""
+    """Return the reason why there is only one group."""
     tasks = len(space.features)
     if tasks < 3:
         return f"k = 1: with {'one task' if tasks == 1 else 'two tasks'} there is nothing to group."

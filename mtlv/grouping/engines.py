@@ -1,4 +1,4 @@
-"""Who computes k-medoids: the code here, or one of two packages that a user may have."""
+"""Engines for k-medoids: the code here, or one of two optional packages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ENGINES = ("builtin", "kmedoids", "scikit-learn-extra")
 
 
 def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | None = None) -> Medoids:
-    """k medoids by the engine that `spec` names; `algorithm`, `init` and `restarts` mean the same in each.
+    """Find k medoids with the engine of `spec`; `algorithm`, `init` and `restarts` mean the same for each.
 
     Raises:
-        GroupingError: k out of range, an unknown engine, or one that cannot be imported here.
+        GroupingError: k is out of range, or the engine is unknown or cannot be imported.
     """
     check_k(k, len(distances))
     if spec.engine == "builtin":
@@ -42,14 +42,14 @@ def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | Non
 
 
 def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
-    """The `kmedoids` package (GPL-3.0-or-later), from the same starts as the code here."""
+    """Use the `kmedoids` package (GPL-3.0-or-later), with the same starts as the code here."""
     package = _load("kmedoids", engine="kmedoids")
     found = []
     for start in starts(
         distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
     ):
         medoids = start.astype(np.uint64)
-        if spec.algorithm == "fasterpam":  # one thread: with more, the order of the swaps would be chance
+        if spec.algorithm == "fasterpam":  # one thread: with more, the order of the swaps would be random
             result = package.fasterpam(distances, medoids, n_cpu=1)
         else:
             result = package.alternating(distances, medoids)
@@ -60,7 +60,7 @@ def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
 
 
 def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
-    """scikit-learn-extra's KMedoids; for `fasterpam`, which it lacks, its PAM (same swaps, best first)."""
+    """Use KMedoids of scikit-learn-extra; for `fasterpam`, which it lacks, PAM (same swaps, best first)."""
     package = _load("sklearn_extra.cluster", engine="scikit-learn-extra")
     method = "pam" if spec.algorithm == "fasterpam" and k > 1 else "alternate"
     inits: list[str] = [spec.init] if spec.init != "random" else []
@@ -79,7 +79,7 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
 
 
 def check_engine(engine: str) -> None:
-    """Refuse an engine that cannot be imported here, with the reason and the way out."""
+    """Raise an error with the reason and a solution if an engine cannot be imported."""
     if engine not in ENGINES:
         raise GroupingError("unknown `grouping.engine`", got=engine, allowed=", ".join(ENGINES))
     if engine != "builtin":

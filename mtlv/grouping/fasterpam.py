@@ -1,7 +1,8 @@
-"""The searches behind k-medoids: PAM's BUILD and FasterPAM's swaps, few and cheap in NumPy.
+"""Searches used by k-medoids: PAM's BUILD and FasterPAM's swaps, efficient in NumPy.
 
 FasterPAM: E. Schubert and P. J. Rousseeuw, "Fast and eager k-medoids clustering: O(k) runtime improvement of
-the PAM, CLARA, and CLARANS algorithms", Information Systems 101 (2021), https://doi.org/10.1016/j.is.2021.101804
+the PAM, CLARA, and CLARANS algorithms", Information Systems 101 (2021),
+https://doi.org/10.1016/j.is.2021.101804
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-FIRST_CELLS = 2**14  # distances examined in one go: with fewer, the calls cost more than their work
-MOST_CELLS = 2**16  # with more, they leave the processor's cache
+FIRST_CELLS = 2**14  # distances examined at once: with fewer, the calls cost more than the computation
+MOST_CELLS = 2**16  # with more, they no longer fit in the processor's cache
 LEAST_ROWS = 8
-ASKED_AGAIN = 16  # items whose gain BUILD computes in one go
-LEAST_GAIN = 1e-12  # a swap must gain this share of the inertia, or rounding could swap for ever
+ASKED_AGAIN = 16  # items whose gain BUILD computes at once
+LEAST_GAIN = 1e-12  # a swap must gain this share of the inertia, otherwise rounding could cause endless swaps
 
 
 def build(distances: Matrix, k: int) -> Indices:
-    """PAM's BUILD: the most central item, then k - 1 times the item that lowers the inertia most.
+    """Run PAM's BUILD: start with the most central item, then add the best item k - 1 times.
 
-    The first medoids for k are those for k - 1; ties go to the lowest index. What an item would gain only
-    falls while others are chosen, in floating point too: an old gain is a bound, and few are computed again.
+    The best item is the one that reduces the inertia most. The first medoids for k are those for k - 1; ties
+    go to the lowest index. The gain of an item can only decrease while others are chosen, also in floating
+    point. Therefore an earlier gain is an upper bound, and few gains are computed again.
     """
     chosen = [int(distances.sum(axis=1).argmin())]
     nearest = distances[chosen[0]].copy()  # [T]
-    gain = np.full(len(distances), np.inf)  # [T], or a bound of it
+    gain = np.full(len(distances), np.inf)  # [T], or an upper bound
     while len(chosen) < k:
         gain[chosen] = -1.0
         known = np.zeros(len(distances), dtype=bool)
@@ -43,10 +45,10 @@ def build(distances: Matrix, k: int) -> Indices:
 
 
 def swaps(distances: Matrix, start: Indices) -> tuple[Indices, int]:
-    """Swap a medoid for another item as soon as that lowers the inertia, until no swap does.
+    """Swap a medoid for another item as soon as that reduces the inertia, until no swap does.
 
-    Candidates are taken in the order of their index, going round. They are examined in blocks that grow while
-    no swap is found: the same swaps as one by one, in few NumPy calls.
+    Candidates are tried cyclically in the order of their index. They are examined in blocks that grow while
+    no swap is found. This gives the same swaps as one candidate at a time, with few NumPy calls.
 
     Args:
         distances: [T, T].
@@ -69,12 +71,13 @@ def swaps(distances: Matrix, start: Indices) -> tuple[Indices, int]:
 
 
 class _State:
-    """Medoids [k] and the distances of all items to them [T, k]; what follows from them is kept beside.
+    """Medoids [k], the distances of all items to them [T, k], and values derived from these.
 
-    Swapping medoid i for candidate c changes the inertia by (Schubert and Rousseeuw 2021, section 4): the
-    loss of removing i, sum over its items of d2 - d1; plus the gain of adding c, sum over all items of
-    min(d(c) - d1, 0); plus, over the items of i, what both count twice: min(max(d(c), d1), d2) - d2. Here d1
-    and d2 are an item's distances to its nearest and second nearest medoid.
+    Swapping medoid i for candidate c changes the inertia by the sum of three terms (Schubert and Rousseeuw
+    2021, section 4). The loss of removing i: the sum over its items of d2 - d1. The gain of adding c: the sum
+    over all items of min(d(c) - d1, 0). A correction for the items of i, which both terms count:
+    min(max(d(c), d1), d2) - d2. Here d1 and d2 are an item's distances to its nearest and second nearest
+    medoid.
     """
 
     def __init__(self, distances: Matrix, start: Indices) -> None:
@@ -101,7 +104,7 @@ class _State:
         self.member[every, first] = 1.0
 
     def first_swap(self, begin: int, end: int) -> int | None:
-        """Make the first swap that helps, of the candidates `begin` to `end`; which one it was."""
+        """Make the first swap that reduces the inertia; return its candidate in `begin`..`end`, or None."""
         change, replaced = self._changes(self.distances[begin:end])
         for place in np.flatnonzero(change < -LEAST_GAIN * self.inertia):
             candidate = begin + int(place)
@@ -110,9 +113,9 @@ class _State:
         return None
 
     def _changes(self, rows: Matrix) -> tuple[Matrix, Indices]:
-        """Change of inertia [B] of the best swap with each candidate, and the place [B] of its medoid.
+        """Return the change of inertia [B] of each candidate's best swap, and the position [B] of its medoid.
 
-        With d2 - d1 and what is counted twice taken together, d2 drops out: min(max(d(c), d1), d2) - d1.
+        The sum of d2 - d1 and the correction is computed as min(max(d(c), d1), d2) - d1.
 
         Args:
             rows: [B, T] distances from each candidate.
@@ -128,7 +131,7 @@ class _State:
         return change[np.arange(len(rows)), best] + addition, best
 
     def _swap(self, place: int, candidate: int) -> bool:
-        """Swap, or leave all as it is where the inertia did not fall but for rounding."""
+        """Swap, or change nothing if the inertia decreased only by rounding."""
         before, medoid = self.inertia, int(self.medoids[place])
         self.table[:, place] = self.distances[candidate]
         self._renew()

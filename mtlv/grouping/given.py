@@ -1,4 +1,4 @@
-"""The user's own groups, by name."""
+"""Groups that the user gives by name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mtlv.grouping.result import Grouping, first_seen
 
 
 def given(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Grouping:
-    """Groups as a user wrote them.
+    """Return the user's groups.
 
     Args:
         groups: the names of each group's tasks.
-        names: the names of all T tasks, in their order.
+        names: the names of all T tasks, in order.
 
     Raises:
-        GroupingError: a task that is missing, repeated or unknown, or an empty group.
+        GroupingError: a task is missing, repeated or unknown, or a group is empty.
     """
     listed = Counter(name for group in groups for name in group)
     problems = []

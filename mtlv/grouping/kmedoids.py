@@ -1,7 +1,7 @@
 """k-medoids on a distance matrix: FasterPAM, and the alternating search of the thesis.
 
-k items (medoids) are chosen so that the sum of the distances of all items to their nearest medoid, the
-inertia, is small. Everything here is deterministic; ties go to the lowest index.
+Chooses k items (medoids) with a small inertia: the sum of the distances of all items to their nearest medoid.
+Everything here is deterministic; ties go to the lowest index.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Medoids:
     """k medoids of T items.
 
     Attributes:
-        medoids: [k] indices, rising.
+        medoids: [k] indices, ascending.
         labels: [T] position of each item's medoid in `medoids`; a medoid is always in its own group.
         inertia: sum of the distances to the nearest medoid.
         iterations: swaps (fasterpam) or rounds (alternate).
@@ -42,16 +42,16 @@ def kmedoids(
     seed: int = 0,
     built: Indices | None = None,
 ) -> Medoids:
-    """The best of some searches for k medoids.
+    """Return the best result of several searches for k medoids.
 
     Args:
         distances: [T, T], symmetric, not negative, zeros on the diagonal.
         k: number of medoids, 1..T.
-        algorithm: `fasterpam`, or `alternate` (the thesis's, as scikit-learn-extra computes it).
+        algorithm: `fasterpam`, or `alternate` (used in the thesis, as scikit-learn-extra computes it).
         init, restarts, seed, built: see `starts`.
 
     Raises:
-        GroupingError: k out of range, or an unknown algorithm or start.
+        GroupingError: k is out of range, or the algorithm or start is unknown.
     """
     check_k(k, len(distances))
     if algorithm not in SEARCHES:
@@ -59,11 +59,11 @@ def kmedoids(
     search = SEARCHES[algorithm]
     tried = starts(distances, k, algorithm=algorithm, init=init, restarts=restarts, seed=seed, built=built)
     found = [search(distances, start) for start in tried]
-    return min(found, key=lambda result: result.inertia)  # the earliest of equals
+    return min(found, key=lambda result: result.inertia)  # the first one if equal
 
 
 def check_k(k: int, items: int) -> None:
-    """Refuse a k outside 1..T."""
+    """Raise an error if k is outside 1..T."""
     if not 1 <= k <= items:
         raise GroupingError(
             "`grouping.k` must be between 1 and the number of tasks", got=k, allowed=f"1 to {items}"
@@ -80,15 +80,15 @@ def starts(
     seed: int,
     built: Indices | None = None,
 ) -> Iterator[Indices]:
-    """The medoids [k] from which searches begin.
+    """Return the medoids [k] at which searches start.
 
-    The first is `init`: `build` (PAM's greedy BUILD), `heuristic` (the k items of smallest total distance) or
-    `random`. FasterPAM and random starts go on with random ones, `restarts` in all; 20 by default, because
-    with 10 one in fifty of the test's problems stayed above the best of PAM. `alternate` from a start that is
-    not random runs once, as scikit-learn-extra does.
+    The first start is `init`: `build` (PAM's greedy BUILD), `heuristic` (the k items of smallest total
+    distance) or `random`. FasterPAM and `random` continue with random starts, `restarts` in total. The
+    default is 20, because with 10, one in fifty of the test's problems did not reach the best result of PAM.
+    `alternate` with a start that is not random runs once, as in scikit-learn-extra.
 
     Args:
-        built: BUILD's medoids for this k or a larger one, where they are known already.
+        built: BUILD's medoids for this k or a larger one, if already known.
     """
     if init not in ("build", "heuristic", "random"):
         raise GroupingError("unknown `grouping.init`", got=init, allowed="build, heuristic, random")
@@ -98,23 +98,24 @@ def starts(
         yield np.argsort(distances.sum(axis=1), kind="stable")[:k]
     random_starts = restarts - (init != "random")
     if (init != "random" and algorithm == "alternate") or k in (1, len(distances)):
-        random_starts = int(init == "random")  # one start, or one only solution
+        random_starts = int(init == "random")  # one start, or only one solution
     for number in range(max(random_starts, int(init == "random"))):
         yield np.sort(np.random.default_rng([seed, number]).choice(len(distances), size=k, replace=False))
 
 
 def fasterpam(distances: Matrix, start: Indices) -> Medoids:
-    """FasterPAM's search from k medoids [k]."""
-    if len(start) == 1:  # a candidate's swap changes everything at once: take the best
+    """Run FasterPAM's search from k medoids [k]."""
+    if len(start) == 1:  # here a swap changes everything: take the best
         return assigned(distances, np.array([distances.sum(axis=1).argmin()]), iterations=1)
     medoids, made = swaps(distances, start)
     return assigned(distances, medoids, iterations=made)
 
 
 def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids:
-    """Assign items to their nearest medoid, then move each medoid to its group's centre, until nothing moves.
+    """Assign items to their nearest medoid, then move each medoid to its group's centre; repeat until stable.
 
-    The method `alternate` of scikit-learn-extra 0.3.0: a medoid gives way only to a strictly cheaper item.
+    This is the method `alternate` of scikit-learn-extra 0.3.0: a medoid is replaced only by an item with a
+    strictly lower cost.
     """
     medoids = np.array(start, dtype=np.intp)
     rounds = 0
@@ -123,7 +124,7 @@ def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids
         labels = distances[medoids].argmin(axis=0)  # [T]
         for group in range(len(medoids)):
             members = np.flatnonzero(labels == group)
-            if not members.size:  # all its items are as near to an earlier medoid
+            if not members.size:  # all its items are equally near to an earlier medoid
                 continue
             cost = distances[np.ix_(members, members)].sum(axis=1)
             if cost.min() < cost[np.argmax(members == medoids[group])]:
@@ -134,11 +135,11 @@ def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids
 
 
 def assigned(distances: Matrix, medoids: Indices, *, iterations: int) -> Medoids:
-    """The groups around k medoids, however they were found; ties go to the medoid of lowest index."""
+    """Return the groups around k given medoids; ties go to the medoid with the lowest index."""
     medoids = np.sort(medoids)
     table = distances[medoids]  # [k, T]
     labels = table.argmin(axis=0)
-    labels[medoids] = np.arange(len(medoids))  # of equal items, each medoid keeps its own group
+    labels[medoids] = np.arange(len(medoids))  # with equal items, each medoid keeps its own group
     return Medoids(medoids, labels, float(table.min(axis=0).sum()), iterations)
 
 

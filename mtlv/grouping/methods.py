@@ -1,4 +1,4 @@
-"""From features and a k to groups, whatever the method; every result is checked to be a partition."""
+"""Grouping methods: each returns groups from features and a k; every result is checked to be a partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Space:
 
     @classmethod
     def of(cls, features: ArrayLike, spec: GroupingSpec) -> Space:
-        """The space that `spec` describes; refuses features and settings that no method could take."""
+        """Return the space for `spec`; raise an error if no method supports the features or settings."""
         if spec.method not in GROUPINGS:
             raise GroupingError("unknown `grouping.method`", got=spec.method, allowed=", ".join(GROUPINGS))
         scaled = scale(features, spec.scaling)
@@ -40,13 +40,13 @@ class Space:
         return cls(as_features(features), scaled, table, spec)
 
     def with_build(self, k_max: int) -> Space:
-        """The same, with BUILD's medoids kept for every k up to `k_max`: they are the first k of one list."""
+        """Return a copy that also has BUILD's medoids for every k up to `k_max`: the first k of one list."""
         if self.spec.init != "build" or self.spec.engine != "builtin":
             return self
         return replace(self, built=build(self.distances, k_max))
 
     def for_curve(self) -> Space:
-        """The space of the elbow's curve: by k-medoids where the method finds k itself or draws at random."""
+        """Return the space of the elbow's curve: for k-medoids if the method determines k or is random."""
         if GROUPINGS[self.spec.method].own_curve:
             return self
         return replace(self, spec=replace(self.spec, method="kmedoids"))
@@ -60,9 +60,10 @@ class GroupingMethod:
     """A method of `grouping.method`.
 
     Args:
-        find: (space, k) -> the group of each item. k is None for methods that do not take one.
-        takes_k: whether it makes as many groups as `grouping.k` says; others find their number themselves.
-        own_curve: whether the elbow's curve is made by this method; else by k-medoids on the same distances.
+        find: function of (space, k) that returns the group of each item. k is None for methods without a k.
+        takes_k: whether it makes `grouping.k` groups; other methods determine the number of groups.
+        own_curve: whether the elbow's curve uses this method; otherwise it uses k-medoids on the same
+            distances.
     """
 
     find: Find
@@ -71,11 +72,11 @@ class GroupingMethod:
 
 
 def group_into(space: Space, k: int | None) -> Grouping:
-    """Groups of the items of a space.
+    """Group the items of a space.
 
     Args:
         space: the items and how to group them.
-        k: number of groups; must be none for the methods that find it.
+        k: number of groups; must be None for methods that determine it.
     """
     method, name = GROUPINGS[space.spec.method], space.spec.method
     if k is not None:
@@ -106,7 +107,7 @@ def _kmedoids(space: Space, k: int | None) -> Grouping:
 
 
 def _random(space: Space, k: int | None) -> Grouping:
-    """Random groups with the sizes that k-medoids finds for this k: the control of that grouping."""
+    """Return random groups with the sizes that k-medoids finds for this k, as a control."""
     sizes = group_into(replace(space, spec=replace(space.spec, method="kmedoids")), k).sizes
     labels = random_like(sizes, seed=space.spec.seed).labels
     note = f"random groups with the sizes that k-medoids finds for k = {k}: {', '.join(map(str, sizes))}"
@@ -125,7 +126,7 @@ def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> G
 
 
 def _of_user(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
-    """Refused: these groups are names, not features; see `mtlv.grouping.given`."""
+    """Raise an error: given groups consist of names, not features; see `mtlv.grouping.given`."""
     raise GroupingError("`grouping.method: given` takes names, not features", then="call `given`")
 
 

@@ -1,4 +1,4 @@
-"""What a grouping gives back, and the one check that every grouping passes."""
+"""The result of a grouping, and the check that every grouping must pass."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Grouping:
 
     Attributes:
         labels: group of each item, T numbers in 0..k-1, each used at least once.
-        medoids: index of each group's most central item (k numbers), where there are distances.
-        inertia: sum over the items of the distance to their group's medoid, where there are distances.
-        silhouette: mean silhouette in [-1, 1]; none for 1 or T groups, for which it is not defined.
-        iterations: swaps or rounds of the search that was kept, where it counts them.
-        notes: what the method did that its user would not expect, in sentences.
+        medoids: index of each group's most central item (k numbers), if there are distances.
+        inertia: sum over the items of the distance to their group's medoid, if there are distances.
+        silhouette: mean silhouette in [-1, 1]; None for 1 or T groups, for which it is undefined.
+        iterations: swaps or rounds of the best search, if it counts them.
+        notes: sentences about unexpected behaviour of the method.
     """
 
     labels: tuple[int, ...]
@@ -41,16 +41,16 @@ class Grouping:
 
     @property
     def k(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return max(self.labels, default=-1) + 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many items each group has."""
+        """Number of items in each group."""
         return tuple(len(members) for members in self.groups())
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The items of each group, in their order."""
+        """Items of each group, in order."""
         return tuple(
             tuple(item for item, label in enumerate(self.labels) if label == group) for group in range(self.k)
         )
@@ -58,14 +58,14 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Elbow:
-    """The curve from which a k is read: one entry for each k = 1..K.
+    """The curve from which k is chosen: one value for each k = 1..K.
 
     Attributes:
         k: 1..K.
         inertia: sum of the distances to the nearest medoid for each k, in units of the features.
-        silhouette: mean silhouette for each k; none where it is not defined (1 or T groups).
+        silhouette: mean silhouette for each k; None if undefined (1 or T groups).
         recommended: the k at the knee.
-        reason: why, in one sentence with its numbers.
+        reason: one sentence that gives the reason, with numbers.
     """
 
     k: tuple[int, ...]
@@ -76,12 +76,12 @@ class Elbow:
 
 
 def first_seen(labels: Iterable[object]) -> tuple[int, ...]:
-    """Labels numbered 0, 1, ... in the order in which they are first seen."""
+    """Return labels numbered 0, 1, ... in the order of their first occurrence."""
     numbers: dict[object, int] = {}
     return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
 
 
 def ordered(labels: Sequence[int] | NDArray[np.integer], medoids: Iterable[int]) -> tuple[int, ...]:
-    """`medoids` in the order of their groups' first items."""
+    """Return `medoids` in the order of their groups' first items."""
     numbered = first_seen([int(label) for label in labels])
     return tuple(sorted((int(medoid) for medoid in medoids), key=lambda medoid: numbered[medoid]))

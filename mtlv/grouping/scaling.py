@@ -1,4 +1,4 @@
-"""What is done to the features before distances are taken."""
+"""Scaling of features before distances are computed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from mtlv.errors import GroupingError
 
 
 def as_features(features: ArrayLike) -> NDArray[np.float64]:
-    """Features as a matrix [T, D] of finite numbers; one number per item [T] becomes [T, 1].
+    """Return features as a matrix [T, D] of finite numbers; one number per item [T] becomes [T, 1].
 
     Raises:
-        GroupingError: there is no item, or a value that is not finite.
+        GroupingError: there is no item, or a value is not finite.
     """
     matrix = np.asarray(features, dtype=np.float64)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix  # [T] -> [T, 1]
@@ -29,15 +29,16 @@ def as_features(features: ArrayLike) -> NDArray[np.float64]:
 
 
 def scale(features: ArrayLike, how: str) -> NDArray[np.float64]:
-    """Features [T, D], scaled.
+    """Return scaled features [T, D].
 
     Args:
         features: [T, D] or [T].
-        how: `minmax`: each dimension to [0, 1] across the T items, a constant one to 0 (as scikit-learn's
-            MinMaxScaler; the thesis's way); `l2`: each row to length 1, a zero row stays; `none`.
+        how: `minmax` scales each dimension to [0, 1] across the T items, a constant one to 0 (like
+            scikit-learn's MinMaxScaler; used in the thesis). `l2` scales each row to length 1; a zero row is
+            unchanged. `none` does not scale.
 
     Raises:
-        GroupingError: features that are not finite, or an unknown `how`.
+        GroupingError: features are not finite, or `how` is unknown.
     """
     matrix = as_features(features)
     if how == "none":

@@ -1,4 +1,4 @@
-"""How tasks are to be grouped, as plain data."""
+"""Settings of a grouping, as plain data."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ Metric = Literal["euclidean", "cosine"]
 
 @dataclass(frozen=True)
 class GroupingSpec:
-    """Settings of a grouping; the same names as the config's `grouping` section.
+    """Settings of a grouping, with the names of the config's `grouping` section.
 
     Attributes:
         method: one of `mtlv.registries.GROUPINGS`.
-        k: number of groups, or `auto` for the one at the elbow; for methods that take a k.
+        k: number of groups, or `auto` for the k at the elbow; for methods that take a k.
         k_max: the largest k that the elbow tries.
-        scaling: what is done to the features first, see `scale`.
+        scaling: scaling of the features, see `scale`.
         metric: distance between two items.
-        engine: who computes k-medoids, see `engines`.
-        algorithm: k-medoids' search, see `kmedoids`.
-        init: k-medoids' first start.
-        restarts: starts in all (k-medoids, k-means), of which the best is kept.
+        engine: implementation of k-medoids, see `engines`.
+        algorithm: search of k-medoids, see `kmedoids`.
+        init: first start of k-medoids.
+        restarts: total number of starts (k-medoids, k-means); the best result is kept.
         linkage: distance between two groups (agglomerative).
-        min_cluster_size: fewest items that HDBSCAN calls a cluster.
-        bandwidth: width of the kernel (mean shift, KDE); none = estimated.
-        noise: where HDBSCAN's noise points go, see `hdbscan`.
-        seed: of every random draw.
+        min_cluster_size: minimum number of items in a cluster of HDBSCAN.
+        bandwidth: width of the kernel (mean shift, KDE); None estimates it.
+        noise: treatment of HDBSCAN's noise points, see `hdbscan`.
+        seed: seed of all random numbers.
     """
 
     method: str = "kmedoids"

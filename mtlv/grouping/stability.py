@@ -1,4 +1,4 @@
-"""How much a grouping changes when a detail of its recipe does."""
+"""Stability of a grouping when a detail of its settings changes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 
 def stability(variants: Mapping[str, Sequence[int]], reference: Sequence[int]) -> dict[str, float]:
-    """Adjusted Rand index between a reference grouping and each variant of it, by scikit-learn.
+    """Return the adjusted Rand index between a reference grouping and each variant, using scikit-learn.
 
-    1 is the same partition, 0 what chance would give, under 0 less than that.
+    1 means the same partition, 0 the agreement expected by chance, and negative values less than that.
 
     Args:
         variants: name of the change (`without special tokens`) -> group of each of T items.

@@ -1,4 +1,4 @@
-"""Who learns what with whom, as plain data: tasks, plans, units and scores."""
+"""Task layouts as plain data: tasks, plans, units and scores."""
 
 from mtlv.plan.architectures import Architecture
 from mtlv.plan.names import ascii_slug, group_name, slug, slugs

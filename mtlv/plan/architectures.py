@@ -1,6 +1,6 @@
-"""Architectures: functions of a few lines from task names and groups to a Plan.
+"""Architectures: short functions that return a Plan for task names and groups.
 
-A new one is one more function with `@architecture` and its line in `mtlv.registries`.
+To add one, write a function with `@architecture` and add its line to `mtlv.registries`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Build = Callable[[Sequence[str], Groups, int], Plan]
 
 @dataclass(frozen=True)
 class Architecture:
-    """How tasks are laid out, and what the layout needs.
+    """A layout of tasks, and its requirements.
 
     Args:
-        title: as written in prose.
-        build: (task names, groups, layers per head) -> Plan.
-        grouped: whether `build` reads the groups.
-        head_layers: layers per head unless the config says otherwise.
+        title: the name in text for users.
+        build: function of (task names, groups, layers per head) that returns a Plan.
+        grouped: whether `build` uses the groups.
+        head_layers: default number of layers per head.
     """
 
     title: str
@@ -34,30 +34,30 @@ class Architecture:
 def architecture(
     title: str, *, grouped: bool = False, head_layers: int = 1
 ) -> Callable[[Build], Architecture]:
-    """Turn the decorated function into an `Architecture`."""
+    """Convert the decorated function to an `Architecture`."""
     return lambda build: Architecture(title, build, grouped, head_layers)
 
 
 @architecture("single-task learning")
 def stl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
-    """One model per task."""
+    """Lay out one model per task."""
     return Plan(tuple(ModelSpec((HeadSpec((task,), layers),)) for task in tasks))
 
 
 @architecture("multi-task learning")
 def mtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
-    """One model, one head for all tasks."""
+    """Lay out one model with one head for all tasks."""
     return Plan((ModelSpec((HeadSpec(tuple(tasks), layers),)),))
 
 
 @architecture("grouped multi-task learning", grouped=True)
 def gmtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
-    """One model per group of tasks, one head each."""
+    """Lay out one model per group of tasks, with one head each."""
     return Plan(tuple(ModelSpec((HeadSpec(tuple(group), layers),)) for group in groups))
 
 
-# A linear GMHL head is MTL with reweighted labels, so by default its heads have a hidden layer.
+# A linear GMHL head is equivalent to MTL with reweighted labels, so its heads have a hidden layer by default.
 @architecture("grouped multi-head learning", grouped=True, head_layers=2)
 def gmhl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
-    """One model, one head per group of tasks."""
+    """Lay out one model with one head per group of tasks."""
     return Plan((ModelSpec(tuple(HeadSpec(tuple(group), layers) for group in groups)),))

@@ -1,4 +1,4 @@
-"""Names that every store accepts, made from names that users write."""
+"""Names that every store accepts, made from user-defined names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ LONGEST = 60
 
 
 def slug(name: str) -> str:
-    """`name` in NFC with anything outside `[\\w.\\- ]` as `_`, at most 60 characters, never empty."""
+    """Return `name` in NFC with `_` for characters outside `[\\w.\\- ]`, at most 60 characters, not empty."""
     text = re.sub(r"[^\w.\- ]", "_", unicodedata.normalize("NFC", name)).strip()[:LONGEST].strip()
     return text if text.strip(".") else f"_{text.replace('.', '_')}"
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
-    """A slug for each name, unique without regard to case; clashes get a digest of the name."""
+    """Return a slug for each name, unique regardless of case; duplicates get a digest of the name."""
     names = list(names)
     folded = [slug(name).casefold() for name in names]
     out = {}
@@ -31,14 +31,17 @@ def slugs(names: Iterable[str]) -> dict[str, str]:
 
 
 def ascii_slug(name: str) -> str:
-    """A slug for file names and image keys: ASCII letters, digits, `.`, `_`, `-` only."""
+    """Return a slug for file names and image keys: only ASCII letters, digits, `.`, `_` and `-`."""
     text = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     text = re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._")[:LONGEST]
     return text or f"name-{content_key(name, 8)}"
 
 
 def group_name(tasks: Sequence[str]) -> str:
-    """A name for a set of tasks by its content: the task itself, or the first, a count and a digest."""
+    """Return a name for a set of tasks that depends only on the set.
+
+    It is the name of a single task; otherwise the first task, a count and a digest.
+    """
     first = slug(tasks[0])
     if len(tasks) > 1:
         tail = f" and {len(tasks) - 1} more {content_key(sorted(tasks), 6)}"

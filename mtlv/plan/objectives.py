@@ -1,4 +1,4 @@
-"""Objectives: how the losses of several heads become one."""
+"""Objectives: combine the losses of several heads into one loss."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Combine:
-    """A choice of `training.head_loss`: the sum of the losses of K heads, each times its factor.
+    """A choice of `training.head_loss`: the sum of the losses of K heads, each multiplied by its factor.
 
     Args:
-        factors: (losses [K], weights [K]) -> factors [K]. They are constants: a gradient through the shares
-            of `loss_proportional` would push easy heads up.
+        factors: function of (losses [K], weights [K]) that returns factors [K]. They are constants: a
+            gradient through the shares of `loss_proportional` would increase the loss of easy heads.
         by_loss: whether the factors depend on the losses.
         weighted: whether they depend on `training.head_weights`.
-        normed: whether the factor of a single head is 1, whatever its loss and its weight are.
+        normed: whether the factor of a single head is always 1, regardless of its loss and weight.
     """
 
     factors: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

@@ -1,4 +1,4 @@
-"""Scores: raw outputs with their targets, from which every figure can be computed again."""
+"""Scores: raw outputs with their targets, from which all metrics can be recomputed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class TaskScores:
     """Raw outputs of one task.
 
     Args:
-        outputs: before any threshold: [N] (`binary`: probabilities; `regression`), [N, C] probabilities
-            (`multiclass`), or an array of N tuples of `Span` in words (`tagging`, which has no threshold).
-        targets: [N], or likewise N tuples of `Span`.
-        mask: [N], false where the task has no target.
+        outputs: values before any threshold: [N] (`binary`: probabilities; `regression`), [N, C]
+            probabilities (`multiclass`), or an array of N tuples of `Span` in words (`tagging`, which has no
+            threshold).
+        targets: [N], or N tuples of `Span`.
+        mask: [N], false for documents without a target for the task.
     """
 
     outputs: NDArray
@@ -32,11 +33,11 @@ class Scores:
     """Outputs of one or several units on one split.
 
     Args:
-        units: keys of the units that made them.
+        units: keys of the units that produced them.
         split: `validation` or `test`.
         ids: document ids [N].
         tasks: scores by task name.
-        groups: what each document is part of [N], see `mtlv.data.splits.wholes`; nothing where not known.
+        groups: group of each document [N], see `mtlv.data.splits.wholes`; None if unknown.
     """
 
     units: tuple[str, ...]
@@ -47,26 +48,26 @@ class Scores:
 
     @property
     def outputs(self) -> dict[str, NDArray]:
-        """By task name."""
+        """Outputs by task name."""
         return {name: task.outputs for name, task in self.tasks.items()}
 
     def with_outputs(self, outputs: Mapping[str, NDArray]) -> Scores:
-        """Other outputs for the same documents."""
+        """Return a copy with other outputs for the same documents."""
         tasks = {name: replace(task, outputs=outputs[name]) for name, task in self.tasks.items()}
         return replace(self, tasks=tasks)
 
     def matrix(self, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Outputs and targets of tasks with one output each, both [N, T], in the order of `names`."""
+        """Return outputs and targets of tasks with one output each, both [N, T], in the order of `names`."""
         outputs = np.stack([self.tasks[name].outputs for name in names], axis=1).astype(np.float64)
         targets = np.stack([self.tasks[name].targets for name in names], axis=1).astype(np.int8)
         return outputs, targets
 
 
 def gather(parts: Sequence[Scores]) -> Scores:
-    """One Scores of a plan's models, which all scored the same documents.
+    """Combine the scores of a plan's models, which all scored the same documents.
 
     Raises:
-        PlanError: the parts are of different splits or documents, or share a task.
+        PlanError: the parts are of different splits or documents, or have a task in common.
     """
     first = parts[0]
     tasks: dict[str, TaskScores] = {}
@@ -87,7 +88,7 @@ def gather(parts: Sequence[Scores]) -> Scores:
 
 
 def _difference(one: Scores, other: Scores) -> str:
-    """The first document that one of them has and the other has not."""
+    """Describe the difference between the documents of two scores."""
     if one.split != other.split:
         return f"the parts {one.split} and {other.split}"
     lone = [*(set(one.ids) ^ set(other.ids))]

@@ -1,4 +1,4 @@
-"""Spans: where something stands in a document."""
+"""Spans: positions in a document."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """Positions of words or of characters, `end` exclusive.
+    """Positions of words or characters, `end` exclusive.
 
     Args:
-        start: of the first one.
-        end: behind the last one.
-        type: what it is; for a marked entity its role.
+        start: position of the first one.
+        end: position after the last one.
+        type: type of the span; for a marked entity, its role.
     """
 
     start: int

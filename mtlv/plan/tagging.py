@@ -1,7 +1,7 @@
-"""Tagging schemes: spans of words as one tag per word, and back.
+"""Tagging schemes: conversion between spans of words and one tag per word.
 
-A scheme says which letter each word of a span carries; a tag is a letter and a type, as `B-Chemical`, or `O`.
-Sources: Ramshaw and Marcus 1995 (BIO), Ratinov and Roth 2009 (BIOUL, there BILOU).
+A scheme defines the letter of each word of a span. A tag is a letter and a type, such as `B-Chemical`, or
+`O`. Sources: Ramshaw and Marcus 1995 (BIO), Ratinov and Roth 2009 (BIOUL, called BILOU there).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
 OUTSIDE = "O"
-OUTSIDE_ID = 0  # of every task and scheme
+OUTSIDE_ID = 0  # in every task and scheme
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """The letters that the words of a span carry.
+    """Letters of the words of a span.
 
     Args:
-        name: what a config calls it.
-        first: of the first of several words.
-        inside: of the words between.
-        last: of the last of several words.
-        only: of a span's only word.
+        name: its name in a config.
+        first: letter of the first of several words.
+        inside: letter of the words between.
+        last: letter of the last of several words.
+        only: letter of a single word.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Scheme:
         return frozenset({self.last, self.only} - {self.inside, self.first})
 
     def letters_of(self, words: int) -> list[str]:
-        """The letters of a span of so many words, at least one."""
+        """Return the letters of a span of `words` words, at least one."""
         if words == 1:
             return [self.only]
         return [self.first, *[self.inside] * (words - 2), self.last]
@@ -69,7 +69,7 @@ SCHEMES: dict[str, Scheme] = {scheme.name: scheme for scheme in (BIO, BIOUL, IO)
 
 
 class _Part(NamedTuple):
-    """What a tag says; `type` is None outside of every span."""
+    """The parts of a tag; `type` is None outside of all spans."""
 
     type: str | None = None
     opens: bool = False
@@ -81,14 +81,14 @@ _NOTHING = _Part()
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of a task: `O` is 0, then the letters of the first type, and so on (C tags).
+    """The C tags of a task: `O` is 0, followed by the letters of the first type, and so on.
 
     Args:
-        scheme: which letters there are.
-        types: types of spans, as the task's classes; the type may be empty where there is only one.
+        scheme: the letters.
+        types: types of spans, which are the task's classes; a single type may be empty.
 
     Raises:
-        DataError: a type is named twice.
+        DataError: a type is repeated.
     """
 
     scheme: Scheme
@@ -100,7 +100,7 @@ class Tags:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The tags as CoNLL files write them [C]."""
+        """The tags as in CoNLL files [C]."""
         pairs = (f"{letter}-{type_}" if type_ else letter for type_, letter in self._pairs)
         return (OUTSIDE, *pairs)
 
@@ -118,10 +118,10 @@ class Tags:
         return (_NOTHING, *parts)
 
     def encode(self, spans: Iterable[Span], words: int) -> NDArray[np.int64]:
-        """Tag ids [words] of spans in words.
+        """Return the tag ids [words] of spans in words.
 
         Raises:
-            DataError: a span is empty, leaves the text, overlaps another or has an unknown type.
+            DataError: a span is empty, outside of the text, overlaps another, or has an unknown type.
         """
         tags = np.zeros(words, np.int64)
         for span in spans:
@@ -145,11 +145,12 @@ class Tags:
         return [self._ids[span.type, letter] for letter in self.scheme.letters_of(span.end - span.start)]
 
     def decode(self, ids: ArrayLike) -> tuple[Span, ...]:
-        """Spans of any sequence of tag ids, as conlleval reads it: every word inside belongs to a span.
+        """Return the spans of any sequence of tag ids, as conlleval does.
 
-        A span begins at a letter that opens, at a change of type and after `O`; so an `I-` without a `B-`
-        opens one. conlleval has no `L` and `U`: these are read as seqeval's default mode reads `E` and `S`.
-        seqeval's strict mode leaves out every span whose tags are not exactly those of the scheme.
+        Every word inside belongs to a span. A span begins at a letter that opens, at a change of type, and
+        after `O`. Therefore an `I-` without a `B-` opens one. conlleval has no `L` and `U`: these are handled
+        like `E` and `S` in the default mode of seqeval. The strict mode of seqeval omits every span whose
+        tags do not follow the scheme exactly.
 
         Raises:
             DataError: an id is not one of the C tags.
@@ -179,12 +180,12 @@ def _chunks(parts: Iterable[_Part]) -> Iterator[Span]:
 
 
 def spans_of(names: Sequence[str], scheme: Scheme = BIO) -> tuple[Span, ...]:
-    """Spans of tags as a CoNLL file writes them (`B-X`, or `B` without a type), read as conlleval reads them.
+    """Return the spans of tags in a CoNLL file (`B-X`, or `B` without a type), as conlleval does.
 
-    Files with `I-` alone (IO) can be read as BIO.
+    Files with only `I-` (IO) can be read as BIO.
 
     Raises:
-        DataError: a letter that the scheme has not.
+        DataError: a letter is not in the scheme.
     """
     return tuple(_chunks(_read(name, scheme) for name in names))
 
@@ -192,7 +193,7 @@ def spans_of(names: Sequence[str], scheme: Scheme = BIO) -> tuple[Span, ...]:
 def _read(name: str, scheme: Scheme) -> _Part:
     if name == OUTSIDE:
         return _NOTHING
-    letter, _, type_ = name.partition("-")  # a type may hold hyphens itself
+    letter, _, type_ = name.partition("-")  # a type may contain hyphens
     if letter not in scheme.letters:
         raise DataError(
             "a tag is unknown", got=name, allowed=", ".join([OUTSIDE, *(f"{x}-TYPE" for x in scheme.letters)])
@@ -201,7 +202,7 @@ def _read(name: str, scheme: Scheme) -> _Part:
 
 
 def convert(ids: ArrayLike, given: Tags, wanted: Tags) -> NDArray[np.int64]:
-    """Tag ids of another scheme. Between BIO and BIOUL nothing of a valid sequence is lost.
+    """Convert tag ids to another scheme. A valid sequence is converted between BIO and BIOUL without loss.
 
     Raises:
         DataError: an id is unknown, or `wanted` lacks a type.
@@ -211,13 +212,13 @@ def convert(ids: ArrayLike, given: Tags, wanted: Tags) -> NDArray[np.int64]:
 
 
 def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:
-    """How many spans are lost in a scheme because they become one with the span before them.
+    """Return the number of spans that a scheme loses because they merge with the previous span.
 
-    Only a scheme without a letter that opens or closes (IO) loses any: neighbours of one type without a word
-    between them.
+    This happens only in a scheme without a letter that opens or closes (IO), for adjacent spans of the same
+    type without a word between them.
 
     Raises:
-        DataError: see `Tags.encode`, of such a scheme.
+        DataError: see `Tags.encode`, for IO.
     """
     if scheme.opening or scheme.closing:
         return 0

@@ -1,4 +1,4 @@
-"""What is learned: one column of targets of one source."""
+"""Tasks: each is one column of targets of one source."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from mtlv.errors import PlanError, nearest
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing to learn.
+    """One task to learn.
 
     Args:
-        name: unique within a suite, as the corpus spells it.
-        kind: how it is learned and scored (`binary`, ...); see `mtlv.models.kinds`.
-        source: the corpus that its documents come from.
+        name: unique within a suite, as in the corpus.
+        kind: the kind of task (`binary`, ...), which determines training and metrics; see
+            `mtlv.models.kinds`.
+        source: the corpus of its documents.
         classes: names of the C classes; empty for a yes/no label.
-        negative: those of the classes that say "nothing here", which benchmarks leave out of F1.
+        negative: the classes that mean "nothing here", which benchmarks exclude from F1.
         description: one or two sentences, used to embed the task.
-        main_metric: the metric that the task's corpus is usually judged by.
+        main_metric: the metric usually reported for the task's corpus.
         weight: factor on the task's loss.
     """
 
@@ -34,10 +35,10 @@ class Task:
 
 
 def select_tasks(tasks: Sequence[Task], wanted: Sequence[str] | None) -> tuple[Task, ...]:
-    """The tasks that are named, or whose source is, in their own order; None is all.
+    """Return the tasks whose name or source is in `wanted`, in the order of `tasks`; None returns all.
 
     Raises:
-        PlanError: a name is neither a task's nor a source's.
+        PlanError: a name is neither a task nor a source.
     """
     if wanted is None:
         return tuple(tasks)

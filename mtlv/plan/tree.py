@@ -1,4 +1,4 @@
-"""A Plan: who learns what with whom, as two nested partitions of the task names."""
+"""Plans: the tasks of each model and head, as two nested partitions of the task names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HeadSpec:
 
     Args:
         tasks: task names, at least one.
-        layers: 1 is one linear layer; each more adds a hidden layer of the encoder's width.
+        layers: 1 is one linear layer; each further one adds a hidden layer of the encoder's width.
     """
 
     tasks: tuple[str, ...]
@@ -33,7 +33,7 @@ class HeadSpec:
 
     @property
     def name(self) -> str:
-        """Name by content, never by position."""
+        """Name that depends on the tasks, never on the position."""
         return group_name(self.tasks)
 
 
@@ -58,7 +58,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class Plan:
-    """Models, their heads and their tasks; `check` proves that nothing is lost, doubled or mixed."""
+    """Models, their heads and their tasks; `check` ensures that no task is missing, repeated or misplaced."""
 
     models: tuple[ModelSpec, ...]
 
@@ -98,8 +98,11 @@ class Plan:
 
 
 def with_own_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
-    """The plan with each head divided as its tasks demand: one per kind and source, and one per task with
-    classes, whose columns are its own. A head that may stay as it is does."""
+    """Return the plan with each head split as its tasks require.
+
+    There is one head per kind and source, and one per task with classes, because its columns are its own.
+    Heads that need no split are unchanged.
+    """
     known = {task.name: task for task in tasks}
 
     def divided(head: HeadSpec) -> list[HeadSpec]:
@@ -113,7 +116,7 @@ def with_own_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
 
 
 def as_json(plan: Plan) -> list[dict]:
-    """The plan as plain lists and dicts, for `plan.json` and for keys."""
+    """Return the plan as plain lists and dicts, for `plan.json` and for keys."""
     return [
         {
             "name": model.name,
@@ -124,7 +127,7 @@ def as_json(plan: Plan) -> list[dict]:
 
 
 def from_json(content: Sequence[Mapping[str, Any]]) -> Plan:
-    """The plan that `as_json` made `content` of.
+    """Return the plan from the result of `as_json`.
 
     Raises:
         PlanError: a part is missing or empty.
@@ -139,7 +142,7 @@ def from_json(content: Sequence[Mapping[str, Any]]) -> Plan:
 
 
 def tree_lines(plan: Plan) -> list[str]:
-    """The plan as an indented tree of models, heads and tasks, a line each."""
+    """Return the plan as an indented tree of models, heads and tasks, one per line."""
     lines = []
     for model in plan.models:
         lines.append(f"model {model.name}")

@@ -1,4 +1,4 @@
-"""A Unit: the grain of caching, seeding, resuming and fan-out."""
+"""Units: the smallest parts that are cached, seeded, resumed and distributed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from mtlv.plan.tree import ModelSpec
 from mtlv.seeding import content_key, seed_from
 
-DRAWN = "train"  # part of every seed
+DRAWN = "train"  # used in every seed
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Unit:
     """One model of one stage, trained on one fold with one seed.
 
     Args:
-        stage: the stage's name, for people: what it does is in the rest.
-        model: what is trained.
-        fold: which split of the corpus.
+        stage: name of the stage, for users; not part of the key.
+        model: the model to train.
+        fold: index of the split of the corpus.
         seed: the user's seed.
-        start: key of what the weights start from.
+        start: key of the initial weights.
         data: digest of the documents, targets and split that are read.
         train: every setting that can change the weights, as plain values.
     """
@@ -42,8 +42,9 @@ class Unit:
         return content_key(content)
 
     def draw_seed(self, purpose: str) -> int:
-        """Seed for one purpose (`heads`, `order`, `dropout`), by content, never by position.
+        """Return the seed for one purpose (`heads`, `order`, `dropout`), based on content, never on position.
 
-        Whatever it starts from, a model draws the same: so what differs is what the start did.
+        It does not depend on the initial weights, so that differences between results are caused by these
+        weights.
         """
         return seed_from(self.seed, DRAWN, self.model.name, self.fold, purpose)

@@ -1,7 +1,7 @@
-"""Windows: a long text in pieces of at most so many words, and what was predicted put together again.
+"""Windows: split a long text into pieces of limited length, and combine the predictions.
 
-Where a text is cut depends on its number of words alone. (MT-BERT's scripts cut at words whose true tag is
-`O`, which tells the model where entities end and cannot be done without the answers.)
+The splits depend only on the number of words. (MT-BERT's scripts split at words whose true tag is `O`. This
+gives the model information about the ends of entities, and requires the true tags.)
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Window(NamedTuple):
 
 
 def windows(words: int, *, size: int, overlap: int) -> tuple[Window, ...]:
-    """Windows of a text, in its order; one if it has at most `size` words.
+    """Return the windows of a text, in order; one if the text has at most `size` words.
 
-    All windows of a longer text have `size` words: each begins `size - overlap` words after the one before,
-    and the last one ends with the text, so it may share more.
+    All windows of a longer text have `size` words. Each begins `size - overlap` words after the previous one.
+    The last one ends with the text, so its overlap may be larger.
 
     Args:
-        words: how many the text has.
-        size: words of a window at most (MT-BERT: 30).
-        overlap: words that neighbours share at least.
+        words: number of words in the text.
+        size: maximum number of words in a window (MT-BERT: 30).
+        overlap: minimum number of words that adjacent windows share.
 
     Raises:
         DataError: `size` is less than 1, or `overlap` is not in 0 to `size` - 1.
@@ -48,33 +48,33 @@ def windows(words: int, *, size: int, overlap: int) -> tuple[Window, ...]:
 
 
 def owners(parts: Sequence[Window]) -> NDArray[np.intp]:
-    """For each word of a text [words], the window whose answer counts.
+    """Return, for each word of a text [words], the window whose prediction is used.
 
-    It is the one in which the word stands farthest from the window's nearer edge, so with the most context
-    on its poorer side; of two equals the earlier one.
+    It is the window in which the word is farthest from the nearer edge, so that it has the most context on
+    its shorter side; the earlier one of two equals.
 
     Args:
-        parts: all windows of the text, as `windows` gives them.
+        parts: all windows of the text, from `windows`.
     """
     places = np.arange(parts[-1].end)
     depth = [np.minimum(places - part.start, part.end - 1 - places) for part in parts]
-    return np.argmax(depth, axis=0)  # below 0 outside of a window, and every word is inside of one
+    return np.argmax(depth, axis=0)  # negative outside of a window, and every word is inside one
 
 
 def cut(values: Sequence | NDArray, parts: Sequence[Window]) -> list[Sequence | NDArray]:
-    """What belongs to each window, of values per word [words, ...]."""
+    """Return the part of values per word [words, ...] that belongs to each window."""
     return [values[part.start : part.end] for part in parts]
 
 
 def put_together(values: Sequence[NDArray], parts: Sequence[Window]) -> NDArray:
-    """Values of a text's words [words, ...] from those of its windows: each word's owner answers.
+    """Combine values of the windows into values of a text's words [words, ...], from each word's owner.
 
     Args:
         values: for each window an array with a value per word, such as tag ids or scores of tags.
-        parts: all windows of the text, as `windows` gives them.
+        parts: all windows of the text, from `windows`.
 
     Raises:
-        DataError: a window has not as many values as words.
+        DataError: the number of values of a window is not its number of words.
     """
     for value, part in zip(values, parts, strict=True):
         if len(value) != part.end - part.start:
@@ -84,11 +84,11 @@ def put_together(values: Sequence[NDArray], parts: Sequence[Window]) -> NDArray:
 
 
 def spans_in(spans: Iterable[Span], part: Window) -> tuple[Span, ...]:
-    """Spans as a window sees them: clipped to it, positions counted from its start.
+    """Return spans relative to a window: clipped to it, with positions counted from its start.
 
-    With an overlap of two words or more the tags of these, put together, are the tags of the whole text: a
-    word at a cut, whose tag the clipping may change, is never its owner's. With less, an entity may fall
-    into two.
+    With an overlap of at least two words, the combined tags of the windows are the tags of the whole text:
+    clipping may change the tag of a word at an edge, but that window is never the word's owner. With a
+    smaller overlap, an entity may be split in two.
     """
     clipped = (Span(max(s.start, part.start), min(s.end, part.end), s.type) for s in spans)
     return tuple(Span(s.start - part.start, s.end - part.start, s.type) for s in clipped if s.start < s.end)

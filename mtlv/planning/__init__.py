@@ -1,1 +1,1 @@
-"""Settings and data become plans, and plans become jobs; a config is proven before it is run."""
+"""Conversion of settings and data to plans, and of plans to jobs; a config is checked before it is run."""

@@ -1,4 +1,4 @@
-"""Prove a suite without a GPU, a download or PyTorch: its data's labels, its groups, its plan."""
+"""Check a suite without a GPU, a download or PyTorch: labels of its data, groups, plan."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemberCheck:
-    """A member's plan in words.
+    """Description of a member's plan.
 
     Args:
-        name: the member's.
+        name: name of the member.
         lines: the plan as a tree, or how it will be made.
-        marks: of the models to train over all folds and seeds, equal where two members share one; with
-            `k: auto` at most so many.
-        warnings: what its user should know before it trains.
+        marks: one mark for each model to train over all folds and seeds, equal if two members share a model;
+            an upper bound with `k: auto`.
+        warnings: warnings for the user before training.
     """
 
     name: str
@@ -61,15 +61,17 @@ class SuiteCheck:
 
     @property
     def units(self) -> int:
-        """What several members share counts once."""
+        """Number of units; a unit that several members share counts once."""
         return len(frozenset[str]().union(*(member.marks for member in self.members)))
 
 
 def check_suite(suite: Suite) -> SuiteCheck:
-    """Check every member against its data. A user's table is read; a catalogued corpus may be absent yet.
+    """Check every member against its data.
+
+    Reads a user's table; a corpus of the catalog may still be missing.
 
     Raises:
-        ConfigError: with every problem of every member, a line each.
+        ConfigError: there are problems; contains every problem of every member, one per line.
     """
     read = _Read()
     found, problems = [], []
@@ -84,17 +86,17 @@ def check_suite(suite: Suite) -> SuiteCheck:
 
 
 class _Read:
-    """Tasks of each different `data` section, read once for all members."""
+    """Tasks of each distinct `data` section, read once for all members."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Task, ...] | MtlvError] = {}
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
-        """The tasks that are learned, of the corpus that `settings.data` names.
+        """Return the tasks to learn, from the corpus in `settings.data`.
 
         Raises:
-            DataError: a table that cannot be read, an unknown label, nothing at `data.path`.
-            PlanError: `settings.tasks` names none of them.
+            DataError: a table cannot be read, a label is unknown, or `data.path` does not exist.
+            PlanError: `settings.tasks` contains none of them.
         """
         return select_tasks(self._of_all(settings.data), settings.tasks)
 
@@ -122,7 +124,7 @@ class _Read:
 
 
 def _place(suite: Suite, member: Member, line: str) -> str:
-    """`config.yml:12` of the first key that a message names, else the config."""
+    """Return `config.yml:12` for the first key in a message, or else the config."""
     for key in re.findall(r"\b[a-z_]+(?:\.[a-z_]+)+\b", line):
         if key in member.places:
             return member.places[key]
@@ -133,7 +135,7 @@ def _place(suite: Suite, member: Member, line: str) -> str:
 
 
 def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
-    """All that is wrong with a member, as far as it can be seen before its data is divided."""
+    """Return all problems of a member that can be found before its data is split."""
     found: list[MtlvError] = []
     for stage in settings.each_stage:
         tasks: tuple[Task, ...] = ()
@@ -155,7 +157,7 @@ def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
 
 
 def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Folders only: whether a hub has a name cannot be known here."""
+    """Check folders only; the names on a hub are not known here."""
     names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
     for key, name in names.items():
         folder = name is not None and name.startswith((".", "~", "/"))
@@ -172,7 +174,7 @@ def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
 
 
 def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
-    """Asks PyTorch, which takes seconds, where an encoder of the user's own is read at first tokens."""
+    """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
     try:
         tagged = any(TARGETS[task.kind].by_word for task in tasks)
         need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
@@ -187,7 +189,7 @@ def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 
 
 def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """That its scheme is known and installed; whether it answers is asked when a run begins."""
+    """Check that the store's scheme is known and installed; a run checks whether the store can be reached."""
     if location_of(settings.store).shared:
         check_scheme(settings.store.uri)
 
@@ -252,7 +254,7 @@ def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
 
 
 def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Asks PyTorch, which takes a second, where several devices may be those of CUDA."""
+    """Check several devices; imports PyTorch, which takes a second, if they may be CUDA devices."""
     world, name = settings.execution.devices_per_unit, settings.training.device
     if world > 1 and name != "cpu":
         from mtlv.training.optim import device_of

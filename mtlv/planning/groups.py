@@ -1,4 +1,4 @@
-"""A member's groups of tasks on one fold, and how far they can be trusted."""
+"""Groups of a member's tasks on one fold, and their stability."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class TaskGroups:
     """Groups of T tasks.
 
     Args:
-        names: the tasks' names.
-        grouping: which task is in which group.
+        names: names of the tasks.
+        grouping: group of each task.
         elbow: inertia and silhouette over k, for methods that take a k.
-        vectors: what was clustered [T, D], scaled; None for groups that the user gave.
-        stability: adjusted Rand index against the groups that another detail of the recipe gives.
-        reason: why so many groups, in a sentence.
+        vectors: the scaled vectors that were clustered [T, D]; None for groups that the user gave.
+        stability: adjusted Rand index between these groups and those of a variant of the settings.
+        reason: reason for the number of groups, in a sentence.
     """
 
     names: tuple[str, ...]
@@ -55,13 +55,13 @@ class TaskGroups:
 
 
 def grouping_spec(settings: Settings) -> GroupingSpec:
-    """The `grouping` settings that concern clustering."""
+    """Return the `grouping` settings for clustering."""
     section = settings.grouping
     return GroupingSpec(**{field.name: getattr(section, field.name) for field in fields(GroupingSpec)})
 
 
 def task_groups(view: VectorSource) -> TaskGroups:
-    """Group the tasks of a member on a fold, from nothing but its training part.
+    """Group the tasks of a member on a fold, using only its training part.
 
     Raises:
         GroupingError: the settings do not give every task exactly one group.
@@ -75,7 +75,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if not GROUPINGS[spec.method].takes_k:
         found = group(raw, spec)
         return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
-    distinct = len(np.unique(scaled, axis=0))  # no more groups than that can be told apart
+    distinct = len(np.unique(scaled, axis=0))  # more groups cannot be distinguished
     curve = elbow(raw, spec, k_max=min(section.k_max, distinct))
     k = curve.recommended if spec.k == "auto" else spec.k
     found = group(raw, spec, k=k)
@@ -84,13 +84,13 @@ def task_groups(view: VectorSource) -> TaskGroups:
 
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
-    """Adjusted Rand index of `found` against the same k with one detail of the recipe changed."""
+    """Return the adjusted Rand index between `found` and groups with the same k and one setting changed."""
     if spec.method == "random" or not 1 < found.k < len(found.labels):
         return {}
     variants = {
         f"scaling {how}": group(raw, replace(spec, scaling=how), k=found.k).labels
         for how in ("minmax", "l2", "none")
-        if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 makes every single number 1
+        if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 changes every single number to 1
     }
     feature = FEATURES[view.settings.grouping.features]
     if feature.embedded:

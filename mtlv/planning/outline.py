@@ -1,4 +1,4 @@
-"""What a member would train, as far as it is known before anything is read: plans as trees, and units."""
+"""Outline of a member, from what is known before data is read: plans as trees, and units."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemberOutline:
-    """A member's plans in words.
+    """Description of a member's plans.
 
     Args:
         lines: the plans as trees, or how they will be made.
-        units: a mark of each model over all folds and seeds, equal where two members share it.
+        units: a mark of each model over all folds and seeds, equal if two members share it.
     """
 
     lines: tuple[str, ...]
@@ -33,7 +33,7 @@ class MemberOutline:
 
 @dataclass(frozen=True)
 class _Laid:
-    """A stage's models, where they are known, and a mark of each."""
+    """The models of a stage, if they are known, and a mark of each."""
 
     lines: tuple[str, ...]
     marks: tuple[str, ...]
@@ -41,14 +41,14 @@ class _Laid:
 
 
 def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> MemberOutline:
-    """What a member would train.
+    """Return what a member would train.
 
     Args:
-        settings: of the member.
-        tasks_of: the tasks that settings ask for.
+        settings: settings of the member.
+        tasks_of: function that returns the tasks of settings.
 
     Raises:
-        PlanError: a model has none, or several, to start from.
+        PlanError: there is no model to start from, or several.
     """
     laid: dict[str, _Laid] = {}
     lines: list[str] = []
@@ -91,7 +91,7 @@ def _laid(
 
 
 def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -> object:
-    """Mark of the model that one starts from; of all, where its plan is not known yet."""
+    """Return the mark of the model to start from; the marks of all models if the plan is not known yet."""
     if stage is None or start is None or stage.start is None:
         return None
     if not start.models:
@@ -100,17 +100,17 @@ def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -
 
 
 def clusters(settings: Settings) -> bool:
-    """Whether groups are found when the suite runs."""
+    """Return whether groups are determined when the suite runs."""
     return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method != "given"
 
 
 def layers(settings: Settings) -> int:
-    """Layers of each head: the user's, or the architecture's own."""
+    """Return the layers of each head: the user's number, or the architecture's default."""
     return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
 
 
 def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
-    """The plan of a stage, once its groups are known (none where its architecture has none).
+    """Return the plan of a stage with known groups (an empty sequence if its architecture has none).
 
     Raises:
         PlanError: see `Plan.check`.
@@ -121,7 +121,7 @@ def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence
 
 
 def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
-    """The plan, where it does not wait for groups that are found when the suite runs."""
+    """Return the plan, or None if its groups are determined when the suite runs."""
     if clusters(settings):
         return None
     grouped = ARCHITECTURES[settings.architecture.name].grouped
@@ -130,10 +130,10 @@ def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
 
 
 def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Whether models have several heads, but none of them two of one source, and so none two in a batch."""
+    """Return whether models have several heads, but never two of one source, hence never two in a batch."""
     names, source = [task.name for task in tasks], {task.name: task.source for task in tasks}
     plan = _plan(settings, tasks)
-    # Of groups that are not known yet: the coarsest and the finest have the most heads of a source.
+    # The groups are not known yet; the coarsest and the finest have the most heads of a source.
     plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
     models = [model for plan in plans for model in plan.models]
     most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
@@ -146,7 +146,7 @@ def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
 
 
 def _unknown(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...], int]:
-    """Groups that are found when the suite runs: what is known now, and the most models there can be."""
+    """Describe groups that are determined when the suite runs; return also the maximum number of models."""
     section = settings.grouping
     if GROUPINGS[section.method].takes_k and section.k != "auto":
         k, words = section.k, f"{section.k} groups"

@@ -1,4 +1,4 @@
-"""What `mtlv run` would do with a suite now, unit by unit, and why."""
+"""Preview of `mtlv run`: what it would do with each unit now, and why."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DONE = "in the store and not trained again"
 NEW = "no unit of these settings, data and encoder is in the store: it is trained"
-SHOWN = 40  # units that are not done
+SHOWN = 40  # units that are not finished
 
 
 def would_run_lines(suite: Suite) -> list[str]:
-    """One line of counts, and a line for each unit that is not done.
+    """Return one line of counts, and a line for each unit that is not finished.
 
     Raises:
-        MtlvError: whatever is wrong with data, encoder or groups.
+        MtlvError: data, encoder or groups are wrong.
     """
     place = location_of(suite.members[0].settings.store)
     if not place.shared and not (place.folder / "units").is_dir():

@@ -1,4 +1,4 @@
-"""From settings to units: for each fold a recipe becomes a Plan, and a Plan becomes jobs."""
+"""Conversion of settings to units: for each fold, settings become a Plan, and a Plan becomes jobs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoldRun:
-    """One fold with one seed of a member: what becomes one run below the member's own.
+    """One fold with one seed of a member, tracked as one run below the run of the member.
 
     Args:
-        fold, seed: what tells it from its siblings.
-        plan, groups: of the last stage.
-        jobs: of the last stage, one for each model of the plan.
-        earlier: of the stages before, each once, in the order they must be trained.
+        fold, seed: the fold and seed, which identify it.
+        plan, groups: those of the last stage.
+        jobs: jobs of the last stage, one for each model of the plan.
+        earlier: jobs of the earlier stages, each once, in the order of training.
     """
 
     fold: Fold
@@ -44,14 +44,14 @@ class FoldRun:
 
 @dataclass(frozen=True)
 class ResolvedMember:
-    """A member, ready to be run.
+    """A member that is ready to run.
 
     Args:
         member: its name and settings.
         children: one for each fold and seed.
         uid: key of the whole member: settings, data and encoder.
         data: digest of documents, targets and splits.
-        known: the tasks of the last stage, in the corpus's order.
+        known: the tasks of the last stage, in the order of the corpus.
     """
 
     member: Member
@@ -67,7 +67,7 @@ class ResolvedMember:
 
     @property
     def name(self) -> str:
-        """The member's name, with the number of groups found by `auto` if all folds agree."""
+        """Name of the member, with the number of groups found by `auto` if all folds agree."""
         found = {child.groups.grouping.k for child in self.children if child.groups is not None}
         if len(found) != 1:
             return self.member.name
@@ -75,20 +75,20 @@ class ResolvedMember:
 
     @property
     def jobs(self) -> Iterator[Job]:
-        """Of all stages, in the order they are trained."""
+        """Jobs of all stages, in the order of training."""
         return (job for child in self.children for job in (*child.earlier, *child.jobs))
 
 
 def resolve_groups(cache: InputCache, settings: Settings, fold: Fold) -> TaskGroups:
-    """The groups of a member's tasks on one fold."""
+    """Return the groups of a member's tasks on one fold."""
     return task_groups(VectorSource(cache, settings, fold, settings.grouping.special_tokens))
 
 
 def resolve_all(cache: InputCache, members: Sequence[Member]) -> list[ResolvedMember]:
-    """Every member, or the problems of all of them.
+    """Resolve every member, or raise the problems of all of them.
 
     Raises:
-        MtlvError: what a user can put right.
+        MtlvError: there is a problem that a user can solve.
     """
     found, errors = [], []
     for member in members:
@@ -102,10 +102,10 @@ def resolve_all(cache: InputCache, members: Sequence[Member]) -> list[ResolvedMe
 
 
 def resolve(cache: InputCache, member: Member) -> ResolvedMember:
-    """Read the data, group the tasks and lay out every unit of a member. Nothing is trained.
+    """Read the data, group the tasks and lay out every unit of a member. Does not train.
 
     Raises:
-        MtlvError: whatever is wrong with data, encoder, groups or device.
+        MtlvError: data, encoder, groups or device are wrong.
     """
     settings = member.settings
     corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)

@@ -1,4 +1,4 @@
-"""What is done with units that are there already: `mtlv run --if-exists`."""
+"""Treatment of existing units: `mtlv run --if-exists`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ IfExists = Literal["resume", "rerun", "only-missing", "fail"]
 
 
 def _resume(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Finished units are taken from the store, interrupted ones go on; runs are continued under their ids."""
+    """Use finished units from the store, and resume interrupted ones; continue runs with their ids."""
     return [_attempt(member, store) for member in resolved]
 
 
 def _rerun(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """All units are trained anew, in runs of their own; the runs before stay as they are."""
+    """Train all units again, in new runs; earlier runs are not changed."""
     for key in {job.unit.key for member in resolved for job in member.jobs}:
         store.forget(key)
     for member in resolved:
@@ -29,7 +29,7 @@ def _rerun(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMem
 
 
 def _only_missing(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Members whose units are all there are left alone, their runs too."""
+    """Skip members whose units are all finished, and their runs."""
     left = [member for member in resolved if not all(store.has(job.unit.key) for job in member.jobs)]
     return _resume(left, store)
 
@@ -55,15 +55,15 @@ POLICIES: Mapping[IfExists, Callable[[Sequence[ResolvedMember], Store], list[Res
 
 
 def as_asked(if_exists: IfExists, resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """The members to run.
+    """Return the members to run.
 
     Raises:
-        TrackingError: units are there, and that was to be refused.
+        TrackingError: units exist, and `if_exists` does not allow this.
     """
     return POLICIES[if_exists](resolved, store)
 
 
 def _attempt(member: ResolvedMember, store: Store) -> ResolvedMember:
-    """A member that was run again has runs of its own each time."""
+    """Return the member as another attempt, which has new runs every time."""
     count = store.reruns.count(member.uid)
     return replace(member, uid=f"{member.uid}-{count}") if count else member

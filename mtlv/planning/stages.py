@@ -1,4 +1,4 @@
-"""Units of a member on one fold with one seed: of each stage in turn, each with what it starts from."""
+"""Units of a member on one fold with one seed: for each stage in order, with their initial weights."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from mtlv.units.input_cache import InputCache
     from mtlv.units.inputs import UnitInputs
 
-# Raise it when the same settings come to give other weights, so that old units are not taken for new ones.
+# Increase it when the same settings give different weights, so that old units are not used for new ones.
 ARITHMETIC = 3
 
 NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
-"""Training settings that are not part of a unit's key as written: what matters enters as resolved."""
+"""Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
 PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
 class StageBuilder:
-    """What the units of all stages share.
+    """Common arguments of the units of all stages.
 
     Args:
         cache: corpora and encoders.
-        member: of a suite.
-        fold, seed: of the units.
+        member: member of a suite.
+        fold, seed: fold and seed of the units.
         encoder: digest of the published encoder.
     """
 
@@ -49,13 +49,13 @@ class StageBuilder:
     encoder: str
 
     def stages(self, plans: Sequence[Plan]) -> list[tuple[Job, ...]]:
-        """Jobs of each stage.
+        """Return the jobs of each stage.
 
         Args:
-            plans: of the stages, in their order.
+            plans: plans of the stages, in order.
 
         Raises:
-            PlanError: a model has none, or several, to start from.
+            PlanError: there is no model to start from, or several.
         """
         settings = self.member.settings
         stages: Sequence[StageSettings | None] = settings.stages or (None,)
@@ -93,7 +93,7 @@ class StageBuilder:
         return match(stage, model, models)
 
     def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
-        """The member, its fold and seed where it has several, the stage and the model."""
+        """Return a unit's name: the member, the fold and seed if it has several, the stage and the model."""
         settings = self.member.settings
         parts = [self.member.name]
         parts += [f"fold {self.fold.index}"] if settings.data.folds > 1 else []
@@ -102,7 +102,7 @@ class StageBuilder:
         return " · ".join([*parts, model.name])
 
     def _data(self, model: ModelSpec) -> str:
-        """Digest of documents, targets and split that a model reads; other sources do not count."""
+        """Return a digest of the documents, targets and split of a model; other sources are not included."""
         data = self.member.settings.data
         corpus = self.cache.corpus(data)
         if not corpus.members:
@@ -119,12 +119,12 @@ class StageBuilder:
 
 
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
-    """Which of an earlier stage's models a model starts from.
+    """Return the index of the model of an earlier stage that a model starts from.
 
     Args:
-        stage: that begins.
-        model: of its plan.
-        models: of the stage that it starts from.
+        stage: the later stage.
+        model: model of its plan.
+        models: models of the earlier stage.
 
     Raises:
         PlanError: there is none, or several.
@@ -146,14 +146,14 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
 
 
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
-    """Whether a model learns from each of a corpus's sources."""
+    """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
 
 
 def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
-    """Training documents, or windows of them, of the sources that a model learns from.
+    """Return the number of training documents, or windows of them, of the sources that a model learns from.
 
-    Nothing where there is one source, and no document is cut.
+    Returns None if there is one source and no document is split.
     """
     corpus, cuts = inputs.corpus, inputs.tokens.cuts
     if not corpus.members and cuts is None:
@@ -164,11 +164,11 @@ def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
 
 
 def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:
-    """Every setting that can change a unit's weights.
+    """Return every setting that can change a unit's weights.
 
     Args:
-        settings: of its stage.
-        read: which of the sources it learns from.
+        settings: settings of the unit's stage.
+        read: for each source, whether the unit learns from it.
     """
     from mtlv.training.optim import resolve_compile, resolve_device, resolve_precision
 

@@ -1,4 +1,4 @@
-"""What stands for a task when tasks are grouped: one vector each."""
+"""Vectors of tasks, used to group them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VectorSource:
-    """What features may be made from: never more than a fold's training documents.
+    """The data from which features are made: only training documents of a fold.
 
     Args:
         cache: shared corpora and encoders.
-        settings: of the suite member.
-        fold: whose training part may be read.
-        special_tokens: whether special tokens count in means of token vectors.
+        settings: settings of the suite member.
+        fold: fold whose training part may be read.
+        special_tokens: whether means of token vectors include special tokens.
     """
 
     cache: InputCache
@@ -37,11 +37,11 @@ class VectorSource:
 
     @property
     def corpus(self) -> Corpus:
-        """The documents, with the tasks that are learned."""
+        """The documents, with the tasks to learn."""
         return self.cache.corpus(self.settings.data).with_tasks(self.cache.tasks(self.settings))
 
     def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
-        """Vectors [n, H] of texts by the grouping's encoder as it was published."""
+        """Return vectors [n, H] of texts from the published encoder of the grouping."""
         from mtlv.training.embed import embed_texts
 
         settings = self.settings
@@ -65,7 +65,7 @@ class TaskFeature:
     """A choice of `grouping.features`.
 
     Args:
-        vectors: from what a fold allows to read to one row for each of T tasks [T, D].
+        vectors: function of a `VectorSource` that returns one row for each of T tasks [T, D].
         embedded: whether an encoder makes them, so that special tokens matter.
     """
 
@@ -74,19 +74,19 @@ class TaskFeature:
 
 
 def task_feature(*, embedded: bool = False) -> Callable[[Vectors], TaskFeature]:
-    """Turn the decorated function into a `TaskFeature`."""
+    """Convert the decorated function to a `TaskFeature`."""
     return lambda vectors: TaskFeature(vectors, embedded)
 
 
 @task_feature(embedded=True)
 def label_name(view: VectorSource) -> NDArray[np.float32]:
-    """Vectors of the labels' names [T, H]."""
+    """Return the vectors of the labels' names [T, H]."""
     return view.embed(view.corpus.names)
 
 
 @task_feature(embedded=True)
 def label_description(view: VectorSource) -> NDArray[np.float32]:
-    """Vectors of the labels' descriptions [T, H].
+    """Return the vectors of the labels' descriptions [T, H].
 
     Raises:
         GroupingError: a label has no description.
@@ -103,10 +103,10 @@ def label_description(view: VectorSource) -> NDArray[np.float32]:
 
 @task_feature(embedded=True)
 def document_centroid(view: VectorSource) -> NDArray[np.float32]:
-    """Mean vector [T, H] of the training documents that bear each label.
+    """Return the mean vector [T, H] of the training documents with each label.
 
     Raises:
-        GroupingError: a task is no yes/no label.
+        GroupingError: a task is not a yes/no label.
     """
     _need_labels(view, "document_centroid")
     vectors = view.embed(view.corpus.texts)[view.fold.train]  # [n, H]
@@ -116,10 +116,10 @@ def document_centroid(view: VectorSource) -> NDArray[np.float32]:
 
 @task_feature()
 def label_count(view: VectorSource) -> NDArray[np.float32]:
-    """How many training documents bear each label [T, 1].
+    """Return the number of training documents with each label [T, 1].
 
     Raises:
-        GroupingError: a task is no yes/no label.
+        GroupingError: a task is not a yes/no label.
     """
     _need_labels(view, "label_count")
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]

@@ -1,4 +1,4 @@
-"""How long documents are in an encoder's tokens, for `mtlv data check`."""
+"""Lengths of documents in an encoder's tokens, for `mtlv data check`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def token_lengths(settings: Settings, corpus: Corpus) -> Lengths:
-    """What counts the tokens of texts, special tokens included and nothing cut.
+    """Return a function that counts the tokens of texts, including special tokens, without truncation.
 
     Raises:
-        EncoderError: the encoder is not here.
+        EncoderError: the encoder is not available.
     """
     texts = corpus.texts if settings.encoder.name == TINY else ()
     tokenizer = load_encoder(settings.encoder.name, texts=texts, revision=settings.encoder.revision).tokenizer

@@ -1,4 +1,4 @@
-"""Settings: a config file, checked, as frozen typed values; the reference is `defaults.yml`."""
+"""Settings of a config file, checked, as frozen typed values; `defaults.yml` is the reference."""
 
 from mtlv.settings.describe import dump, flatten
 from mtlv.settings.expand import value_at

@@ -1,4 +1,4 @@
-"""What no single key can tell: settings that contradict each other or that nothing reads."""
+"""Checks of several keys together: contradictory settings, and settings that nothing reads."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mtlv.settings.schema import Settings
 GENERATED = "synthetic"  # the default of `data.name`
 HUB = "huggingface"
 TABLES = ("table", HUB)
-"""Data sets that `data.columns` describes."""
+"""Data sets that use `data.columns`."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One contradiction.
+    """A check for one contradiction.
 
     Args:
-        keys: dotted keys it reads; the first is the one a user should look at.
-        find: from settings to what is wrong, or an empty text.
+        keys: dotted keys it reads; messages name the first one.
+        find: function of settings that returns the problem, or an empty text.
     """
 
     keys: tuple[str, ...]
@@ -31,13 +31,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Unread:
-    """A key that was set although no member of the suite reads it.
+    """A check for a key that was set but is not read by any member of the suite.
 
     Args:
-        keys: the key, then what decides whether it is read.
-        is_set: whether settings hold it.
-        is_read: whether these settings use it.
-        text: what to do.
+        keys: the key, followed by the keys that determine whether it is read.
+        is_set: whether the key is set in settings.
+        is_read: whether the key is used with these settings.
+        text: advice for the user.
     """
 
     keys: tuple[str, ...]
@@ -203,7 +203,7 @@ COLUMNS = {
     "labels": "; for part of another data set's labels use `data.labels`",
     **dict.fromkeys(("label_list", "target", "tags", "text_pair", "words", "mentions", "group"), ""),
 }
-"""Columns, and what else a user may have meant."""
+"""Columns, with a hint about what a user may have meant."""
 
 UNREAD = (
     *(
@@ -258,7 +258,7 @@ UNREAD = (
 
 
 def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(key, text) of each contradiction within a member, leaving out checks that read a `wrong` key."""
+    """Yield (key, text) of each contradiction within a member; skip checks that read a `wrong` key."""
     for check in CHECKS:
         text = "" if _touches(check.keys, wrong) else check.find(settings)
         if text:
@@ -266,7 +266,7 @@ def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
 
 
 def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """(member, key, text) of each key that is set in some member and read in none of those."""
+    """Yield (member, key, text) of each key that is set in some members and not read in any of them."""
     for rule in UNREAD:
         holders = [i for i, settings in enumerate(members) if rule.is_set(settings)]
         if holders and not _touches(rule.keys, wrong) and not any(rule.is_read(members[i]) for i in holders):

@@ -1,4 +1,4 @@
-"""The section `data` as types: which corpora are read, how their tables are laid out and divided."""
+"""Types of the section `data`: corpora, the layout of their tables, and splits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ColumnSettings(SettingsSection):
 
 
 class SourceSettings(SettingsSection):
-    """One corpus of several; what it leaves out is as in `data`."""
+    """One of several corpora; keys that it omits have the values of `data`."""
 
     name: Text
     alias: MaybeText = None
@@ -80,14 +80,14 @@ class DataSettings(SettingsSection):
     @model_validator(mode="before")
     @classmethod
     def _whole_columns(cls, given: Any) -> Any:
-        """What the columns of a source leave out is as in `columns`."""
+        """Fill columns that a source omits from `columns`."""
         if not isinstance(given, dict) or not isinstance(given.get("sources"), (list, tuple)):
             return given
         return given | {"sources": [_with_columns(one, given.get("columns")) for one in given["sources"]]}
 
     @property
     def each(self) -> tuple[DataSettings, ...]:
-        """The settings of each corpus by itself."""
+        """The settings of each corpus separately."""
         if self.sources is None:
             return (self,)
         return tuple(self._of(one) for one in self.sources)
@@ -99,18 +99,18 @@ class DataSettings(SettingsSection):
 
     @property
     def batch_sizes(self) -> dict[str, int]:
-        """Documents per batch of the sources that have their own, by name."""
+        """Documents per batch, by name, of the sources that set their own."""
         sources = zip(self.each, self.sources or (), strict=False)
         return {data.called: one.batch_size for data, one in sources if one.batch_size is not None}
 
     @property
     def called(self) -> str:
-        """What one corpus is called."""
+        """Name of one corpus."""
         return self.alias or self.name
 
     @property
     def title(self) -> str:
-        """What the corpora are called."""
+        """Name of all corpora together."""
         return " + ".join(one.called for one in self.each)
 
 

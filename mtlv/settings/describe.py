@@ -13,16 +13,16 @@ from mtlv.plan import slugs
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import resolve_scalars
 
-LONGEST = 500  # MLflow keeps 6000 characters of a parameter; a table cell should stay readable
+LONGEST = 500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
 
 Scalar = str | int | float | bool
 
 
 def flatten(settings: Settings) -> dict[str, Scalar]:
-    """Every setting by its dotted key; lists and mappings as short JSON, null as `null`.
+    """Return every setting by its dotted key; lists and mappings as short JSON, null as `null`.
 
-    Of several stages `stages` holds the names, and `stages.NAME.KEY` what an earlier one has otherwise than
-    the last, whose settings are those at the top.
+    With several stages, `stages` has their names, and `stages.NAME.KEY` the settings of an earlier stage that
+    differ from the last. The top-level settings are those of the last stage.
     """
     out: dict[str, Scalar] = {}
 
@@ -55,7 +55,7 @@ def _stages(settings: Settings, last: Mapping[str, Scalar]) -> dict[str, Scalar]
 
 
 def plain(value: Any) -> Scalar:
-    """A scalar as it is; anything else as text of at most 500 characters."""
+    """Return a scalar unchanged, and any other value as text of at most 500 characters."""
     if value is None:
         return "null"
     if isinstance(value, (str, bool, int, float)):
@@ -64,20 +64,20 @@ def plain(value: Any) -> Scalar:
 
 
 def dump(settings: Settings) -> str:
-    """The settings as YAML that `load_suite` reads back to the same settings."""
+    """Return the settings as YAML, which `load_suite` reads back as the same settings."""
     values = settings.model_dump(mode="json")
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what YAML 1.1 takes for no text, and what our reader takes for none: `2e5`, `0o17`."""
+    """Quote texts that YAML 1.1 or our reader would not read as text, such as `2e5` and `0o17`."""
 
 
 resolve_scalars(_Dumper)
 
 
 def short(value: Any) -> str:
-    """A value inside a name: one word where possible, at most 40 characters."""
+    """Return a value for use in a name: one word if possible, at most 40 characters."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Settings in the making: the defaults with changes laid over them, and where each value came from."""
+"""Drafts of settings: the defaults with changes applied, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SHORTHAND = ("data", "encoder", "architecture")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value was written.
+    """The place where a value was written.
 
     Args:
-        place: from a path below the value to a text such as `config.yml:12`.
-        folder: what relative paths in the value are relative to.
+        place: function of a path below the value that returns a text such as `config.yml:12`.
+        folder: folder of relative paths in the value.
     """
 
     place: Callable[[KeyPath], str]
     folder: Path
 
     def below(self, *keys: str | int) -> Origin:
-        """The origin of a part of the value."""
+        """Return the origin of a part of the value."""
         return Origin(lambda path: self.place((*keys, *path)), self.folder)
 
     @classmethod
@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Change:
-    """One value to set, at a dotted key."""
+    """A value to set at a dotted key."""
 
     key: str
     value: Any
@@ -53,12 +53,12 @@ def _defaults() -> YamlDocument:
 
 
 def defaults() -> dict[str, Any]:
-    """A fresh copy of every default, with the keys of a suite."""
+    """Return a new copy of all defaults, with the keys of a suite."""
     return copy.deepcopy(_defaults().value)
 
 
 def is_section(path: KeyPath) -> bool:
-    """Whether `path` holds further known keys (a mapping such as `data.descriptions` does not)."""
+    """Return whether `path` has known keys below it (a mapping such as `data.descriptions` does not)."""
     value: Any = _defaults().value
     for part in path:
         if not isinstance(value, Mapping) or part not in value:
@@ -69,7 +69,7 @@ def is_section(path: KeyPath) -> bool:
 
 @cache
 def known_keys() -> tuple[str, ...]:
-    """Every key that holds a value, dotted, in order, without those of a suite."""
+    """Return the dotted keys of all values in order, without those of a suite."""
     return tuple(key for key in _leaves(_defaults().value, ()) if key not in SUITE_KEYS)
 
 
@@ -83,7 +83,7 @@ def _leaves(values: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
 
 
 def dotted(path: KeyPath) -> str:
-    """`data.labels[0]` from ("data", "labels", 0)."""
+    """Return for example `data.labels[0]` for ("data", "labels", 0)."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -91,9 +91,9 @@ def dotted(path: KeyPath) -> str:
 
 
 def split(key: str) -> tuple[str, ...]:
-    """A dotted key as a path; what follows the last known section or value stays in one piece.
+    """Split a dotted key into a path; anything after the last known section or value is not split.
 
-    So `data.descriptions.St. John` is ("data", "descriptions", "St. John").
+    For example, `data.descriptions.St. John` becomes ("data", "descriptions", "St. John").
     """
     parts = key.split(".")
     path: tuple[str, ...] = ()
@@ -109,19 +109,19 @@ def split(key: str) -> tuple[str, ...]:
 
 
 def full_key(key: str, value: Any) -> str:
-    """`key` without shorthand: `architecture` with a plain value is `architecture.name`."""
+    """Return `key` without shorthand: `architecture` with a plain value becomes `architecture.name`."""
     return f"{key}.name" if key in SHORTHAND and value is not None and not isinstance(value, dict) else key
 
 
 def _copied(value: Any) -> Any:
-    """Plain values, mappings and lists; `copy.deepcopy` takes several times as long."""
+    """Copy plain values, mappings and lists; `copy.deepcopy` takes several times as long."""
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 class Draft:
-    """Values by section, and the origin of each that is not a default."""
+    """Values by section, and the origin of each value that is not a default."""
 
     def __init__(self) -> None:
         self.values = defaults()
@@ -129,20 +129,20 @@ class Draft:
 
     def copy(self) -> Draft:
         new = Draft.__new__(Draft)
-        # What all members of a suite stand in is not copied for each of them.
+        # What all members of a suite have in common is not copied for each of them.
         new.values = {k: v if k in SUITE_KEYS else _copied(v) for k, v in self.values.items()}
         new.origins = dict(self.origins)
         return new
 
     def apply(self, change: Change) -> None:
-        """Lay a change over what is there; mappings of known sections are merged, all else replaced."""
+        """Apply a change; mappings of known sections are merged, other values are replaced."""
         self._put(split(full_key(change.key, change.value)), change.value, change.origin)
 
     def apply_file(self, values: Mapping[str, Any], origin: Origin) -> None:
-        """Lay a file's mapping over what is there."""
+        """Apply the mapping of a file."""
         for key, value in values.items():
             path = (key, "name") if full_key(key, value) != key else (key,)
-            # The shorthand's value stands at the section's own key in the file.
+            # In the file, the shorthand's value is at the section's own key.
             self._put(path, value, origin.below(key))
 
     def _put(self, path: KeyPath, value: Any, origin: Origin) -> None:
@@ -154,18 +154,18 @@ class Draft:
         for depth, part in enumerate(path[:-1], 1):
             if not isinstance(holder.get(part), dict):
                 if is_section(path[:depth]):
-                    return  # a scalar where a section should be: that is reported by itself
+                    return  # a scalar instead of a section, which is reported separately
                 holder[part] = {}
             holder = holder[part]
         overwritten = holder.get(path[-1])
         holder[path[-1]] = value
-        if isinstance(overwritten, dict):  # what was written below it no longer counts
+        if isinstance(overwritten, dict):  # values that were set below it are overwritten
             for old in [p for p in self.origins if p[: len(path)] == path]:
                 del self.origins[old]
         self.origins[path] = origin
 
     def get(self, path: KeyPath) -> Any:
-        """The value at `path`, or None."""
+        """Return the value at `path`, or None."""
         value: Any = self.values
         for part in path:
             try:
@@ -175,16 +175,16 @@ class Draft:
         return value
 
     def place(self, path: KeyPath, otherwise: str) -> str:
-        """Where the value at `path` was written; `otherwise` for a default."""
+        """Return where the value at `path` was written; `otherwise` for a default."""
         origin, depth = self.origin(path)
         return origin.place(path[depth:]) if origin else otherwise
 
     def places(self) -> dict[str, str]:
-        """Where each value that is not a default was written, by dotted key."""
+        """Return where each value that is not a default was written, by dotted key."""
         return {dotted(path): origin.place(()) for path, origin in self.origins.items()}
 
     def origin(self, path: KeyPath) -> tuple[Origin | None, int]:
-        """The origin of the value at `path` and the length of the path it was set at."""
+        """Return the origin of the value at `path` and the length of the path at which it was set."""
         for depth in range(len(path), 0, -1):
             if path[:depth] in self.origins:
                 return self.origins[path[:depth]], depth

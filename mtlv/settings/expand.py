@@ -1,4 +1,4 @@
-"""`matrix`, `runs`, `transfer` and `search` to the changes of each member of a suite."""
+"""Conversion of `matrix`, `runs`, `transfer` and `search` to the changes of each member of a suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mtlv.settings.transfer import from_transfer
 from mtlv.settings.variant import Variant
 
 MAX_MEMBERS = 1000
-# One store, and one rule by which epochs are chosen: else the members would not compete on equal terms.
+# All members use one store and the same rule for choosing epochs, so that their comparison is fair.
 OF_THE_SUITE = (
     "experiment",
     "tracking.uri",
@@ -31,7 +31,7 @@ OF_THE_SUITE = (
 
 
 def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    """The members that a key of a suite asks for (one without changes if none does), and problems."""
+    """Return the members that a suite's key describes (one without changes if it has none), and problems."""
     given = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
     if not given:
         return [Variant(())], []
@@ -61,7 +61,7 @@ def _from_matrix(matrix: Any, draft: Draft, file: str) -> tuple[list[Variant], l
 
 
 def _grid(matrix: Any, draft: Draft, path: KeyPath, file: str) -> tuple[list[Variant], list[str]]:
-    """Every combination of the values that stand at `path`."""
+    """Return every combination of the values at `path`."""
     place, name = draft.place(path, file), dotted(path)
     if not isinstance(matrix, dict) or not matrix:
         allowed = "a mapping of keys to lists of values"
@@ -126,7 +126,7 @@ def _same_names(members: Sequence[Variant]) -> Iterator[str]:
 
 
 def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]:
-    """A key that may not vary, or that stands twice (`encoder` is `encoder.name`)."""
+    """Return problems of a key that may not vary, or that is repeated (`encoder` is `encoder.name`)."""
     full = dotted(split(full_key(key, "")))
     if full in seen:
         return [sentence(place, shown, then=f"the same as `{full}` above; keep one of them")]
@@ -139,14 +139,14 @@ def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]
 
 
 def _origin(draft: Draft, path: tuple[str | int, ...]) -> Origin:
-    """The origin of what stands at `path` inside a key of a suite."""
+    """Return the origin of the value at `path`, inside a key of a suite."""
     origin, depth = draft.origin(path)
     assert origin is not None, path
     return origin.below(*path[depth:])
 
 
 def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
-    """Changes as full dotted keys and values; mappings of a section are spread."""
+    """Return changes as full dotted keys and values; the mapping of a section becomes several keys."""
     out: dict[str, Any] = {}
     for change in changes:
         out |= _spread(split(full_key(change.key, change.value)), change.value)
@@ -154,7 +154,7 @@ def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
 
 
 def value_at(settings: Settings, key: str) -> Any:
-    """What settings hold at a key as a suite writes it, such as `architecture` or `training.epochs`."""
+    """Return the value of settings at a key in a suite, such as `architecture` or `training.epochs`."""
     found: Any = settings.model_dump(mode="json")
     for part in split(full_key(key, "")):
         found = found[part]

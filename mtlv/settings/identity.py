@@ -1,4 +1,4 @@
-"""The settings that say what a member is, not where or how it is trained."""
+"""The settings that identify a member, without those that say where or how it is trained."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ NOT_IDENTITY: dict[str, Any] = {
     "data": {"path"},
     "training": {"device", "auto_batch", "gradient_checkpointing", "compile"},
 }
-"""Settings that say where things are: the same member elsewhere is the same member."""
+"""Settings of places and machines: changing them does not change a member's identity."""
 
 
 def settings_key(settings: Settings) -> str:
-    """What a member asks for, wherever its data and stores lie; known before any data is read."""
+    """Return a key of a member's settings that does not depend on the location of its data and stores.
+
+    It is known before any data is read.
+    """
     return content_key(settings.model_dump(mode="json", exclude=NOT_IDENTITY))

@@ -1,4 +1,4 @@
-"""A config file and overrides to a suite of checked settings; every problem in one go."""
+"""Read a config file and overrides as a suite of checked settings; all problems are reported together."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COMMAND_LINE = "{} on the command line"
 
 @dataclass(frozen=True)
 class Suite:
-    """What one config asks for.
+    """The content of a config.
 
     Args:
         experiment: name of the experiment.
         members: at least one, with different names and settings.
         path: the config file.
-        notes: what a user should know, such as members that were asked for twice.
-        search: how the best of the members is looked for; None where all are run.
+        notes: notes for the user, for example about repeated members.
+        search: settings of the search for the best member; None runs all.
     """
 
     experiment: str
@@ -47,7 +47,7 @@ class Suite:
 
 
 Overrides = Sequence[str] | Mapping[str, Any]
-"""`key=value` texts, each value in YAML; or values by dotted key."""
+"""`key=value` texts with YAML values, or values by dotted key."""
 
 
 def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()) -> Suite:
@@ -55,10 +55,10 @@ def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()
 
     Args:
         config: the YAML file, or its content.
-        overrides: they win over everything in the config.
+        overrides: values that take precedence over the config.
 
     Raises:
-        ConfigError: with every problem of the config and the overrides, a line each.
+        ConfigError: there are problems; contains every problem of the config and the overrides, one per line.
     """
     if isinstance(config, Mapping):
         return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path())
@@ -67,10 +67,10 @@ def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()
 
 
 def as_yaml(value: Any) -> Any:
-    """A Python value as YAML would give it: lists for tuples and arrays, texts for paths."""
+    """Convert a Python value to its YAML equivalent: tuples and arrays to lists, paths to text."""
     if isinstance(value, Mapping):
         return {str(key): as_yaml(inner) for key, inner in value.items()}
-    if hasattr(value, "tolist"):  # of NumPy
+    if hasattr(value, "tolist"):  # an array or scalar of NumPy
         return value.tolist()
     if isinstance(value, list | tuple):
         return [as_yaml(inner) for inner in value]
@@ -78,10 +78,10 @@ def as_yaml(value: Any) -> Any:
 
 
 def load_overrides(overrides: Overrides) -> Suite:
-    """The defaults with overrides, as if of an empty config.
+    """Return the defaults with overrides, as for an empty config.
 
     Raises:
-        ConfigError: as `load_suite`.
+        ConfigError: as for `load_suite`.
     """
     return _suite(YamlDocument("defaults.yml", None, {}), overrides, Path())
 
@@ -105,7 +105,7 @@ def _suite(document: YamlDocument, overrides: Overrides, path: Path) -> Suite:
 
 
 def default_settings() -> Settings:
-    """The defaults alone."""
+    """Return the defaults."""
     values = defaults()
     for key in SUITE_KEYS:
         del values[key]
@@ -113,7 +113,7 @@ def default_settings() -> Settings:
 
 
 def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
-    """Overrides as changes, and what is wrong with their form."""
+    """Return overrides as changes, and problems of their form."""
     if isinstance(overrides, Mapping):
         origin = Origin(lambda _: "arguments", Path())
         return [Change(key, as_yaml(value), origin) for key, value in overrides.items()], []
@@ -127,7 +127,7 @@ def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
         try:
             parsed = parse(value, place).value
         except ConfigError as error:
-            # The place ends in a line number that means nothing here.
+            # Remove the line number, which has no meaning here.
             problems += [f"{place}:{line[len(place) :].lstrip(':0123456789')}" for line in error.problems]
             continue
         origin = Origin(lambda _, place=place: place, Path())  # type: ignore[misc]
@@ -138,7 +138,7 @@ def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
 def _members(
     base: Draft, found: Sequence[Variant], overrides: Sequence[Change], *, file: str, problems: list[str]
 ) -> list[tuple[str | None, Settings, dict, dict[str, str]]]:
-    """Each member's settings; problems of any are added to `problems`."""
+    """Return each member's settings; append all problems to `problems`."""
     drafts, checked, wrong_keys = [], [], []
     for variant in found:
         draft = base.copy()
@@ -165,7 +165,7 @@ def _members(
 
 
 def _line_number(problem: str) -> float:
-    """The line of a problem in the file; what came from the command line goes last."""
+    """Return the line number of a problem in the file; infinity for the command line, to sort it last."""
     match = re.search(r":(\d+): `", problem)
     return int(match[1]) if match else math.inf
 
@@ -179,7 +179,7 @@ def _contradiction(draft: Draft, key: str, text: str, *, file: str) -> str:
 
 
 def _settle(draft: Draft, file: str) -> list[str]:
-    """Take the keys of a suite out of a draft; unknown keys below them can come from overrides only."""
+    """Remove the keys of a suite from a draft; unknown keys below them can only come from overrides."""
     lines = []
     for key in SUITE_KEYS:
         if key not in draft.values:
@@ -189,7 +189,7 @@ def _settle(draft: Draft, file: str) -> list[str]:
 
 
 def _resolve_paths(draft: Draft) -> None:
-    """Relative paths start from the config's folder, or from the working folder on the command line."""
+    """Resolve relative paths from the config's folder, or from the working folder on the command line."""
     for path in (("data", "path"), ("encoder", "name"), ("grouping", "encoder")):
         value = draft.get(path)
         if not isinstance(value, str) or not value or "\0" in value:
@@ -200,7 +200,7 @@ def _resolve_paths(draft: Draft) -> None:
         full = Path(os.path.expanduser(value))
         place = os.path.normpath((origin.folder if origin else Path()) / full)
         if path[0] != "data" and not place.startswith((os.sep, "..")):
-            place = os.path.join(".", place)  # without the dot it would be read as a hub id
+            place = os.path.join(".", place)  # without the dot, it would be used as a hub id
         draft.values[path[0]][path[1]] = place
     _resolve_sources(draft)
 
@@ -216,9 +216,9 @@ def _resolve_sources(draft: Draft) -> None:
 
 
 def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
-    """Settings of a draft, its problems, and the keys that are wrong.
+    """Return the settings of a draft, its problems, and the wrong keys.
 
-    Where there are problems, the settings hold defaults at the wrong keys, so that the rest can be checked.
+    If there are problems, the settings have defaults at the wrong keys, so that the rest can be checked.
     """
     try:
         return Settings.model_validate(draft.values).each_stage[-1], [], []
@@ -231,7 +231,7 @@ def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
 
 
 def _mend(values: dict, path: KeyPath, default: Any) -> None:
-    """Put what `default` has at `path`, or take the key out where it has none."""
+    """Set the value at `path` to its default, or remove the key if it has none."""
     holder: Any = values
     for part in path[:-1]:
         if part not in default or not isinstance(default[part], dict) or not default[part]:

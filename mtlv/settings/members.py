@@ -1,4 +1,4 @@
-"""Names of a suite's members, and which of them are one and the same."""
+"""Names of a suite's members, and removal of repeated members."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mtlv.seeding import content_key
 from mtlv.settings.describe import flatten, short
 from mtlv.settings.schema import Settings
 
-# What a name says by itself, so that it is not repeated as key=value.
+# Keys already shown in the name, which are not repeated as key=value.
 _SAID = ("stages", "architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
 
 
 @dataclass(frozen=True)
 class Member:
-    """One setting of a suite.
+    """One set of settings in a suite.
 
     Args:
         name: readable, unique within the suite.
         settings: complete and checked.
-        changes: what sets it apart from the config's common part, by dotted key.
-        places: where each key was written, such as `config.yml:12`; keys at their default are not in it.
+        changes: values that differ from the common part of the config, by dotted key.
+        places: where each key was written, such as `config.yml:12`; without keys at their default.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Member:
 
 
 def is_read(key: str, settings: Settings) -> bool:
-    """Whether a member uses a key at all: an ungrouped architecture reads no `grouping`."""
+    """Return whether a member uses a key: an ungrouped architecture does not use `grouping`."""
     return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
 
 
 def identity(settings: Settings) -> str:
-    """Equal for members that would do the same work."""
+    """Return a key that is equal for members with the same work."""
     values = settings.model_dump(mode="json")
     if not ARCHITECTURES[settings.architecture.name].grouped:
         del values["grouping"]
@@ -47,7 +47,7 @@ def identity(settings: Settings) -> str:
 
 
 def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
-    """Members without those that repeat an earlier one, and a note about what was left out."""
+    """Return the members without repetitions of earlier ones, and a note about those left out."""
     first: dict[str, Member] = {}
     repeated: dict[str, Member] = {}
     for member in members:
@@ -67,7 +67,7 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
 def named(
     members: Sequence[tuple[str | None, Settings, Mapping[str, Any], Mapping[str, str]]],
 ) -> list[Member]:
-    """Members with their names: the config's own, or one made of what tells them apart."""
+    """Return members with their names: from the config, or made from the differing settings."""
     flats = [flatten(settings) for _, settings, *_ in members]
     changed = dict.fromkeys(key for _, _, changes, _ in members for key in changes)
     varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]

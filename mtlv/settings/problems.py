@@ -1,4 +1,4 @@
-"""Problems as lines a user can act on: place, key, what was got, what is allowed."""
+"""Problems as lines for the user: place, key, value, allowed values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.values import OneOf
 
-MOST = 50  # lines of one member; the nearest right name of thousands of wrong ones would take minutes
+MOST = 50  # lines per member; finding the nearest correct names for thousands of wrong ones takes minutes
 
 
 def show(value: Any) -> str:
-    """A value as it stands in YAML, short: 'ten', 10, true, null."""
+    """Return a short YAML form of a value: 'ten', 10, true, null."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -27,7 +27,7 @@ def show(value: Any) -> str:
 
 
 def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: str = "") -> str:
-    """One problem on one line."""
+    """Return one problem as one line."""
     parts = []
     if got is not ...:
         parts.append(f"got {show(got)}")
@@ -39,7 +39,7 @@ def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: s
 
 
 def field_at(path: KeyPath) -> tuple[FieldInfo | None, int]:
-    """The schema's field that holds `path`, and the depth it stands at."""
+    """Return the schema's field that contains `path`, and its depth."""
     model: type[BaseModel] = Settings
     found: FieldInfo | None = None
     depth = 0
@@ -56,13 +56,13 @@ def field_at(path: KeyPath) -> tuple[FieldInfo | None, int]:
 
 
 def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
-    """A section's field by its key, which is its alias where it has one."""
+    """Return a section's field by its key, which is its alias if it has one."""
     fields = model.model_fields
     return fields.get(str(key)) or next((f for f in fields.values() if f.alias == key), None)
 
 
 def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The section that a field holds, alone, or null, or in a list; and whether it is a list of them."""
+    """Return the section in a field (single, optional or in a list), and whether it is in a list."""
     kind = field.annotation
     candidates = [kind, *(part for each in get_args(kind) for part in (each, *get_args(each)))]
     found = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
@@ -71,7 +71,7 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
 
 
 def allowed_at(field: FieldInfo) -> str:
-    """What a field takes, in words."""
+    """Return the allowed values of a field, in words."""
     if field.description:
         return field.description
     choices = _choices(field)
@@ -79,21 +79,21 @@ def allowed_at(field: FieldInfo) -> str:
 
 
 def _choices(field: FieldInfo) -> list[str]:
-    """The texts that a field takes, where it takes no others."""
+    """Return the allowed texts of a field, if it is limited to these."""
     if get_origin(field.annotation) is Literal:
         return [str(choice) for choice in get_args(field.annotation)]
     return [name for each in field.metadata if isinstance(each, OneOf) for name in each.choices]
 
 
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
-    """An unknown key, with the nearest right name."""
+    """Return the problem of an unknown key, with the nearest correct name."""
     key, last = dotted(path), str(path[-1])
     then = _right_name(key, last, list(siblings))
     return f"{place}: `{shorten(key, 100)}`: unknown key; {then}"
 
 
 def _right_name(key: str, last: str, siblings: list[str]) -> str:
-    """What was meant by a key that nobody knows; `last` has dots where sections were written in one word."""
+    """Return a hint for an unknown key; `last` has dots if sections were written as one key."""
     if key == last and key in known_keys():
         section, _, name = key.rpartition(".")
         return f"write `{name}` below `{section.replace('.', '`, `')}`"
@@ -106,7 +106,7 @@ def _right_name(key: str, last: str, siblings: list[str]) -> str:
 
 
 def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[list[str], list[KeyPath]]:
-    """Pydantic's errors as lines, and the paths that are wrong."""
+    """Return Pydantic's errors as lines, and the wrong paths."""
     lines: dict[KeyPath, str] = {}
     for item in error.errors(include_url=False, include_context=False):
         loc: KeyPath = tuple(item["loc"])
@@ -121,7 +121,7 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
             lines[path] = _wrong_value(draft, path, field, file)
         else:
             lines[path] = unknown(draft.place(loc, file), loc, _fields(loc[:-1]))
-    # Each branch of a union complains; the one that went deepest says most.
+    # Each branch of a union has an error; the deepest is the most informative.
     holders = {path[:depth] for path in lines for depth in range(len(path))}
     kept = {path: line for path, line in lines.items() if path not in holders}
     left = sum(not line for line in kept.values())
@@ -130,17 +130,17 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
 
 
 def _fields(path: KeyPath) -> list[str]:
-    """Keys of the section at `path`."""
+    """Return the keys of the section at `path`."""
     model: type[BaseModel] = Settings
     for part in path:
         field = None if isinstance(part, int) else _field(model, part)
         inner = None if field is None else _section(field)[0]
-        model = inner or model  # a number is a place in a list of sections
+        model = inner or model  # a number is an index in a list of sections
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _inside(loc: KeyPath, value: Any) -> KeyPath:
-    """The part of `loc` that exists in `value`; pydantic also names the branches of a union there."""
+    """Return the part of `loc` that exists in `value`; Pydantic adds the names of a union's branches."""
     path: list[str | int] = []
     for part in loc:
         if isinstance(value, list) and isinstance(part, int) and part < len(value):

@@ -1,4 +1,4 @@
-"""The settings as types: no default stands here (see `defaults.yml`) and no value is converted."""
+"""Types of the settings, without defaults (see `defaults.yml`) and without conversion of values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArchitectureSettings(SettingsSection):
 
 
 class HeadSettings(SettingsSection):
-    """What heads read and how they see spans."""
+    """Inputs of heads, and their encoding of spans."""
 
     tagging_scheme: Literal["bio", "bioul", "io"]
     tagging_layer: Literal["linear", "bilstm", "crf"]
@@ -152,7 +152,7 @@ Portion = Annotated[
 
 
 class ExecutionSettings(SettingsSection):
-    """Where units are trained, and how many at once; part of no unit's key."""
+    """Where units are trained, and how many at the same time; not part of a unit's key."""
 
     engine: Literal["local", "ray"]
     processes: AtOnce
@@ -170,7 +170,7 @@ Tasks = Annotated[Names | None, Field(description="a list of names of tasks or d
 
 
 class StartSettings(SettingsSection):
-    """Where a stage's weights come from; of an earlier stage."""
+    """Origin of a stage's initial weights: an earlier stage."""
 
     stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
     match: Literal["auto", "tasks", "only"]
@@ -178,11 +178,11 @@ class StartSettings(SettingsSection):
 
 
 OF_A_STAGE = ("tasks", "architecture", "grouping", "training")
-"""Settings that a stage has of its own."""
+"""Settings that each stage has separately."""
 
 
 class StageSettings(SettingsSection):
-    """One of several trainings, one after another; what it leaves out is as at the top of the config."""
+    """One of several trainings, one after another; omitted settings are those at the top of the config."""
 
     name: Annotated[
         str, Field(min_length=1, max_length=60, pattern=NO_CONTROL, description="text of 1 to 60 characters")
@@ -195,9 +195,9 @@ class StageSettings(SettingsSection):
 
 
 class Settings(SettingsSection):
-    """Every setting of one member of a suite, checked.
+    """All settings of one member of a suite, checked.
 
-    Of several stages `tasks`, `architecture`, `grouping` and `training` are those of the last.
+    With several stages, `tasks`, `architecture`, `grouping` and `training` are those of the last.
     """
 
     experiment: Annotated[
@@ -233,7 +233,7 @@ class Settings(SettingsSection):
 
     @property
     def each_stage(self) -> tuple[Settings, ...]:
-        """The settings of each training, in order: of one stage these themselves."""
+        """The settings of each training, in order; with one stage, only these settings."""
         if self.stages is None:
             return (self,)
         return tuple(
@@ -242,10 +242,10 @@ class Settings(SettingsSection):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, one child run per fold each."""
+        """The seeds; there is one child run per seed and fold."""
         return self.seed if isinstance(self.seed, tuple) else (self.seed,)
 
 
-# Else Pydantic looks through every installed package for plugins, which takes a tenth of a second.
+# Otherwise Pydantic searches all installed packages for plugins, which takes a tenth of a second.
 with variable("PYDANTIC_DISABLE_PLUGINS", "__all__"):
     Settings.model_rebuild()

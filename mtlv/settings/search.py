@@ -1,4 +1,7 @@
-"""`search` to members: every combination of some keys' values, of which the best on validation is wanted."""
+"""Conversion of `search` to members: all combinations of some keys' values, to find the best.
+
+The best combination is the one with the best score on validation.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ LIMIT = 2**31
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How members are tried.
+    """Settings of a search.
 
     Args:
-        over: the values of each key, by the key as it is written.
-        trials: how many combinations are tried at most; None is all.
-        sampler: who chooses the next, one of `SAMPLERS`.
-        seed: of the sampler.
+        over: the values of each key, by the key as written.
+        trials: maximum number of combinations to try; None tries all.
+        sampler: the method that chooses the next one, one of `SAMPLERS`.
+        seed: seed of the sampler.
     """
 
     over: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -31,14 +34,14 @@ class SearchSettings:
 
 
 def search_of(given: Any) -> SearchSettings | None:
-    """What a config's `search` asks for; None where it is not there, or is wrong."""
+    """Return the `search` of a config; None if there is none, or if it is wrong."""
     if not isinstance(given, dict) or list(search_problems(given, "")):
         return None
     return SearchSettings(**given)
 
 
 def search_problems(given: Any, place: str) -> Iterator[str]:
-    """What is wrong with `search`, but for the keys and values of `over`."""
+    """Yield the problems of `search`, except for the keys and values of `over`."""
     if not isinstance(given, dict) or "over" not in given:
         allowed = f"a mapping with `over` (keys to lists of values), and {', '.join(KEYS[1:])}"
         yield sentence(place, "search", got=given, allowed=allowed)

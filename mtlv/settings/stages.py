@@ -1,4 +1,4 @@
-"""Stages of a config made whole: each gets what it leaves out from the top of the config."""
+"""Completion of the stages of a config: settings that a stage omits are taken from the top of the config."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START = {"match": "auto", "carry": "encoder"}
 
 
 def fill_stages(draft: Draft) -> None:
-    """Make every stage of a draft whole; what is no mapping is left for the schema to complain of."""
+    """Complete every stage of a draft; stages that are not mappings are left for the schema to report."""
     given = draft.values.get("stages")
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         return
@@ -34,7 +34,7 @@ def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> 
         if key.partition(".")[0] in OF_A_STAGE:
             inner.apply(Change(key, value, origin.below(key)))
         else:
-            others[key] = value  # a key that no stage has: the schema says so
+            others[key] = value  # a key that stages do not have; the schema reports it
     start = own.get("start", None if before is None else {"from": before})
     if isinstance(start, str):
         start = {"from": start}
@@ -49,7 +49,7 @@ def _origin(draft: Draft, number: int) -> Origin:
 
 
 def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(key, text) of what contradicts itself within a stage or between stages."""
+    """Yield (key, text) of contradictions within a stage or between stages."""
     stages = settings.stages or ()
     for number, (stage, own) in enumerate(zip(stages, settings.each_stage, strict=False)):
         place = dotted(("stages", number))

@@ -1,4 +1,4 @@
-"""YAML text to plain values, with the line of each: safe, in YAML 1.2's reading of scalars."""
+"""Parse YAML to plain values with line numbers; safe, with the scalars of YAML 1.2."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import yaml
 
 from mtlv.errors import ConfigError, shorten
 
-MAX_BYTES = 250_000  # what takes seconds to parse; a thousand runs fit into a fifth of it
+MAX_BYTES = 250_000  # takes seconds to parse; a config with a thousand runs is a fifth of this
 MAX_DEPTH = 20
-MAX_NODES = 100_000  # aliases can make a short file endless
-MAX_DIGITS = 100  # of a number: Python itself refuses to write some that it has read
+MAX_NODES = 100_000  # aliases can make a short file very large
+MAX_DIGITS = 100  # maximum digits of a number: Python cannot format some of the numbers that it can parse
 
 KeyPath = tuple[str | int, ...]
 
-# YAML 1.2's core schema. PyYAML follows 1.1, where 2e-5 is text, `no` is false and 12:30 is 750.
+# The core schema of YAML 1.2. PyYAML follows 1.1, in which 2e-5 is text, `no` is false and 12:30 is 750.
 _SCALARS: tuple[tuple[str, str, list[str]], ...] = (
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -33,13 +33,13 @@ _SCALARS: tuple[tuple[str, str, list[str]], ...] = (
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that resolves scalars as YAML 1.2 does."""
+    """A safe loader that resolves scalars as in YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - as in PyYAML
 
 
 def resolve_scalars(reader: type[yaml.SafeLoader] | type[yaml.SafeDumper]) -> None:
-    """Let a loader or dumper tell texts from other scalars as YAML 1.2 does, besides what it knows."""
+    """Make a loader or dumper resolve scalars as in YAML 1.2, in addition to its own rules."""
     for name, pattern, first in _SCALARS:
         reader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), first)
 
@@ -48,7 +48,7 @@ resolve_scalars(_Loader)
 
 
 class _Fast(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The same by libyaml, where PyYAML has it: ten times as fast, with other words for what is wrong."""
+    """The same loader with libyaml, if PyYAML has it: ten times as fast, with other error messages."""
 
     yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
@@ -58,7 +58,7 @@ class YamlDocument:
     """A parsed text.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
         value: plain mappings, lists and scalars.
         lines: first line (from 1) of each value, by its path.
     """
@@ -68,7 +68,7 @@ class YamlDocument:
     lines: Mapping[KeyPath, int]
 
     def place(self, path: KeyPath) -> str:
-        """`file:line` of the value at `path`, or of the nearest that holds it."""
+        """Return `file:line` of the value at `path`, or of the nearest value that contains it."""
         while path and path not in self.lines:
             path = path[:-1]
         return f"{self.name}:{self.lines[path]}" if path in self.lines else self.name
@@ -79,10 +79,10 @@ def read(path: Path, name: str = "") -> YamlDocument:
 
     Args:
         path: the file.
-        name: what messages call it; nothing stands for its path.
+        name: its name in messages; by default its path.
 
     Raises:
-        ConfigError: missing, no file, too large, not UTF-8, or not YAML.
+        ConfigError: it is missing, not a file, too large, not UTF-8, or not YAML.
     """
     name = name or shorten(str(path), 200)
     try:
@@ -114,11 +114,12 @@ def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
 
     Args:
         text: YAML.
-        name: what messages call it.
-        fast: where nothing can be wrong, as in a file of the package.
+        name: its name in messages.
+        fast: whether to use the fast loader, for correct text such as a file of the package.
 
     Raises:
-        ConfigError: not YAML, a repeated key, a tag, a key that is no text, nested or repeated without end.
+        ConfigError: it is not YAML, has a repeated key, a tag or a key that is not text, or is nested too
+            deeply or repeated too often.
     """
     try:
         node = yaml.compose(text, Loader=_Fast if fast else _Loader)
@@ -143,7 +144,7 @@ def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
 
 
 class _Builder:
-    """Nodes to values, noting lines and problems."""
+    """Convert nodes to values, and collect lines and problems."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -201,7 +202,7 @@ class _Builder:
             if kind == "bool":
                 return text.lower() == "true"
             if kind == "int":
-                # Base 0 refuses leading zeros, which YAML 1.2 reads as decimal.
+                # Base 0 rejects leading zeros, which are decimal in YAML 1.2.
                 return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
             if kind == "float":
                 return float(re.sub(r"\.(inf|nan)$", r"\1", text.lower()))
@@ -213,7 +214,7 @@ class _Builder:
         return text
 
     def _no_character(self, node: yaml.Node) -> bool:
-        """Whether a text holds what no file name or store could keep: NUL, or `"\\ud83d"` alone."""
+        """Return whether a text has characters that no file or store supports: NUL, or `"\\ud83d"` alone."""
         if not isinstance(node.value, str) or not re.search("[\\0\\ud800-\\udfff]", node.value):
             return False
         shown = shorten(node.value, 40)

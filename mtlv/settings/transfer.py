@@ -1,4 +1,4 @@
-"""`transfer` to members: which task helps which, when it is learned first or beside."""
+"""Conversion of `transfer` to members: does learning one task before or together with another help?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST, THEN = "first", "then"
 
 
 def from_transfer(transfer: Any, draft: Draft, origin: Origin, place: str) -> tuple[list[Variant], list[str]]:
-    """The members of a matrix of transfers with its baselines, or of all pairs, and problems."""
+    """Return the members of a transfer matrix with its baselines, or of all pairs, and problems."""
     problems = list(_problems(transfer, draft, place))
     if problems:
         return [Variant(())], problems
@@ -36,7 +36,7 @@ def from_transfer(transfer: Any, draft: Draft, origin: Origin, place: str) -> tu
 
 
 def _variant(name: str, changes: Mapping[str, Any], origin: Origin, place: str) -> Variant:
-    # What is wrong with a name is said at `transfer`, where it was written.
+    # Problems of a name are reported at `transfer`, where it was written.
     here = Origin(lambda _: origin.place(()), origin.folder)
     return Variant(tuple(Change(key, value, here) for key, value in changes.items()), name, place)
 

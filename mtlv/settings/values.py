@@ -1,6 +1,6 @@
-"""What sections of settings are made of: their base, and the values that more than one of them takes.
+"""Base class of the sections of settings, and values that several of them use.
 
-The description of a value says what it takes; messages about a wrong one quote it as `allowed`.
+The description of a value is what is allowed; messages about wrong values quote it as `allowed`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 Text = Annotated[str, Field(min_length=1, description="text")]
 MaybeText = Annotated[str | None, Field(min_length=1, description="text, or null")]
 NO_CONTROL = r"^[^\p{Cc}\p{Zl}\p{Zp}\u{202A}-\u{202E}\u{2066}-\u{2069}]*$"
-"""Names on pages and terminals: no control characters, nothing that turns the direction of what follows."""
+"""Pattern of names on pages and terminals: no control characters, none that change the text direction."""
 Flag = Annotated[bool, Field(description="true or false")]
 Count = Annotated[int, Field(ge=1, description="a whole number of 1 or more")]
 MaybeCount = Annotated[int | None, Field(ge=1, description="a whole number of 1 or more, or null")]
@@ -23,13 +23,13 @@ Seed = Annotated[int, Field(ge=0, lt=2**31, description="a whole number of 0 or 
 Share = Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
 Fraction = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
 Positive = Annotated[float, Field(gt=0, description="a number above 0")]
-# Lists come out of YAML as lists; only the container is turned into a tuple, never its items.
+# YAML gives lists; only the list is converted to a tuple, never its items.
 Names = Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a text that names one of `choices`, such as a registry."""
+    """Annotation for a text that must be one of `choices`, such as a registry."""
 
     choices: Iterable[str]
 
@@ -43,7 +43,7 @@ class OneOf:
 
 
 class SettingsSection(BaseModel):
-    """A mapping of known keys, all of them present, none of them changed or converted."""
+    """A mapping of known keys, all required; values are never changed or converted."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -51,5 +51,5 @@ class SettingsSection(BaseModel):
         strict=True,
         allow_inf_nan=False,
         serialize_by_alias=True,
-        defer_build=True,  # of all at once, at the end of schema.py
+        defer_build=True,  # all are built together at the end of schema.py
     )

@@ -1,4 +1,4 @@
-"""What makes one member of a suite."""
+"""The definition of one member of a suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mtlv.settings.draft import Change
 
 @dataclass(frozen=True)
 class Variant:
-    """What makes one member: its changes, and its name if the config gives one."""
+    """The definition of one member: its changes, and its name if the config sets one."""
 
     changes: tuple[Change, ...]
     name: str | None = None
