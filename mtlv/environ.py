@@ -23,8 +23,8 @@ def variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-SPINS = "1000"  # some microseconds
-BUSY = 0.5  # of the cores, in the last minute
+SPINS = "1000"  # a few microseconds
+BUSY = 0.5  # share of the cores, over the last minute
 
 
 def let_waiting_threads_sleep() -> None:

@@ -32,7 +32,7 @@ Process = subprocess.Popen[bytes]
 
 
 class ProcessEnded(Exception):
-    """The other process sends nothing more."""
+    """Raised when the other process sends nothing more."""
 
 
 class Connection:
@@ -62,7 +62,7 @@ class Connection:
             return pickle.load(self.incoming)  # nosec B301 # our own parent or child writes it
         except MemoryError:
             raise
-        except Exception as error:  # its end, also in the middle of a message
+        except Exception as error:  # the other process ended, possibly in the middle of a message
             raise ProcessEnded from error
 
 
@@ -126,7 +126,7 @@ class ChildProcess(Connection):
         return f"signal {-code}"
 
     def was_killed(self) -> bool:
-        """Whether it was ended by a signal, after it has closed its pipe."""
+        """Return whether it was ended by a signal, after it has closed its pipe."""
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(GRACE) < 0
         self.process.kill()
@@ -196,7 +196,7 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
         except MemoryError:
             if memory is None:
                 raise
-            os.kill(os.getpid(), signal.SIGKILL)  # as other code than Python's would have ended
+            os.kill(os.getpid(), signal.SIGKILL)  # the same end as for native code that exceeds the limit
 
 
 def _by_kernel(grace: bool) -> bool:
@@ -233,10 +233,10 @@ def _hold(memory: int) -> None:
 
 
 def alive(pid: int, since: int | None) -> bool:
-    """Whether a process of this machine still exists.
+    """Return whether a process of this machine still exists.
 
     Args:
-        pid: process id, which another process may have by now.
+        pid: process id, which may have been reused by another process.
         since: result of `born` for it.
     """
     try:
@@ -257,5 +257,5 @@ def born(pid: int) -> int | None:
         return None
 
 
-if __name__ == "__main__":  # not the module itself: its classes would be others than those of the parent
+if __name__ == "__main__":  # the module is not run as __main__: its classes would differ from the parent's
     importlib.import_module(sys.argv[1]).main()
