@@ -120,8 +120,11 @@ def masked(text: object) -> str:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """Return readable text of `value`: one line, at most `limit` characters, control characters escaped, no
-    password of an address."""
+    """Return readable text of `value`.
+
+    It is one line of at most `limit` characters, with control characters escaped and without the password of
+    an address.
+    """
     text = repr(value) if not isinstance(value, str) else value
     text = masked(
         text[: min(limit, len(text)) + LOOKED_AT]

@@ -23,10 +23,12 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
-"""Seconds that a process with `grace` has after the end of its parent. The kernel sends it SIGUSR1, whose
-number equals these seconds; see `_by_kernel`."""
+"""Seconds that a process with `grace` has after the end of its parent.
+
+The kernel sends it SIGUSR1, whose number equals these seconds; see `_by_kernel`.
+"""
 LOOK = 1.0  # seconds between checks of the parent, if the kernel sends no signal
-PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+PR_SET_PDEATHSIG = 1  # from Linux's <sys/prctl.h>
 
 Process = subprocess.Popen[bytes]
 
@@ -153,8 +155,11 @@ def _begin(module: str, **environment: str) -> Process:
 
 @cache
 def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
-    """Return the queue of the thread that starts all processes. Linux ends a process with the *thread* that
-    started it; this one lives as long as its process, but the calling thread may end before."""
+    """Return the queue of the thread that starts all processes.
+
+    Linux ends a process with the *thread* that started it. This thread lives as long as its process, but the
+    calling thread may end before.
+    """
     orders: SimpleQueue[tuple[Callable[[], Process], Future[Process]]] = SimpleQueue()
 
     def work() -> None:
@@ -200,8 +205,10 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
 
 
 def _by_kernel(grace: bool) -> bool:
-    """Let Linux end this process with its parent, which a thread could not do while other code blocks all
-    threads. Return False if not supported."""
+    """Let Linux end this process with its parent; return False if not supported.
+
+    A thread could not do this while other code blocks all threads.
+    """
     if sys.platform != "linux":
         return False
     import ctypes
@@ -224,7 +231,7 @@ def _watch(parent: int, grace: bool) -> None:
 
 def _hold(memory: int) -> None:
     """Limit the memory of this process in bytes; memory-mapped files do not count."""
-    with suppress(ImportError, OSError, ValueError):  # Windows has none
+    with suppress(ImportError, OSError, ValueError):  # not available on Windows
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_DATA)

@@ -151,9 +151,7 @@ class InputCache:
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
 
     def _below(self, encoder: Encoder, settings: Settings) -> FrozenCache:
-        """Return the outputs of frozen layers, which are equal in all units and stages, as the layers never
-        train.
-        """
+        """Return the outputs of frozen layers, equal in all units and stages: these layers never train."""
         from mtlv.models.frozen_cache import FrozenCache
 
         key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
