@@ -23,18 +23,18 @@ def variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-SPINS = "1000"  # some microseconds
-BUSY = 0.5  # of the cores, in the last minute
+SPINS = "1000"  # a few microseconds
+BUSY = 0.5  # share of the cores, over the last minute
 
 
 def let_waiting_threads_sleep() -> None:
     """On a busy machine, let waiting OpenMP threads sleep early, unless the user configured it.
 
     GNU OpenMP, which PyTorch uses on Linux, lets threads that wait for each other spin for milliseconds.
-    On a busy machine they block the core of the thread for which they wait, and training takes twice as long
-    or more; on an idle machine waking them costs up to a quarter of the speed (`benchmarks/waiting.py`). The
-    variable is read when PyTorch is imported, here and in child processes; later changes in load have no
-    effect.
+    On a busy machine, they block the core of the thread for which they wait, and training takes at least
+    twice as long. On an idle machine, waking them costs up to a quarter of the speed
+    (`benchmarks/waiting.py`). The variable is read when PyTorch is imported, here and in child processes;
+    later changes in load have no effect.
     """
     if "OMP_WAIT_POLICY" not in os.environ and _load() >= BUSY * cores():
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)

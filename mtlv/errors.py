@@ -42,7 +42,7 @@ class MtlvError(Exception):
 
     @classmethod
     def all_of(cls, errors: Sequence[MtlvError]) -> MtlvError:
-        """Combine several errors to one, without duplicate problems."""
+        """Combine several errors into one, without duplicate problems."""
         problems = tuple(dict.fromkeys(line for error in errors for line in error.problems))
         if len(problems) == len(errors[0].problems):
             return errors[0]
@@ -95,9 +95,9 @@ class DamagedError(TrackingError):
     """A file of a store that is damaged.
 
     Args:
-        thing: as for every error.
+        thing: as for `MtlvError`.
         why: the file and its damage.
-        then: as of every error.
+        then: as for `MtlvError`.
     """
 
     def __init__(self, thing: str, *, why: object = None, then: str = "") -> None:
@@ -120,8 +120,11 @@ def masked(text: object) -> str:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """Return readable text of `value`: one line, at most `limit` characters, control characters escaped, no
-    password of an address."""
+    """Return readable text of `value`.
+
+    It is one line of at most `limit` characters, with control characters escaped and without the password of
+    an address.
+    """
     text = repr(value) if not isinstance(value, str) else value
     text = masked(
         text[: min(limit, len(text)) + LOOKED_AT]

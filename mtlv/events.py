@@ -65,12 +65,12 @@ class EpochEnded:
     """An epoch of a unit was trained and validated.
 
     Args:
-        name: of the unit.
-        epoch: from 1.
-        epochs: of the unit.
+        name: name of the unit.
+        epoch: number of the epoch, from 1.
+        epochs: number of epochs of the unit.
         loss: mean over the epoch's training documents.
-        validation: metrics by name, fractions.
-        documents_per_second: of training.
+        validation: metrics by name, as fractions.
+        documents_per_second: speed of training.
     """
 
     name: str
@@ -141,5 +141,5 @@ def together(*callbacks: Callback) -> Callback:
 
 
 def warner(callback: Callback) -> Callable[[str], None]:
-    """Return a function that gives its text as a warning."""
+    """Return a function that reports its text as a warning."""
     return lambda text: callback(WarningGiven(text))

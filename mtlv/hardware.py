@@ -10,8 +10,10 @@ GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Return the physical cores that this process may use, limited by its affinity, the quota of its
-    container and `OMP_NUM_THREADS`."""
+    """Return the number of physical cores that this process may use.
+
+    It is limited by its affinity, the quota of its container and `OMP_NUM_THREADS`.
+    """
     found = len({_siblings(cpu) for cpu in _allowed()})
     limits = [limit for limit in (_quota(), _omp()) if limit is not None]
     return max(1, min([found, *limits]))

@@ -23,16 +23,18 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
-"""Seconds that a process with `grace` has after the end of its parent. The kernel sends it SIGUSR1, whose
-number equals these seconds; see `_by_kernel`."""
+"""Seconds that a process with `grace` has after the end of its parent.
+
+The kernel sends it SIGUSR1, whose number equals these seconds; see `_by_kernel`.
+"""
 LOOK = 1.0  # seconds between checks of the parent, if the kernel sends no signal
-PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+PR_SET_PDEATHSIG = 1  # from Linux's <sys/prctl.h>
 
 Process = subprocess.Popen[bytes]
 
 
 class ProcessEnded(Exception):
-    """The other process sends nothing more."""
+    """Raised when the other process sends nothing more."""
 
 
 class Connection:
@@ -62,7 +64,7 @@ class Connection:
             return pickle.load(self.incoming)  # nosec B301 # our own parent or child writes it
         except MemoryError:
             raise
-        except Exception as error:  # its end, also in the middle of a message
+        except Exception as error:  # the other process ended, possibly in the middle of a message
             raise ProcessEnded from error
 
 
@@ -126,7 +128,7 @@ class ChildProcess(Connection):
         return f"signal {-code}"
 
     def was_killed(self) -> bool:
-        """Whether it was ended by a signal, after it has closed its pipe."""
+        """Return whether it was ended by a signal, after it has closed its pipe."""
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(GRACE) < 0
         self.process.kill()
@@ -153,8 +155,11 @@ def _begin(module: str, **environment: str) -> Process:
 
 @cache
 def _starter() -> SimpleQueue[tuple[Callable[[], Process], Future[Process]]]:
-    """Return the queue of the thread that starts all processes. Linux ends a process with the *thread* that
-    started it; this one lives as long as its process, but the calling thread may end before."""
+    """Return the queue of the thread that starts all processes.
+
+    Linux ends a process with the *thread* that started it. This thread lives as long as its process, but the
+    calling thread may end before.
+    """
     orders: SimpleQueue[tuple[Callable[[], Process], Future[Process]]] = SimpleQueue()
 
     def work() -> None:
@@ -196,12 +201,14 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
         except MemoryError:
             if memory is None:
                 raise
-            os.kill(os.getpid(), signal.SIGKILL)  # as other code than Python's would have ended
+            os.kill(os.getpid(), signal.SIGKILL)  # the same end as for native code that exceeds the limit
 
 
 def _by_kernel(grace: bool) -> bool:
-    """Let Linux end this process with its parent, which a thread could not do while other code blocks all
-    threads. Return False if not supported."""
+    """Let Linux end this process with its parent; return False if not supported.
+
+    A thread could not do this while other code blocks all threads.
+    """
     if sys.platform != "linux":
         return False
     import ctypes
@@ -224,7 +231,7 @@ def _watch(parent: int, grace: bool) -> None:
 
 def _hold(memory: int) -> None:
     """Limit the memory of this process in bytes; memory-mapped files do not count."""
-    with suppress(ImportError, OSError, ValueError):  # Windows has none
+    with suppress(ImportError, OSError, ValueError):  # not available on Windows
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -233,10 +240,10 @@ def _hold(memory: int) -> None:
 
 
 def alive(pid: int, since: int | None) -> bool:
-    """Whether a process of this machine still exists.
+    """Return whether a process of this machine still exists.
 
     Args:
-        pid: process id, which another process may have by now.
+        pid: process id, which may have been reused by another process.
         since: result of `born` for it.
     """
     try:
@@ -257,5 +264,5 @@ def born(pid: int) -> int | None:
         return None
 
 
-if __name__ == "__main__":  # not the module itself: its classes would be others than those of the parent
+if __name__ == "__main__":  # the module is not run as __main__: its classes would differ from the parent's
     importlib.import_module(sys.argv[1]).main()

@@ -1,11 +1,11 @@
-"""What a config may choose from: this package's own, and what other packages register by entry points.
+"""Registries of the choices in a config, from this package and from entry points of other packages.
 
-A new choice of ours is one file and its line here. Another package registers one in its `pyproject.toml`:
+To add a choice here, add a file, and its line below. Another package registers one in its `pyproject.toml`:
 
     [project.entry-points."mtlv.architectures"]
     paired = "my_package.paired:PAIRED"
 
-Nothing is imported before it is chosen.
+A choice is not imported until it is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Registry(Mapping[str, T], Generic[T]):
     """Choices by name, in the order in which messages list them.
 
     Args:
-        group: of the entry points by which other packages register; an own name cannot be replaced.
+        group: entry point group of other packages, which cannot replace a name of `own`.
         own: name -> `module:object`, or `module`.
 
     Example:
@@ -66,7 +66,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     @cached_property
     def _others(self) -> dict[str, EntryPoint]:
-        """Those of other packages; to look for them takes some ten milliseconds."""
+        """Choices of other packages; finding them takes about ten milliseconds."""
         from importlib.metadata import entry_points
 
         found = {point.name: point for point in entry_points(group=self.group)}

@@ -1,1 +1,1 @@
-"""mtlv as a library; its names are those of `mtlv` itself."""
+"""The Python API; its names are available in `mtlv`."""

@@ -1,4 +1,4 @@
-"""Keyword arguments as settings: the names of `defaults.yml`."""
+"""Keyword arguments as settings, with the names of `defaults.yml`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from mtlv.settings.schema import Settings
 
 
 def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
-    """Values by dotted key.
+    """Return settings by dotted key.
 
-    A keyword is the last part of a name, such as `epochs` for `training.epochs`. If several settings
-    end so, `section` decides; any other is written with its section: `encoder__features`.
+    A keyword is the last part of a name, such as `epochs` for `training.epochs`. If several settings have the
+    same last part, the one in `section` is used. Others must include their section: `encoder__features`.
 
     Args:
-        arguments: by keyword.
-        section: whose settings go before others, such as `grouping`.
+        arguments: values by keyword.
+        section: section that takes precedence, such as `grouping`.
 
     Raises:
-        ConfigError: a keyword names no setting, or several.
+        ConfigError: a keyword matches no setting, or several.
     """
     found, problems = {}, []
     for keyword, value in arguments.items():
@@ -41,7 +41,7 @@ def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
 
 
 def _keys(keyword: str, section: str) -> list[str]:
-    """The settings that a keyword may mean."""
+    """Return the settings that match a keyword."""
     key = keyword.replace("__", ".")
     if key in known_keys() or key in SHORTHAND or (key in Settings.model_fields and "." not in key):
         return [key]

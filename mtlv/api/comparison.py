@@ -1,4 +1,4 @@
-"""Runs compared on one page."""
+"""Comparison of runs on one page."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class ComparisonPage:
-    """A page that compares runs, with its figures and tables in `folder`."""
+    """A page that compares runs, with figures and tables in `folder`."""
 
     def __init__(self, found: Compared) -> None:
         self._found = found
 
     @property
     def path(self) -> Path:
-        """The page: one HTML file that needs no network."""
+        """Path of the page, one HTML file that needs no network."""
         return self._found.page
 
     @property
     def folder(self) -> Path:
-        """The page, figures as SVG and PNG, and tables as CSV."""
+        """Folder of the page, with figures as SVG and PNG, and tables as CSV."""
         return self._found.page.parent
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per run, a column per tracked metric: means over folds and seeds."""
+        """Return one row per run and one column per tracked metric: means over folds and seeds."""
         import pandas as pd
 
         rows = []
@@ -70,11 +70,12 @@ def compare(
     """Compare trained results on one page.
 
     Args:
-        results: two or more, tracked in one store.
-        baseline: to which differences are taken; None is the one that learns each task alone, or the first.
-        title: of the page.
-        folder: where it is written; None is `mtlv-compare/TITLE` in the working folder.
-        log: whether the page is also logged as a run.
+        results: two or more results, tracked in one store.
+        baseline: result to which the others are compared; None uses the one that learns each task separately,
+            or the first.
+        title: title of the page.
+        folder: destination; None is `mtlv-compare/TITLE` in the working folder.
+        log: whether to log the page as a run as well.
 
     Raises:
         ConfigError: the results are in different stores.

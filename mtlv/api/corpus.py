@@ -1,4 +1,4 @@
-"""Corpora: read from the catalog, or given as a DataFrame or a `datasets.Dataset`."""
+"""Corpora, read from the catalog, a DataFrame or a `datasets.Dataset`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mtlv.units.corpora import read_corpus
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = "corpora"  # below a store: corpora that were given in memory
+FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
 class Corpus:
-    """Documents with tasks. Made by `load`, `from_dataframe` and `from_dataset`.
+    """Documents with tasks. Created by `load`, `from_dataframe` and `from_dataset`.
 
     Args:
         settings: the `data` settings by dotted key.
-        write: writes documents that are in memory to a path; None where the settings name files.
+        write: function that writes documents in memory to a path; None if the settings name files.
     """
 
     def __init__(self, settings: Mapping[str, Any], write: Callable[[Path], None] | None = None) -> None:
@@ -38,7 +38,7 @@ class Corpus:
 
     @property
     def name(self) -> str:
-        """What runs call it."""
+        """Name of the corpus in runs."""
         return self.documents.name
 
     @property
@@ -47,11 +47,11 @@ class Corpus:
         return self.documents.names
 
     def __len__(self) -> int:
-        """The number of documents N."""
+        """Return the number of documents N."""
         return len(self.documents)
 
     def to_frame(self) -> pd.DataFrame:
-        """N rows by document id: `text`, and a column per task."""
+        """Return N rows, indexed by document id, with `text` and one column per task."""
         import pandas as pd
 
         targets = {name: list(values) for name, values in self.documents.targets.items()}
@@ -73,7 +73,7 @@ class Corpus:
 
 @contextmanager
 def stored(corpus: Corpus, folder: Path | None = None) -> Iterator[dict[str, Any]]:
-    """Settings that name a corpus. What is in memory is written to `folder`, else to a temporary one.
+    """Yield settings that name a corpus; documents in memory are written to `folder` or a temporary folder.
 
     Raises:
         DataError: it cannot be written.
@@ -96,15 +96,15 @@ def _written(corpus: Corpus, write: Callable[[Path], None], folder: Path, stem: 
 
 
 def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:
-    """Read a corpus of the catalog, or a table of your own.
+    """Read a corpus from the catalog, or your own table.
 
     Args:
-        name: of the catalog (`mtlv data list` shows it), or path of a CSV, TSV, JSONL or Parquet file.
-        path: where its files are; None is where `mtlv data fetch` puts them.
+        name: name in the catalog (see `mtlv data list`), or path of a CSV, TSV, JSONL or Parquet file.
+        path: path of its files; None is where `mtlv data fetch` puts them.
         settings: other `data` settings, such as `labels`, `limit`, or for a table `columns`.
 
     Raises:
-        DataError: there are no such documents, or they cannot be read.
+        DataError: the documents do not exist or cannot be read.
         ConfigError: a setting is wrong.
 
     Example:
@@ -130,19 +130,19 @@ def from_dataframe(
     name: str = "dataframe",
     **columns: Any,
 ) -> Corpus:
-    """Take a corpus from a DataFrame; nothing is written before it is trained on.
+    """Create a corpus from a DataFrame; nothing is written until it is used for training.
 
     Args:
-        frame: N rows, a document each.
-        text: the column with the text.
-        labels: T columns of 0 and 1, a yes/no task each.
-        descriptions: of tasks by name; groups are made by them.
-        name: of the corpus.
+        frame: N rows, one document each.
+        text: column with the text.
+        labels: T columns of 0 and 1, one yes/no task each.
+        descriptions: descriptions of tasks by name, used to group them.
+        name: name of the corpus.
         columns: other settings of `data.columns`, such as `id`, `part`, or for other kinds of task `kind`,
             `target`, `tags` and `classes`.
 
     Raises:
-        DataError: a column is missing or holds what it should not; names its first wrong row.
+        DataError: a column is missing or has invalid values; the message names the first wrong row.
 
     Example:
         >>> import mtlv, pandas as pd
@@ -154,7 +154,7 @@ def from_dataframe(
     def write(path: Path) -> None:
         try:
             frame.to_parquet(path, index=False)
-        except (TypeError, ValueError, OSError) as error:  # of pandas and pyarrow
+        except (TypeError, ValueError, OSError) as error:  # from pandas and pyarrow
             raise DataError(
                 "the DataFrame cannot be written as Parquet",
                 got=str(error).splitlines()[0],
@@ -173,14 +173,14 @@ def from_dataset(
     name: str = "dataset",
     **columns: Any,
 ) -> Corpus:
-    """Take a corpus from a `datasets.Dataset`, or from a `DatasetDict` with its own split.
+    """Create a corpus from a `datasets.Dataset`, or from a `DatasetDict` with its own split.
 
     Args:
-        dataset: N rows, a document each; the names of a `ClassLabel` are the classes of its task.
-        text, labels, descriptions, name, columns: as `from_dataframe`.
+        dataset: N rows, one document each; the names of a `ClassLabel` are the classes of its task.
+        text, labels, descriptions, name, columns: as for `from_dataframe`.
 
     Raises:
-        DataError: as `from_dataframe`.
+        DataError: as for `from_dataframe`.
 
     Example:
         >>> import mtlv

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class TaskGroups:
-    """Groups of T tasks, with the numbers by which they were chosen.
+    """Groups of T tasks, with the metrics used to choose them.
 
     Args:
         found: the groups.
-        title: above figures.
+        title: title of figures.
     """
 
     def __init__(self, found: planned.TaskGroups, title: str) -> None:
@@ -36,26 +36,26 @@ class TaskGroups:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the tasks of each of k groups."""
+        """Names of the tasks of each of the k groups."""
         return self._found.groups
 
     @property
     def k(self) -> int:
-        """The number of groups."""
+        """Number of groups."""
         return self._found.grouping.k
 
     @property
     def reason(self) -> str:
-        """Why there are k groups, in a sentence."""
+        """Reason for the number of groups, in a sentence."""
         return self._found.reason
 
     @property
     def stability(self) -> Mapping[str, float]:
-        """Adjusted Rand index against the groups when one detail of the recipe is changed; 1 is the same."""
+        """Adjusted Rand index between these groups and those with one setting changed; 1 means equal."""
         return self._found.stability
 
     def to_frame(self) -> pd.DataFrame:
-        """T rows by task: `group` (from 1), and whether the task is its group's `medoid`."""
+        """Return T rows, indexed by task: `group` (from 1), and whether it is its group's `medoid`."""
         import pandas as pd
 
         found = self._found.grouping
@@ -67,7 +67,7 @@ class TaskGroups:
         return pd.DataFrame(rows, index=pd.Index(self._found.names, name="task"))
 
     def plot_elbow(self) -> Figure:
-        """Inertia and silhouette over k, with the knee.
+        """Plot inertia and silhouette over k, with the knee.
 
         Raises:
             GroupingError: the method takes no k.
@@ -77,10 +77,10 @@ class TaskGroups:
         return elbow_figure(self._found.elbow, title=self.title, chosen=self.k)
 
     def plot_map(self) -> Figure:
-        """The tasks on the first two principal components of their vectors, coloured by group.
+        """Plot the tasks on the first two principal components of their vectors, coloured by group.
 
         Raises:
-            GroupingError: nothing was clustered.
+            GroupingError: the groups were not made by clustering.
         """
         found = self._found
         if found.vectors is None:
@@ -104,16 +104,17 @@ class TaskGroups:
 def cluster(
     corpus: Corpus, *, encoder: str | None = None, k: int | Literal["auto"] = "auto", **settings: Any
 ) -> TaskGroups:
-    """Group the tasks of a corpus, on the training part of its first fold. Nothing is trained or written.
+    """Group the tasks of a corpus, using the training part of its first fold. Nothing is trained or written.
 
     Args:
-        corpus: with T tasks.
-        encoder: whose vectors of names and descriptions are clustered; None is the default.
-        k: the number of groups; `auto` takes the k at the elbow.
-        settings: others of `grouping`, such as `method` and `features`.
+        corpus: corpus with T tasks.
+        encoder: encoder of the vectors of names and descriptions; None is the default.
+        k: number of groups; `auto` uses the k at the elbow.
+        settings: other `grouping` settings, such as `method` and `features`.
 
     Raises:
-        ConfigError, GroupingError, EncoderError: a setting is wrong, or the tasks cannot be grouped so.
+        ConfigError, GroupingError, EncoderError: a setting is wrong, or does not allow the tasks to be
+            grouped.
 
     Example:
         >>> import mtlv

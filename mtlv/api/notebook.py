@@ -1,4 +1,4 @@
-"""What a notebook shows of an object, and a progress bar for a terminal or a notebook."""
+"""Display of objects in a notebook, and a progress bar for a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mtlv.events import (
     WarningGiven,
 )
 
-ROWS = 12  # of a table, before it is cut
+ROWS = 12  # maximum rows of a table; more are cut
 
 
 def html(title: str, header: Sequence[str], rows: Sequence[Iterable[object]], note: str = "") -> str:
-    """A titled table."""
+    """Return a table with a title."""
     cells = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(_text(cell))}</td>' for cell in row)}</tr>" for row in rows[:ROWS]
@@ -42,7 +42,7 @@ def _text(cell: object) -> str:
 
 @contextmanager
 def progress(callback: Callback | None) -> Iterator[Callback]:
-    """The user's callback; without one, a bar that closes at the end."""
+    """Yield the user's callback; without one, a progress bar that closes at the end."""
     if callback is not None:
         yield callback
         return
@@ -54,7 +54,7 @@ def progress(callback: Callback | None) -> Iterator[Callback]:
 
 
 class ProgressBar:
-    """A callback that shows a bar of documents times epochs, by tqdm."""
+    """Callback that shows a progress bar of documents times epochs, using tqdm."""
 
     def __init__(self) -> None:
         from tqdm.auto import tqdm
@@ -69,7 +69,7 @@ class ProgressBar:
                 self._bar.reset(total=documents)
             case UnitStarted(name):
                 self._bar.set_description(name)
-                self._count(name, -self._done.pop(name, 0))  # it begins anew
+                self._count(name, -self._done.pop(name, 0))  # the unit starts again
             case UnitResumed(name, documents) | BatchTrained(name, documents):
                 self._count(name, documents)
             case EpochEnded(name, epoch, epochs, loss):
@@ -80,7 +80,7 @@ class ProgressBar:
                 self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.close()
 
     def _count(self, name: str, documents: int) -> None:

@@ -1,4 +1,4 @@
-"""Training, and what it gives back."""
+"""Training, and its results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Result:
     """A trained member of a suite: its metrics, and its model as a scikit-learn style estimator.
 
-    The model is that of the fold and seed that is best on validation. `predict` returns:
+    The model is the one of the fold and seed with the best validation score. `predict` returns:
 
     - yes/no tasks: [N, T] of 0 and 1 at the fitted thresholds; `classes_` are the T names of the tasks
     - one task with classes: [N] names of classes; `classes_` are the C classes
@@ -59,7 +59,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The run's name."""
+        """Name of the run."""
         return self._found.name
 
     @property
@@ -69,7 +69,7 @@ class Result:
 
     @property
     def groups(self) -> TaskGroups | None:
-        """The groups of the first fold; None where the architecture has none."""
+        """Groups of the first fold; None if the architecture has no groups."""
         found = self._found.resolved.children[0].groups
         return None if found is None else TaskGroups(found, self.name)
 
@@ -80,7 +80,7 @@ class Result:
         return {key: fmean(one[key] for one in each) for key in each[0]}
 
     def to_frame(self) -> pd.DataFrame:
-        """Test metrics by task, means over folds and seeds; with several of them also `METRIC std`."""
+        """Return test metrics by task: means over folds and seeds, with `METRIC std` if there are several."""
         import pandas as pd
 
         rows = {}
@@ -97,7 +97,7 @@ class Result:
     # ---- The model -----------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model to a folder that does not exist yet; `mtlv predict FOLDER TEXT` reads it.
+        """Write the model to a new folder, which `mtlv predict FOLDER TEXT` reads.
 
         Raises:
             TrackingError: the folder exists, or the store kept no weights.
@@ -118,7 +118,7 @@ class Result:
         """Predict N texts; see the class for the shape.
 
         Raises:
-            DataError: a text is empty or no text.
+            DataError: a text is empty or not text.
         """
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
@@ -129,10 +129,10 @@ class Result:
         return np.asarray(found[tasks[0]])
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of N texts: [N, T] of yes for yes/no tasks, [N, C] for one task with classes.
+        """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
 
         Raises:
-            DataError: the tasks have no probabilities of one shape.
+            DataError: the tasks do not have probabilities of the same shape.
         """
         found = self._model.predict(list(texts))
         if self._kind == "binary":
@@ -144,7 +144,7 @@ class Result:
         )
 
     def predict_frame(self, texts: Sequence[str], *, columns: str = BOTH) -> pd.DataFrame:
-        """N rows with every task's answers.
+        """Return N rows with the predictions of every task.
 
         Args:
             texts: N texts.
@@ -156,7 +156,7 @@ class Result:
 
     @property
     def classes_(self) -> NDArray:
-        """The names of the tasks [T] if they are yes/no; the classes [C] of one task."""
+        """Names of the tasks [T] for yes/no tasks; the classes [C] of a single task."""
         tasks = self._found.resolved.known
         names = tasks[0].classes if self._kind == "multiclass" else self.tasks
         return np.array(names, dtype=object)
@@ -183,7 +183,7 @@ class Result:
 
     @cached_property
     def _kind(self) -> str | None:
-        """The kind of all tasks, where `predict` has one shape for them."""
+        """Kind of all tasks, if `predict` has one shape for them; None otherwise."""
         kinds = {task.kind for task in self._found.resolved.known}
         kind = kinds.pop() if len(kinds) == 1 else ""
         alone = len(self.tasks) == 1 and kind in ("multiclass", "regression")
@@ -227,8 +227,8 @@ class SuiteRun:
     """All results of a suite.
 
     Args:
-        found: the members.
-        experiment: name.
+        found: results of the members.
+        experiment: name of the experiment.
     """
 
     def __init__(self, found: SuiteResult, experiment: str) -> None:
@@ -237,7 +237,7 @@ class SuiteRun:
         self.failed = found.failed
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per run: its test metrics, means over folds and seeds, as fractions."""
+        """Return one row per run with its test metrics: means over folds and seeds, as fractions."""
         import pandas as pd
 
         rows = {result.name: result.metrics for result in self.results}
@@ -256,15 +256,15 @@ def run(
     *,
     callback: Callback | None = None,
 ) -> SuiteRun:
-    """Train, score and track what a config asks for, as `mtlv run` does.
+    """Train, evaluate and track a config, like `mtlv run`.
 
     Args:
         config: path of the YAML file, or its content.
         overrides: values by dotted key, such as `{"training.epochs": 3}`.
-        callback: gets the events of `mtlv.events`; None shows a bar.
+        callback: receives the events of `mtlv.events`; None shows a progress bar.
 
     Raises:
-        MtlvError: what the command would say.
+        MtlvError: an error that the command would report.
 
     Example:
         >>> import mtlv
@@ -288,16 +288,16 @@ def train(
     callback: Callback | None = None,
     **settings: Any,
 ) -> Result:
-    """Train one architecture on a corpus; tracked in MLflow and resumed like any run.
+    """Train one architecture on a corpus; it is tracked in MLflow and resumed like any run.
 
     Args:
         corpus: N documents with T tasks.
         architecture: `stl`, `mtl`, `gmtl` or `gmhl`.
-        groups: of a grouped architecture; None clusters the tasks.
+        groups: groups for a grouped architecture; None clusters the tasks.
         encoder: alias, name or folder; None is the default.
-        folder: where the store and `mlflow.db` are; None is the working folder, as for the command.
-        callback: gets the events of `mtlv.events`; None shows a bar.
-        settings: any others, such as `epochs=3`, `folds=5`, `seed=[0, 1]`.
+        folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
+        callback: receives the events of `mtlv.events`; None shows a progress bar.
+        settings: other settings, such as `epochs=3`, `folds=5`, `seed=[0, 1]`.
 
     Raises:
         ConfigError: a setting is wrong.

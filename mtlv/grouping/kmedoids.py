@@ -105,7 +105,7 @@ def starts(
 
 def fasterpam(distances: Matrix, start: Indices) -> Medoids:
     """Run FasterPAM's search from k medoids [k]."""
-    if len(start) == 1:  # here a swap changes everything: take the best
+    if len(start) == 1:  # with k = 1, every swap changes all groups: take the best one
         return assigned(distances, np.array([distances.sum(axis=1).argmin()]), iterations=1)
     medoids, made = swaps(distances, start)
     return assigned(distances, medoids, iterations=made)

@@ -1,4 +1,4 @@
-"""A whole suite: resolve everything, then train, score and track it, member by member."""
+"""Run a whole suite: resolve all members, then train, evaluate and track them one by one."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class SuiteResult:
 
     Args:
         members: results in the suite's order.
-        header: titles of the table's columns.
+        header: column titles of the table.
         rows: the table, as text.
-        where: lines that say where to look.
-        failed: why members have no result, a line each; their runs are marked FAILED.
-        trials: of a search, the validation score of each member.
+        where: lines that name the location of the results.
+        failed: reasons for members without a result, one per line; their runs are marked FAILED.
+        trials: validation score of each member of a search.
     """
 
     members: tuple[MemberResult, ...]
@@ -61,19 +61,19 @@ class SuiteResult:
 def run_suite(
     suite: Suite, callback: Callback, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
 ) -> SuiteResult:
-    """Run every member of a suite; finished units are taken from the store.
+    """Run every member of a suite; finished units are read from the store.
 
-    Everything that can be wrong with data, encoders, groups and stores is found before a run is opened.
+    Problems with data, encoders, groups and stores are detected before any run is created.
 
     Args:
         suite: checked settings.
-        callback: gets the events of the suite.
-        tracker: where to write; None writes to a journal, which is delivered to the settings' MLflow store.
-        if_exists: what becomes of units that are in the store already.
+        callback: receives the events of the suite.
+        tracker: destination; None writes to a journal, which is uploaded to the MLflow store in the settings.
+        if_exists: treatment of units that are already in the store.
 
     Raises:
-        MtlvError: what a user can put right.
-        KeyboardInterrupt: passed on after the open runs were marked KILLED.
+        MtlvError: there is a problem that a user can solve.
+        KeyboardInterrupt: raised again after the open runs were marked KILLED.
     """
     check_suite(suite)
     settings = suite.members[0].settings
@@ -121,7 +121,7 @@ def _run(
 
 
 def _state(suite: Suite, resolved: Sequence[ResolvedMember]) -> SuiteState:
-    """All units as `mtlv status` lists them before the first is begun."""
+    """Return the state of all units before the first one starts, as listed by `mtlv status`."""
     members = {job.unit.key: each.name for each in reversed(resolved) for job in each.jobs}
     jobs = each_once(job for each in resolved for job in each.jobs)
     units = [UnitState(job.unit.key, job.name, members[job.unit.key]) for job in jobs]
@@ -134,7 +134,7 @@ def _run_members(
     resolved: Sequence[ResolvedMember],
     search: SearchSettings | None,
 ) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
-    """Results, and what is wrong with members that could not be trained to their end."""
+    """Return the results, and the problems of members whose training failed."""
     turns = (
         in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
     )
@@ -178,7 +178,7 @@ def _write_comparison(
 
 
 def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
-    """What the experiment's page says and offers; before training, so that it can be watched there."""
+    """Write the description and views of the experiment before training, so that it can be followed there."""
     views = ready_views(resolved)
     corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
     tasks = len({task for member in resolved for task in member.tasks})

@@ -1,4 +1,4 @@
-"""What a suite's members share, read once: corpora, splits, encoders, tokens."""
+"""Inputs that the members of a suite share, read once: corpora, splits, encoders, tokens."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROOM = 2**30  # bytes for what frozen layers make of documents: 10,000 of 70 tokens at H = 384
+ROOM = 2**30  # bytes for outputs of frozen layers: enough for 10,000 documents of 70 tokens at H = 384
 SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
 
 
 class InputCache:
-    """Caches of one process. Everything it hands out is shared and must not be changed.
+    """Caches of one process. All returned objects are shared and must not be modified.
 
     Args:
-        store: where splits and tokens are kept; without one they are made again by each process.
-        warn: hears of files of tokens that are damaged.
+        store: store of splits and tokens; without one, each process computes them again.
+        warn: receives warnings about damaged token files.
     """
 
     def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
@@ -56,7 +56,7 @@ class InputCache:
         self._kept: dict[tuple, object] = {}
 
     def once(self, key: tuple, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for each key; what failed is not tried again."""
+        """Return the result of `make`, called once for each key; failures are not retried."""
         if key not in self._kept:
             try:
                 self._kept[key] = make()
@@ -68,20 +68,20 @@ class InputCache:
         return found  # type: ignore[return-value]
 
     def corpus(self, data: DataSettings) -> Corpus:
-        """The corpus that `data` names."""
+        """Return the corpus in `data`."""
         key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
         return self.once(key, lambda: read_corpus(data))
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
-        """The tasks that are learned."""
+        """Return the tasks to learn."""
         return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
 
     def folds(self, data: DataSettings) -> tuple[Fold, ...]:
-        """Its splits: made once, kept in the store, the same for every member of a suite."""
+        """Return the splits of a corpus: computed once, kept in the store, equal for all members."""
         return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
 
     def folds_digest(self, data: DataSettings) -> str:
-        """Of the ids in each part of each fold."""
+        """Return a digest of the ids in each part of each fold."""
         key = ("folds digest", data.model_dump_json())
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
@@ -96,7 +96,7 @@ class InputCache:
         return load_folds(path, corpus)
 
     def encoder(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
-        """A pretrained encoder with the tokens that show the corpus's marked entities."""
+        """Return a pretrained encoder, with the tokens that mark entities in the corpus."""
         shown = self._tokens_of_mentions(data)
         found = self._published(name, revision, data)
         if not shown:
@@ -110,24 +110,24 @@ class InputCache:
         return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
 
     def _published(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
-        """A pretrained encoder; the corpus matters for `tiny` only."""
+        """Return a pretrained encoder; the corpus is used only for `tiny`."""
         corpus = self.corpus(data) if name == TINY else None
         texts = () if corpus is None else corpus.all_texts
         key = ("encoder", name, revision, corpus and corpus.digest)
         return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
 
     def tokens(self, encoder: Encoder, data: DataSettings) -> Tokens:
-        """Token ids of the corpus."""
+        """Return the token ids of the corpus."""
         corpus = self.corpus(data)
         how = _how(data)
         key = ("tokens", encoder.digest, corpus.digest, repr(how))
         return self.once(key, lambda: tokens_of(encoder, corpus, **how, kept=self.token_cache))
 
     def inputs(self, settings: Settings) -> UnitInputs:
-        """All that a unit of this member reads.
+        """Return all inputs of a unit of this member.
 
         Raises:
-            EncoderError: heads would read tokens of a causal encoder that see no text.
+            EncoderError: heads would use tokens of a causal encoder that do not attend to the text.
         """
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         if encoder.causal:
@@ -144,14 +144,14 @@ class InputCache:
         return UnitInputs(corpus, tokens, encoder, targets, below)
 
     def inputs_key(self, settings: Settings) -> tuple[str, ...]:
-        """Members with the same key read the same."""
+        """Return a key that is equal for members with the same inputs."""
         encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
         choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
         how = repr(_how(settings.data))
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
 
     def _below(self, encoder: Encoder, settings: Settings) -> FrozenCache:
-        """What frozen layers make of documents: the same in every unit and stage, for they never learn."""
+        """Return the outputs of frozen layers, equal in all units and stages: these layers never train."""
         from mtlv.models.frozen_cache import FrozenCache
 
         key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
@@ -159,7 +159,7 @@ class InputCache:
 
 
 def _how(data: DataSettings) -> dict[str, Any]:
-    """The `data` settings that say how texts are read, as `tokens_of` takes them."""
+    """Return the `data` settings that affect the reading of texts, as arguments of `tokens_of`."""
     keys = ("max_length", "mentions", "window", "window_overlap")
     own = {one.called: one.max_length for one in data.each}
     return {key: getattr(data, key) for key in keys} | {"of_source": own}
@@ -175,17 +175,17 @@ def tokens_of(
     of_source: Mapping[str, int] = MappingProxyType({}),
     kept: TokenCache | None = None,
 ) -> Tokens:
-    """Token ids of a corpus, of each source by itself where it is joined of several.
+    """Return the token ids of a corpus; the sources of a joined corpus are tokenised separately.
 
     Args:
-        encoder: whose tokenizer knows the tokens that show mentions.
+        encoder: encoder whose tokenizer has the tokens that mark entities.
         corpus: N documents.
-        max_length: in tokens.
-        mentions: how marked entities are shown, one of `mtlv.data.relations.INPUTS`.
-        window: words of a window, where all tasks are of words; None cuts nothing.
-        window_overlap: words that neighbours share; None is a third of a window.
-        of_source: the maximum length of each source that has its own, by name.
-        kept: where tokens are on disk; None tokenises here and now.
+        max_length: maximum number of tokens.
+        mentions: format of marked entities, one of `mtlv.data.relations.INPUTS`.
+        window: words in a window, if all tasks have one target per word; None does not split documents.
+        window_overlap: words that adjacent windows share; None is a third of a window.
+        of_source: maximum length of each source that sets its own, by name.
+        kept: cache of tokens on disk; None tokenises immediately.
     """
     if corpus.members:
         how = (mentions, window, window_overlap)
@@ -229,7 +229,7 @@ def _tokenised(
 
 
 def _cuts(corpus: Corpus, size: int, overlap: int | None) -> WindowLayout | None:
-    """Windows of documents that are given as words and asked about words alone."""
+    """Return the windows of documents that consist of words, if all tasks have one target per word."""
     if corpus.words is None or not all(TARGETS[task.kind].by_word for task in corpus.tasks):
         return None
     return WindowLayout.of(

@@ -1,6 +1,6 @@
 """The corpora that `mtlv` can read: one module each, in this folder or in another package.
 
-Those of this folder are found by listing it, those of other packages by their entry points `mtlv.corpora`.
+Modules in this folder are found by listing it, those of other packages by the entry point `mtlv.corpora`.
 A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels.
 """
 
@@ -25,19 +25,19 @@ CORPORA: Registry[ModuleType] = Registry(
 )
 
 
-@cache  # a suite asks thousands of times
+@cache  # called thousands of times by a suite
 def names() -> tuple[str, ...]:
-    """Names of all corpora, sorted."""
+    """Return the names of all corpora, sorted."""
     return tuple(sorted(CORPORA))
 
 
 def card(name: str) -> Card:
-    """What is known of a corpus without reading it."""
+    """Return the card of a corpus, which describes it without reading it."""
     return _module(name).CARD
 
 
 def location(name: str, options: DataOptions | None = None) -> Path:
-    """Where a corpus is read from: `data.path`, else `$MTLV_DATA/NAME`, else `~/.cache/mtlv/NAME`."""
+    """Return the path of a corpus: `data.path`, or `$MTLV_DATA/NAME`, or `~/.cache/mtlv/NAME`."""
     if options is not None and options.path is not None:
         return Path(os.path.expanduser(options.path))
     home = os.environ.get("MTLV_DATA")
@@ -45,16 +45,16 @@ def location(name: str, options: DataOptions | None = None) -> Path:
 
 
 def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
-    """The tasks that a run would have (T), without reading documents where the card knows them."""
+    """Return the T tasks that a run would have, without reading documents if the card has them."""
     known = card(name).tasks()
     return select(known, options, name) if known else load(name, options).tasks
 
 
 def absence(name: str, options: DataOptions) -> str:
-    """What to do about a catalogued corpus that is not here yet; empty where a run finds something to read.
+    """Return how to get a corpus of the catalog that is missing; empty if it is available.
 
     Raises:
-        DataError: nothing is at `data.path`, which the user named.
+        DataError: the user's `data.path` does not exist.
     """
     known = card(name)
     if options.path is not None or not (known.downloads or known.by_hand):
@@ -67,11 +67,10 @@ def absence(name: str, options: DataOptions) -> str:
 
 
 def load(name: str, options: DataOptions) -> Corpus:
-    """Read a corpus, keep the wanted labels, and draw `limit` documents.
+    """Read a corpus, keep the selected labels, and sample `limit` documents.
 
     Raises:
-        DataError: nothing at its place, a file that cannot be read, an unknown label, or a label that
-            no document has.
+        DataError: it does not exist, a file cannot be read, a label is unknown, or no document has a label.
     """
     module = _module(name)
     corpus: Corpus = module.load(_existing(name, module.CARD, options), options)
@@ -108,7 +107,7 @@ def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
         then = "set `data.path` to it" + ", or `data.hub` to its name" * card.hub
         raise DataError(f"corpus `{name}` needs a file", then=then)
     path = location(name, options)
-    if not os.path.exists(path):  # Path's own raises where a name is too long
+    if not os.path.exists(path):  # Path.exists raises an error if a name is too long
         raise _nowhere(name, card, options)
     return path
 
@@ -126,7 +125,7 @@ def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
 
 
 def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:
-    """`limit` documents in their old order, drawn without regard to their labels."""
+    """Return `limit` documents in their original order, sampled regardless of their labels."""
     if limit < 1:
         raise DataError("`data.limit` is too small", got=limit, allowed="1 or more, or null for all")
     rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:limit])
