@@ -189,7 +189,7 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVERS:
         page = delivery.page(masked(uri))
-        beside = (f"Side by side: {compare_url(page)}",) if "#" in page else ()
+        beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
         return f"The runs are at {page}", *beside
     return (f"Look at the runs: mtlv ui {suite.path}",)
 

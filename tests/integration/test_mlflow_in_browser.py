@@ -134,7 +134,7 @@ def printed(server: subprocess.Popen) -> str:
     lines = []
     for line in server.stdout:
         lines.append(line)
-        if line.startswith("Ctrl-C"):
+        if "Ctrl-C" in line:
             break
     return "".join(lines)
 
@@ -224,7 +224,7 @@ def test_two_parents_are_compared(visit, site: Site, screenshots: Path):
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_ready_view_shows_its_charts(visit, site: Site, screenshots: Path, name: str):
     state = site.view(name)
-    page = visit(site.link("Compared runs:") if name == "compare" else site.view_page(name))
+    page = visit(site.link("Comparison:") if name == "compare" else site.view_page(name))
     for section in (each for each in state["compareRunSections"] if each["display"]):
         held = [c for c in state["compareRunCharts"] if c["metricSectionId"] == section["uuid"]]
         title = re.compile(rf"{re.escape(section['name'])}\s*\({len(held)}\)")
