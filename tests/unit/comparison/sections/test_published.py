@@ -75,7 +75,7 @@ def test_nothing_published_or_nothing_measured(comparison_of):
     assert published.build(comparison_of(runs=1)) is None
     section = published.build(comparison_of(runs=1, published=NUMBERS[3:4]))
     assert [type(one).__name__ for one in section.blocks] == ["TextBlock", "TableBlock"]
-    assert section.blocks[0].text == "0 of 1 published numbers have a measured one beside them."
+    assert section.blocks[0].text == "0 of 1 published numbers have a measured counterpart."
 
 
 def test_several_rows_give_a_range(comparison_of):
