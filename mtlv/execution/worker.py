@@ -187,25 +187,25 @@ def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send
     send(ending)
 
 
-def serve(requests: SimpleQueue[Any], send: Send) -> None:
+def serve(queue: SimpleQueue[Any], send: Send) -> None:
     """Train one unit after another until there are no more requests."""
-    location, threads = requests.get()
+    location, threads = queue.get()
 
     @functools.cache
     def trainer() -> UnitTrainer:  # made at the first request: the store may be unreachable
         store = open_store(location)
         return UnitTrainer(InputCache(store, warner(send)), store, threads, send)
 
-    while (request := requests.get()) is not None:
+    while (request := queue.get()) is not None:
         answer(trainer, request, send)
 
 
-def _listen(parent: Connection, requests: SimpleQueue[Any]) -> None:
+def _listen(parent: Connection, queue: SimpleQueue[Any]) -> None:
     """Receive requests. When they end, also by the parent's death, stop this process gracefully."""
     with suppress(ProcessEnded):
         while True:
-            requests.put(parent.receive())
-    requests.put(None)
+            queue.put(parent.receive())
+    queue.put(None)
     _thread.interrupt_main()  # stop training like Ctrl-C: current writes are finished
     time.sleep(GRACE)
     os._exit(1)
@@ -215,9 +215,9 @@ def main() -> None:
     """Train requested units until the parent ends."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    requests: SimpleQueue[Any] = SimpleQueue()
+    queue: SimpleQueue[Any] = SimpleQueue()
     connection = processes.parent(grace=True)  # to write its checkpoint
     with suppress(KeyboardInterrupt, BrokenPipeError), connection as parent:
-        threading.Thread(target=_listen, args=(parent, requests), daemon=True).start()
-        serve(requests, parent.send)
+        threading.Thread(target=_listen, args=(parent, queue), daemon=True).start()
+        serve(queue, parent.send)
     os._exit(0)  # a thread is still reading
