@@ -313,7 +313,7 @@ def _huge_tensor(folder: Path) -> None:
     ("harm", "said"),
     [
         *(
-            (_in(name, codec), rf"{name}.* cannot be read .*get .* again")
+            (_in(name, codec), rf"{name}.* cannot be read .*(get|download) .* again")
             for name in ("served.json", "plan.json", "encoder/config.json")
             for codec in ("latin-1", "utf-16")
         ),

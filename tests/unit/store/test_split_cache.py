@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from made_up import sources_of
 
-from mtlv.data import splits
 from mtlv.data.joined import join
 from mtlv.data.splits import save_folds
 from mtlv.planning.resolve import resolve_all
 from mtlv.seeding import content_key
 from mtlv.settings import Suite
 from mtlv.store.local import Store
+from mtlv.units import input_cache
 from mtlv.units.corpora import read_corpus
 from mtlv.units.input_cache import SPLIT_KEYS, InputCache
 
@@ -32,7 +32,7 @@ def test_a_split_that_an_earlier_version_kept_is_not_used(
     save_folds(cache.store.splits / f"{earlier}.json", corpus, ())
     assert len(cache.folds(data)) == 1
     assert len(list(cache.store.splits.iterdir())) == 2
-    monkeypatch.setattr(splits, "DIVIDING", splits.DIVIDING + 1)
+    monkeypatch.setattr(input_cache, "DIVIDING", input_cache.DIVIDING + 1)
     assert len(InputCache(cache.store).folds(data)) == 1
     assert len(list(cache.store.splits.iterdir())) == 3
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.data import tokens as module
 from mtlv.data.source import Corpus
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.plan import Task
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.store.token_cache import TokenCache
+from mtlv.units import input_cache as module
 from mtlv.units.input_cache import tokens_of
 
 TEXTS = ("the heart is large", "the lungs are clear", "no fracture of the spine is seen")

@@ -96,7 +96,7 @@ def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
     assert warning.startswith("not in the tracking store yet: 1 record, kept in")
     assert "mtlv sync" in warning
     lines = sync_store(Path(settings.store.uri), None, print, patience=PATIENCE)
-    assert lines[0].startswith("1 record delivered to")
+    assert lines[0].startswith("1 record uploaded to")
 
 
 def test_it_ends_with_the_process_that_trains_however_that_ends(settings: Settings, tmp_path: Path) -> None:
