@@ -108,7 +108,7 @@ def _effort(spec: Mapping[str, Any]) -> int:
 
 
 def _begin() -> ChildProcess:
-    """Another process with this file as its program."""
+    """Start another process that runs this file."""
     return ChildProcess("mtlv.comparison.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
 
 

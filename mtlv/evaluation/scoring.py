@@ -32,11 +32,11 @@ class Scoring(Protocol):
     others: Mapping[str, Metric]
 
     def pairs(self, scores: TaskScores) -> tuple[Any, Any]:
-        """Targets and predictions of the documents that have a target."""
+        """Return targets and predictions of the documents with a target."""
         ...
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        """All other metrics by name, of the same documents."""
+        """Return all other metrics by name, as functions of sums over the same documents."""
         ...
 
 

@@ -171,7 +171,7 @@ class ServedPlan:
     def _outputs(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
     ) -> dict[str, NDArray]:
-        """By task, for the readable documents; a network of which no task is wanted is not run."""
+        """Return outputs by task for the readable documents; networks without requested tasks are not run."""
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
         wanted = {task.name for task in tasks}

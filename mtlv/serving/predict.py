@@ -129,7 +129,7 @@ def _own_folder(text: str) -> Path | None:
 
 
 def _content(folder: Path) -> Path | None:
-    """What a model's folder, or its content itself, holds for `ServedPlan.load`."""
+    """Return the content for `ServedPlan.load`, from a model's folder or the content folder itself."""
     from mtlv.serving.package import CONTENT
 
     return next((path for path in (folder / CONTENT, folder) if os.path.isfile(path / DESCRIPTION)), None)

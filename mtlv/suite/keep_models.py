@@ -126,7 +126,7 @@ class ModelKeeper:
 
 
 def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
-    """The number of the child that is best on validation, the first of equals."""
+    """Return the number of the child that is best on validation, the first of equals."""
     values = [validation_score(found, resolved.known) for found in outcomes]
     return values.index(max(values))
 
@@ -140,7 +140,7 @@ def package(
     networks: Mapping[str, Path],
     why: str = "",
 ) -> TrackedModel:
-    """A child's trained plan as files; `networks`: the file of each task's weights."""
+    """Return a child's trained plan as files; `networks`: the file of each task's weights."""
     settings = resolved.member.settings
     encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
     files = encoder_files(store, cache, encoder)

@@ -73,7 +73,7 @@ def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
 
 
 def _combination(values: Mapping[str, Mapping[str, Any]], member: Member) -> tuple[str, ...]:
-    """A member's value of each key, as the sampler knows it."""
+    """Return a member's value of each key, in the form used by the sampler."""
     return tuple(
         next((text for text, value in given.items() if value_at(member.settings, key) == value), "")
         for key, given in values.items()

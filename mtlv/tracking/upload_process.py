@@ -73,7 +73,7 @@ class UploadState:
 
 
 def open_tracker(uri: str, experiment: str) -> Tracker:
-    """The store that journals are delivered to; the only place where MLflow is chosen."""
+    """Open the destination of journals; the only place where MLflow is chosen."""
     return MlflowTracker(uri, experiment)
 
 

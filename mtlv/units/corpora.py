@@ -111,7 +111,7 @@ def fetch_lines(
     """Download a corpus into `folder`, or its default folder; return lines to print."""
     card = catalog.card(name)
     if card.generated:
-        raise DataError(f"corpus `{name}` is generated", then="nothing needs to be fetched: just run it")
+        raise DataError(f"corpus `{name}` is generated", then="no download is needed: just run it")
 
     return tuple(fetch(card, folder or catalog.location(name), progress=progress))
 

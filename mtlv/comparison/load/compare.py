@@ -159,7 +159,7 @@ def compare(
 def _begin_parts(
     comparison: Comparison, pool: DrawingPool
 ) -> tuple[list[Section], dict[str, Future[FigureFiles]]]:
-    """All parts of the page, and their figures, which are begun to be drawn part by part."""
+    """Build all parts of the page, and start to draw the figures of each part."""
     parts: list[Section] = []
     pictures: dict[str, Future[FigureFiles]] = {}
     for part in each_section(comparison):
@@ -171,7 +171,7 @@ def _begin_parts(
 def _comparison(
     reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
 ) -> Comparison:
-    """All but the documents' texts."""
+    """Build the comparison without the documents' texts."""
     baseline = _baseline(found.runs, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"

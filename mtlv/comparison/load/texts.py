@@ -74,7 +74,7 @@ class TextsProcess:
 
 @contextmanager
 def reading(config: RunConfig) -> Iterator[TextsProcess]:
-    """Begin to read; what is not asked for until the block ends is not read to its end."""
+    """Start reading; reading stops when the block ends."""
     process = ChildProcess("mtlv.comparison.load.texts")
     process.send(config)
     try:
