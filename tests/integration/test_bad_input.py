@@ -161,7 +161,9 @@ CASES = {
     "a folder as the tracking store": Case(
         ("`tracking.uri` is a folder", "sqlite:///mlflow.db"), argv=("tracking.uri=file:///tmp/runs",)
     ),
-    "an unknown tracking scheme": Case(("`tracking.uri`", "unknown scheme"), argv=("tracking.uri=ftp://h/x",)),
+    "an unknown tracking scheme": Case(
+        ("`tracking.uri`", "unknown scheme"), argv=("tracking.uri=ftp://h/x",)
+    ),
     "a tracking store that is no database": Case(
         ("the tracking store `sqlite:///bad.db` cannot be written", "not a database"),
         argv=("tracking.uri=sqlite:///bad.db",),
