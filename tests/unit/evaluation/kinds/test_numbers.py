@@ -66,3 +66,8 @@ def test_numbers_that_are_not_finite_are_refused(metric, wrong):
 def test_sides_of_different_length_are_refused():
     with pytest.raises(ValueError, match="3 true and 1 predicted"):
         pearson([1.0, 2.0, 3.0], [1.0])
+
+
+def test_a_small_spread_around_a_large_mean_is_not_lost():
+    truth, guessed = np.array([0.1, 0.4, 0.2, 0.9, 0.3]), np.array([0.2, 0.3, 0.1, 0.8, 0.5])
+    assert pearson(truth + 1e6, guessed) == pytest.approx(pearson(truth, guessed), rel=1e-6)
