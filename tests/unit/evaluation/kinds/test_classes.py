@@ -82,3 +82,8 @@ def test_positive_classes_by_name():
 def test_figures_without_documents_or_negative_classes():
     nothing = np.array([], int)
     assert metrics(nothing, nothing, classes=2) == {"accuracy": 0.0, "f1_micro": 0.0, "f1_macro": 0.0}
+
+
+def test_the_last_class_counts_in_the_mean():
+    truth = np.array([C - 1, C - 1, 0])
+    assert metrics(truth, truth)["f1_macro"] == pytest.approx(2 / C)
