@@ -12,14 +12,18 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread, Timer
 from typing import IO, Any
+
+from mtlv.errors import MtlvError
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 10.0
@@ -35,6 +39,27 @@ Process = subprocess.Popen[bytes]
 
 class ProcessEnded(Exception):
     """Raised when the other process sends nothing more."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Work of a child failed with an error that a user can fix, or an error of the system."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """Work of a child failed with an unexpected error."""
+
+    traceback: str
+
+
+def failure(error: Exception) -> Failed | Crashed:
+    """Return the message about an error in a child, whose own output is not shown."""
+    if isinstance(error, MtlvError | OSError):
+        return Failed(error)
+    return Crashed("".join(traceback.format_exception(error)))
 
 
 class Connection:

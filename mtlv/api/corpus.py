@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
 from mtlv.errors import DataError
+from mtlv.seeding import content_key
 from mtlv.settings import load_suite
 from mtlv.units.corpora import read_corpus
 
@@ -23,17 +25,52 @@ if TYPE_CHECKING:
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
+@dataclass(frozen=True)
+class InMemory:
+    """Documents in memory, which can be written to a file or folder.
+
+    Args:
+        save: function that writes them to a path.
+        suffix: suffix of the path.
+    """
+
+    save: Callable[[Path], None]
+    suffix: str
+
+    def write(self, path: Path) -> None:
+        """Write atomically; a path that exists already is kept.
+
+        Raises:
+            DataError: it cannot be written.
+        """
+        if path.exists():
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=path.parent, prefix=".corpus-") as name:
+                made = Path(name) / path.name
+                self.save(made)
+                os.replace(made, path)
+        except OSError as error:
+            if not path.exists():  # another process may have written the same
+                raise DataError(
+                    f"the corpus cannot be written to {path.parent}",
+                    got=error.strerror or str(error),
+                    then="choose another `folder`",
+                ) from error
+
+
 class Corpus:
     """Documents with tasks. Created by `load`, `from_dataframe` and `from_dataset`.
 
     Args:
         settings: the `data` settings by dotted key.
-        write: function that writes documents in memory to a path; None if the settings name files.
+        memory: documents in memory; None if the settings name files.
     """
 
-    def __init__(self, settings: Mapping[str, Any], write: Callable[[Path], None] | None = None) -> None:
-        self.settings, self.write = dict(settings), write
-        with stored(self) as found:
+    def __init__(self, settings: Mapping[str, Any], memory: InMemory | None = None) -> None:
+        self.settings, self.memory = dict(settings), memory
+        with readable(self) as found:
             self.documents: source.Corpus = read_corpus(load_suite({}, found).members[0].settings.data)
 
     @property
@@ -72,27 +109,27 @@ class Corpus:
 
 
 @contextmanager
-def stored(corpus: Corpus, folder: Path | None = None) -> Iterator[dict[str, Any]]:
-    """Yield settings that name a corpus; documents in memory are written to `folder` or a temporary folder.
+def readable(corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """Yield settings that name a corpus; documents in memory are written to a temporary folder.
 
     Raises:
-        DataError: it cannot be written.
+        DataError: they cannot be written.
     """
-    if corpus.write is None:
+    if corpus.memory is None:
         yield corpus.settings
-    elif folder is None:
-        with TemporaryDirectory(prefix="mtlv-") as name:
-            yield _written(corpus, corpus.write, Path(name), "corpus")
-    else:
-        yield _written(corpus, corpus.write, folder / FOLDER, corpus.documents.digest)
+        return
+    with TemporaryDirectory(prefix="mtlv-") as name:
+        path = Path(name) / f"corpus{corpus.memory.suffix}"
+        corpus.memory.write(path)
+        yield {**corpus.settings, "data.path": str(path)}
 
 
-def _written(corpus: Corpus, write: Callable[[Path], None], folder: Path, stem: str) -> dict[str, Any]:
-    path = folder / (stem if corpus.settings["data.name"] == "huggingface" else f"{stem}.parquet")
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        write(path)
-    return {**corpus.settings, "data.path": str(path.absolute())}
+def stored_path(corpus: Corpus, store: Path) -> Path | None:
+    """Return the path in a store for this content; None if the documents are not in memory."""
+    if corpus.memory is None:
+        return None
+    key = content_key([corpus.documents.digest, corpus.documents.groups, corpus.settings])
+    return store.absolute() / FOLDER / f"{key}{corpus.memory.suffix}"
 
 
 def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:
@@ -151,17 +188,17 @@ def from_dataframe(
         Corpus('reports', 30 documents, 1 tasks)
     """
 
-    def write(path: Path) -> None:
+    def save(path: Path) -> None:
         try:
             frame.to_parquet(path, index=False)
-        except (TypeError, ValueError, OSError) as error:  # from pandas and pyarrow
+        except (TypeError, ValueError) as error:  # from pandas and pyarrow
             raise DataError(
                 "the DataFrame cannot be written as Parquet",
                 got=str(error).splitlines()[0],
                 then="give each column values of one type",
             ) from error
 
-    return _in_memory("table", write, text, labels, descriptions, name, columns)
+    return _in_memory("table", InMemory(save, ".parquet"), text, labels, descriptions, name, columns)
 
 
 def from_dataset(
@@ -190,7 +227,7 @@ def from_dataset(
         Corpus('dataset', 30 documents, 1 tasks)
     """
 
-    def write(path: Path) -> None:
+    def save(path: Path) -> None:
         import datasets
 
         shown = datasets.is_progress_bar_enabled()
@@ -201,12 +238,12 @@ def from_dataset(
             if shown:
                 datasets.enable_progress_bars()
 
-    return _in_memory("huggingface", write, text, labels, descriptions, name, columns)
+    return _in_memory("huggingface", InMemory(save, ""), text, labels, descriptions, name, columns)
 
 
 def _in_memory(
     kind: str,
-    write: Callable[[Path], None],
+    memory: InMemory,
     text: str,
     labels: Sequence[str] | None,
     descriptions: Mapping[str, str] | None,
@@ -218,4 +255,4 @@ def _in_memory(
         settings["data.columns.labels"] = list(labels)
     if descriptions is not None:
         settings["data.descriptions"] = dict(descriptions)
-    return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, write)
+    return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, memory)

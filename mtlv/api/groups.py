@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mtlv.api.arguments import as_settings
-from mtlv.api.corpus import Corpus, stored
+from mtlv.api.corpus import Corpus, readable
 from mtlv.api.notebook import html
 from mtlv.errors import GroupingError
 from mtlv.figures.elbow import elbow_figure
@@ -14,6 +14,7 @@ from mtlv.planning import groups as planned
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import resolve_groups
 from mtlv.settings import load_suite
+from mtlv.suite.cluster import grouping_title
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def cluster(
         >>> groups.to_frame().shape
         (9, 2)
     """
-    with stored(corpus) as data:
+    with readable(corpus) as data:
         values = {**data, "architecture.name": "gmtl", **as_settings(settings, "grouping")}
         if k != "auto":
             values["grouping.k"] = k
@@ -135,4 +136,4 @@ def cluster(
         check_suite(suite)
         own, cache = suite.members[0].settings, InputCache()
         found = resolve_groups(cache, own, cache.folds(own.data)[0])
-    return TaskGroups(found, f"{corpus.name} · {own.grouping.method} · {own.grouping.features}")
+    return TaskGroups(found, grouping_title(own))

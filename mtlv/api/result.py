@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.api.arguments import as_settings
-from mtlv.api.corpus import Corpus, stored
+from mtlv.api.corpus import Corpus, stored_path
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
 from mtlv.errors import ConfigError, DataError, TrackingError, TrainingError
@@ -24,7 +24,7 @@ from mtlv.serving.frame import as_columns
 from mtlv.serving.kinds import BOTH, DECISIONS
 from mtlv.serving.model import ServedPlan
 from mtlv.serving.package import CONTENT
-from mtlv.settings import Suite, load_suite
+from mtlv.settings import Suite, default_settings, load_suite
 from mtlv.store import open_store
 from mtlv.store.location import location_of
 from mtlv.suite.keep_models import best_child, package
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mtlv.settings import Member
+    from mtlv.tracking import TrackedModel
 
 
 class Result:
@@ -105,9 +106,9 @@ class Result:
         path = Path(folder)
         if path.exists():
             raise TrackingError(f"{path} is there already", then="name a new folder")
-        made = self._package()
+        files = self._files  # before the folder is made
         path.mkdir(parents=True)
-        place_files(made.files, made.texts, path, (shutil.copyfile,))
+        place_files(files.files, files.texts, path, (shutil.copyfile,))
         return path
 
     def fit(self, X: object = None, y: object = None) -> Result:  # noqa: ARG002
@@ -191,12 +192,13 @@ class Result:
 
     @cached_property
     def _model(self) -> ServedPlan:
-        made = self._package()
         with TemporaryDirectory(prefix="mtlv-model-") as name:
-            place_files(made.files, made.texts, Path(name), (shutil.copyfile,))
+            place_files(self._files.files, self._files.texts, Path(name), (shutil.copyfile,))
             return ServedPlan.load(Path(name) / CONTENT)
 
-    def _package(self) -> Any:
+    @cached_property
+    def _files(self) -> TrackedModel:
+        """Files of the model in the store."""
         resolved, outcomes = self._found.resolved, self._found.outcomes
         best = best_child(resolved, outcomes)
         store = open_store(location_of(self.member.settings.store))
@@ -320,14 +322,19 @@ def train(
         values |= {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
     if folder is not None:
         home = Path(folder).absolute()
-        home.mkdir(parents=True, exist_ok=True)
         values |= {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
-    store = str(values.get("store.uri", load_suite({}, {}).members[0].settings.store.uri))
-    with stored(corpus, Path("mtlv-store" if "://" in store else store)) as data:
-        suite = load_suite({}, {**data, **values})
-        if len(suite.members) > 1:
-            raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
-        found = _run(suite, callback)
+    default = default_settings().store.uri
+    store = str(values.get("store.uri", default))
+    path = stored_path(corpus, Path(default if "://" in store else store))
+    data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
+    suite = load_suite({}, {**data, **values})
+    if len(suite.members) > 1:
+        raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    if corpus.memory is not None and path is not None:
+        corpus.memory.write(path)
+    found = _run(suite, callback)
     if found.failed:
         raise TrainingError(found.failed[0])
     return found.results[0]

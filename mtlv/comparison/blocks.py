@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from mtlv.plan.spans import Span
 
@@ -33,6 +33,7 @@ class Baseline:
 class TextBlock:
     """A paragraph; `tone` sets its style."""
 
+    kind: ClassVar[str] = "text"
     text: str
     tone: Literal["plain", "finding", "warning"] = "plain"
 
@@ -68,6 +69,7 @@ class TableBlock:
     Rows with both `run` and `other` (pairs) are shown while both runs are switched on.
     """
 
+    kind: ClassVar[str] = "table"
     id: str
     title: str
     caption: str
@@ -92,6 +94,7 @@ class FigureBlock:
         wide: whether it takes the whole width of the page.
     """
 
+    kind: ClassVar[str] = "figure"
     id: str
     title: str
     caption: str
@@ -129,6 +132,7 @@ class Disagreement:
         texts: texts of these documents by id; `missing` is shown if one is missing.
     """
 
+    kind: ClassVar[str] = "disagreement"
     id: str
     title: str
     caption: str

@@ -130,8 +130,8 @@ def _child(child: ComparedFold) -> dict[str, Any]:
 
 def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, TextBlock):
-        return {"kind": "text", "text": block.text, "tone": block.tone}
-    data: dict[str, Any] = {"kind": type(block).__name__.removesuffix("Block").lower()}
+        return {"kind": block.kind, "text": block.text, "tone": block.tone}
+    data: dict[str, Any] = {"kind": block.kind}
     data |= {"id": block.id, "title": block.title, "caption": block.caption}
     if isinstance(block, Disagreement):
         return data | {"pairs": [_pair(pair, documents) for pair, documents in block.pairs.items()]}

@@ -115,18 +115,18 @@ def _block(block: Block) -> dict[str, Any]:
 
 @_block.register
 def _text(block: TextBlock) -> dict[str, Any]:
-    return {"kind": "text", "text": block.text, "tone": block.tone}
+    return {"kind": block.kind, "text": block.text, "tone": block.tone}
 
 
 @_block.register
 def _table(block: TableBlock) -> dict[str, Any]:
     columns = [asdict(column) for column in block.columns]
-    return _headed("table", block) | _rows(block) | {"columns": columns}
+    return _headed(block) | _rows(block) | {"columns": columns}
 
 
 @_block.register
 def _figure(block: FigureBlock) -> dict[str, Any]:
-    return _headed("figure", block) | _rows(block) | {"spec": dict(block.spec), "wide": block.wide}
+    return _headed(block) | _rows(block) | {"spec": dict(block.spec), "wide": block.wide}
 
 
 @_block.register
@@ -135,15 +135,15 @@ def _disagreement(block: Disagreement) -> dict[str, Any]:
         {"run": run, "other": other, "documents": [asdict(document) for document in documents]}
         for (run, other), documents in block.pairs.items()
     ]
-    return _headed("disagreement", block) | {
+    return _headed(block) | {
         "pairs": pairs,
         "texts": dict(block.texts),
         "missing": block.missing,
     }
 
 
-def _headed(kind: str, block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
-    return {"kind": kind, "id": block.id, "title": block.title, "caption": block.caption}
+def _headed(block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
+    return {"kind": block.kind, "id": block.id, "title": block.title, "caption": block.caption}
 
 
 def _rows(block: TableBlock | FigureBlock) -> dict[str, Any]:

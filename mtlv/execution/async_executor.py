@@ -12,11 +12,8 @@ from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed, WarningGiven
 from mtlv.execution.local import others_work
 from mtlv.execution.messages import (
-    Crashed,
     Ending,
     EpochScored,
-    Failed,
-    GivenUp,
     HeldElsewhere,
     Message,
     StartDamaged,
@@ -26,6 +23,7 @@ from mtlv.execution.runner import OnEpoch, UnitRunner
 from mtlv.execution.scheduler import PAUSE, Scheduler
 from mtlv.execution.worker import TrainRequest
 from mtlv.plan import Scores
+from mtlv.processes import Crashed, Failed
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
@@ -150,7 +148,7 @@ class AsyncExecutor(ABC):
                 if not seen.noted:
                     seen.noted = True
                     self.callback(NoteGiven(others_work(self.store, seen.job)))
-            case Failed(error) | GivenUp(error):
+            case Failed(error):
                 self._fail(seen, error)
             case Crashed(traceback):
                 raise RuntimeError(f"in the process that trained `{seen.job.name}`:\n{traceback}")
@@ -200,4 +198,4 @@ class AsyncExecutor(ABC):
             then="if memory ran out (SIGKILL), lower `execution.processes` or `training.batch_size`, or "
             "on Ray raise `execution.memory_gb`",
         )
-        return GivenUp(error)
+        return Failed(error)

@@ -71,12 +71,15 @@ def executor_of(
 
             torch.set_num_threads(chosen.threads)
         return LocalExecutor(cache, store, callback, jobs)
-    concurrency = crowd_of(execution, devices, chosen.processes, limit if chosen.processes == most else CORES)
+    reason = limit if chosen.processes == most else CORES
+    concurrency = concurrency_of(execution, devices, chosen.processes, reason)
     callback(NoteGiven(f"units are trained by {concurrency.described(chosen.words)}"))
     return PoolExecutor(cache, store, callback, jobs, concurrency=concurrency, threads=chosen.threads or 1)
 
 
-def crowd_of(execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str) -> Concurrency:
+def concurrency_of(
+    execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str
+) -> Concurrency:
     """Return the concurrency for the requested processes; on a GPU with `auto`, adapt it by measuring.
 
     Args:

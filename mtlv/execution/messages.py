@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mtlv.events import Event
 from mtlv.plan import Scores
+from mtlv.processes import Crashed, Failed
 from mtlv.store.local import EpochRecord
 
 
@@ -35,28 +36,7 @@ class StartDamaged:
     """The unit from which this one starts is damaged, and must be trained again first."""
 
 
-@dataclass(frozen=True)
-class Failed:
-    """The unit failed with an error that a user can fix, or an error of the system."""
-
-    error: Exception
-
-
-@dataclass(frozen=True)
-class Crashed:
-    """The unit failed with an unexpected error."""
-
-    traceback: str
-
-
-@dataclass(frozen=True)
-class GivenUp:
-    """Too many processes ended during the unit."""
-
-    error: Exception
-
-
 Ending = Trained | HeldElsewhere | StartDamaged | Failed | Crashed
 """The last message of a unit."""
-Message = Event | EpochScored | Ending | GivenUp
+Message = Event | EpochScored | Ending
 Send = Callable[[Message], None]

@@ -13,10 +13,10 @@ from mtlv.errors import NoRoomError
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.execution.async_executor import AsyncExecutor
 from mtlv.execution.concurrency import Concurrency, Slot
-from mtlv.execution.messages import Failed, Message
+from mtlv.execution.messages import Message
 from mtlv.execution.scheduler import PAUSE
 from mtlv.execution.worker import Worker, WorkerDied
-from mtlv.processes import GRACE
+from mtlv.processes import GRACE, Failed
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job

@@ -8,37 +8,30 @@ import os
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mtlv import processes
-from mtlv.errors import MtlvError
 from mtlv.events import BatchTrained, Callback, EpochEnded, Event, UnitStarted, warner
 from mtlv.execution.messages import (
-    Crashed,
     Ending,
     EpochScored,
-    Failed,
     HeldElsewhere,
     Send,
     StartDamaged,
     Trained,
 )
-from mtlv.execution.runner import StartMissing, UnitRunner
+from mtlv.execution.runner import InputProvider, StartMissing, UnitRunner
 from mtlv.plan import Scores
-from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded
+from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded, failure
 from mtlv.store import open_store
 from mtlv.store.local import EpochRecord, Store
 from mtlv.store.location import StoreLocation
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
-
-if TYPE_CHECKING:
-    from mtlv.execution.runner import InputProvider
 
 BATCH_INTERVAL = 0.2  # minimum seconds between messages about batches
 
@@ -180,10 +173,8 @@ def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send
     """Train a unit; the last message is always an `Ending`."""
     try:
         ending: Ending = trainer().train(request)
-    except (MtlvError, OSError) as error:
-        ending = Failed(error)
-    except Exception:  # the output of this process is not shown
-        ending = Crashed(traceback.format_exc())
+    except Exception as error:
+        ending = failure(error)
     send(ending)
 
 

@@ -19,7 +19,7 @@ class Architecture:
     """A layout of tasks, and its requirements.
 
     Args:
-        title: the name in text for users.
+        title: the name in text for users, and what it trains: `NAME: LAYOUT`.
         build: function of (task names, groups, layers per head) that returns a Plan.
         grouped: whether `build` uses the groups.
         head_layers: default number of layers per head.
@@ -38,26 +38,30 @@ def architecture(
     return lambda build: Architecture(title, build, grouped, head_layers)
 
 
-@architecture("single-task learning")
+@architecture("single-task learning: one model for each task")
 def stl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
     """Lay out one model per task."""
     return Plan(tuple(ModelSpec((HeadSpec((task,), layers),)) for task in tasks))
 
 
-@architecture("multi-task learning")
+@architecture("multi-task learning: one model, one head for all tasks")
 def mtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
     """Lay out one model with one head for all tasks."""
     return Plan((ModelSpec((HeadSpec(tuple(tasks), layers),)),))
 
 
-@architecture("grouped multi-task learning", grouped=True)
+@architecture("grouped multi-task learning: one model for each group of tasks", grouped=True)
 def gmtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
     """Lay out one model per group of tasks, with one head each."""
     return Plan(tuple(ModelSpec((HeadSpec(tuple(group), layers),)) for group in groups))
 
 
 # A linear GMHL head is equivalent to MTL with reweighted labels, so its heads have a hidden layer by default.
-@architecture("grouped multi-head learning", grouped=True, head_layers=2)
+@architecture(
+    "grouped multi-head learning: one model with one head for each group of tasks",
+    grouped=True,
+    head_layers=2,
+)
 def gmhl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
     """Lay out one model with one head per group of tasks."""
     return Plan((ModelSpec(tuple(HeadSpec(tuple(group), layers) for group in groups)),))

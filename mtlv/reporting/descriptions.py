@@ -12,7 +12,7 @@ from mtlv.evaluation.metrics import MetricValues
 from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.reporting.html_report import SYSTEMS
+from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, shown
@@ -48,13 +48,13 @@ FILES = {
 def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     """Describe a member before its training."""
     settings, child = resolved.member.settings, resolved.children[0]
-    system = SYSTEMS.get(settings.architecture.name, settings.architecture.name)
-    what, _, how = system.partition(": ")
+    what, _, how = ARCHITECTURES[settings.architecture.name].title.partition(": ")
+    layout = f" ({how})" if how else ""
     shape = f"{many(len(child.plan.models), 'model')} with {many(len(list(child.plan.heads)), 'head')}"
     over = _over(resolved.children) or ["1 fold"]
     parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
-        f"**{what[0].upper()}{what[1:]}** ({how}) of {many(len(resolved.tasks), 'task')} of "
+        f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.tasks), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
         f"{many(settings.training.epochs, 'epoch')}; documents: {parts}."

@@ -20,12 +20,6 @@ from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, shown, used
 PICTURES = 3_500_000  # maximum bytes of all figures; with base64 the page stays below 5 MB
 STABLE = 0.5  # adjusted Rand index below which a grouping is reported as unstable
 WORDS = {"names": "text"}  # columns of text, left-aligned
-SYSTEMS = {
-    "stl": "single-task learning: one model for each task",
-    "mtl": "multi-task learning: one model, one head for all tasks",
-    "gmtl": "grouped multi-task learning: one model for each group of tasks",
-    "gmhl": "grouped multi-head learning: one model with one head for each group of tasks",
-}
 
 
 YES_NO = "positive"  # the documents counted for a yes/no task
@@ -71,7 +65,7 @@ class ReportInput:
 
     Args:
         title: such as `gmtl minilm on openi`.
-        architecture: `stl`, `mtl`, `gmtl`, `gmhl` or another name.
+        architecture: title of the architecture.
         encoder: name of the encoder.
         dataset: name of the data set.
         generated: whether the documents are generated, not real.
@@ -141,9 +135,8 @@ def _section(title: str, body: str) -> str:
 
 def _lead(run: ReportInput) -> str:
     """Return a sentence that describes the run."""
-    system = SYSTEMS.get(run.architecture, run.architecture)
     corpus = f"the generated corpus {run.dataset}" if run.generated else run.dataset
-    text = f"{system[:1].upper()}{system[1:]}, with the encoder {run.encoder}, "
+    text = f"{run.architecture[:1].upper()}{run.architecture[1:]}, with the encoder {run.encoder}, "
     text += f"on {many(len(run.tasks), 'task')} of {corpus}"
     if run.documents:
         counts = [f"{count:,} {part}" for part, count in run.documents.items()]

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from mtlv.environment import machine, versions
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.figures.per_task import draw_per_task
+from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.descriptions import describe_parent
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
@@ -105,7 +106,7 @@ def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInp
     warnings |= dict.fromkeys(text for found in result.outcomes for text in found.thresholds.warnings)
     return ReportInput(
         title=result.title,
-        architecture=settings.architecture.name,
+        architecture=ARCHITECTURES[settings.architecture.name].title,
         encoder=settings.encoder.name,
         dataset=settings.data.title,
         tasks=[_task_line(result, task) for task in resolved.tasks],

@@ -43,7 +43,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
     cache, folder = InputCache(), folder or Path("mtlv-clusters")
     found, lines = [], []
     for settings in _different(suite):
-        name = _name(settings)
+        name = grouping_title(settings)
         groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
         place = folder / f"{ascii_slug(name)[:50]}-{content_key(_what_groups(settings), 6)}"
         try:
@@ -73,7 +73,8 @@ def _what_groups(settings: Settings) -> list[object]:
     return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder]
 
 
-def _name(settings: Settings) -> str:
+def grouping_title(settings: Settings) -> str:
+    """Return the title of figures of a grouping: its corpus, method, features, k and encoder."""
     section = settings.grouping
     if section.method == "given":
         return f"{settings.data.title} · given"

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import WarningGiven
-from mtlv.processes import ChildProcess, ProcessEnded
+from mtlv.processes import ChildProcess, Crashed, Failed, ProcessEnded
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import UnitRecord
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.rank_process import Crashed, Done, Failed, RankConfig, RankMessage, Ready
+from mtlv.units.rank_process import Done, RankConfig, RankMessage, Ready
 from mtlv.units.train import train_unit
 from mtlv.units.validation import UnitCallbacks
 
@@ -42,11 +42,7 @@ class _Lost:
     how: str
 
 
-WEIGHT = (
-    Failed,
-    _Lost,
-    Crashed,
-)  # most informative first: the end of one rank ends the others
+WEIGHT = (Failed, _Lost, Crashed)  # most informative first: the end of one rank ends the others
 
 
 class RankDied(Exception):
@@ -226,7 +222,8 @@ class RankGroup:
     def _error(self, rank: int, message: RankMessage | _Lost) -> Exception:
         if isinstance(message, Failed):
             return message.error
-        how = (message.traceback if isinstance(message, Crashed) else getattr(message, "how", "")).strip()
+        assert isinstance(message, Crashed | _Lost)  # the unit is not over
+        how = (message.traceback if isinstance(message, Crashed) else message.how).strip()
         lost = RankDied(f"rank {rank} of {len(self._processes) + 1} ended ({how.splitlines()[-1]})")
         lost.add_note(how)
         return lost

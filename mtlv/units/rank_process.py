@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv import processes
-from mtlv.errors import MtlvError
 from mtlv.events import ignore
-from mtlv.processes import Connection, ProcessEnded
+from mtlv.processes import Connection, Crashed, Failed, ProcessEnded, failure
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
@@ -29,20 +27,6 @@ class Ready:
 @dataclass(frozen=True)
 class Done:
     """The unit is trained."""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The rank failed with an error that a user can fix, or an error of the system."""
-
-    error: Exception
-
-
-@dataclass(frozen=True)
-class Crashed:
-    """The rank failed with an unexpected error."""
-
-    traceback: str
 
 
 RankMessage = Ready | Done | Failed | Crashed
@@ -107,8 +91,6 @@ def main() -> None:
         try:
             train_as(call, parent)
             parent.send(Done())
-        except (MtlvError, OSError) as error:
-            parent.send(Failed(error))
-        except Exception:  # the output of this process is not shown
-            parent.send(Crashed(traceback.format_exc()))
+        except Exception as error:
+            parent.send(failure(error))
     os._exit(0)  # a thread is still reading

@@ -28,12 +28,12 @@ def f1(counts: Counts) -> float:
 
 
 def precision_of(sums: NDArray) -> Floats:
-    """Return `precision` of sums of counts, [..., 3] -> [...]."""
+    """Return the precision Σ correct / Σ predicted of sums of counts, [..., 3] -> [...]."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
 def recall_of(sums: NDArray) -> Floats:
-    """Return `recall` of sums of counts, [..., 3] -> [...]."""
+    """Return the recall Σ correct / Σ true of sums of counts, [..., 3] -> [...]."""
     return ratio(sums[..., 0], sums[..., 2])
 
 

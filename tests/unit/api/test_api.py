@@ -15,7 +15,10 @@ from matplotlib.figure import Figure
 
 import mtlv
 from mtlv import events
+from mtlv.api import result
+from mtlv.api.corpus import stored_path
 from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
+from mtlv.suite.keep_models import package
 
 WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
 TEXTS = ["large cardiac shadow today", "nothing at all"]
@@ -227,4 +230,47 @@ def test_errors_are_those_of_the_command(name: str, tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind, match=text):
         call(corpus)
-    assert not (tmp_path / "mlflow.db").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_content_has_its_own_file_and_is_never_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = frame().assign(patient=[n // 2 for n in range(60)], visit=list(range(60)))
+    renamed = rows.rename(columns={"heart": "heart_", "report": "note"})
+    made = [
+        mtlv.from_dataframe(rows, text="report", labels=["heart"]),
+        mtlv.from_dataframe(renamed, text="note", labels=["heart_"]),
+        mtlv.from_dataframe(rows, text="report", labels=["heart"], group="patient"),
+        mtlv.from_dataframe(rows.assign(patient=0), text="report", labels=["heart"], group="patient"),
+    ]
+    paths = [stored_path(corpus, tmp_path) for corpus in made]
+    assert len(set(paths)) == 4
+    assert stored_path(mtlv.from_dataframe(rows, text="report", labels=["heart"]), tmp_path) == paths[0]
+    assert stored_path(mtlv.load("synthetic", documents=30), tmp_path) is None
+
+    def interrupted(self: pd.DataFrame, path: Path, **_: object) -> None:
+        Path(path).write_bytes(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", interrupted)
+    with pytest.raises(DataError, match=r"cannot be written.*No space left"):
+        mtlv.train(made[0], encoder="tiny", folder=tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_corpus_is_read_as_it_is_now_not_as_an_earlier_one_was(tmp_path: Path) -> None:
+    """The same documents and labels with other column names train in the same store."""
+    for text in ("report", "note"):
+        rows = frame().rename(columns={"report": text})
+        corpus = mtlv.from_dataframe(rows, text=text, labels=list(WORDS), name="renamed")
+        mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path, callback=events.ignore)
+
+
+def test_a_model_is_packed_once(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = mtlv.Result(trained[1]._found)
+    packed = []
+    monkeypatch.setattr(result, "package", lambda *args: packed.append(args) or package(*args))
+    alone.save(tmp_path / "model")
+    alone.predict(TEXTS)
+    assert len(packed) == 1

@@ -31,7 +31,7 @@ def test_only_what_is_left_open_on_a_gpu_is_measured(
 ) -> None:
     monkeypatch.setattr(choose, "_free_on", lambda _: 1)
     execution = load_overrides([f"execution.processes={processes}"]).members[0].settings.execution
-    concurrency = choose.crowd_of(execution, devices, 3, "why")
+    concurrency = choose.concurrency_of(execution, devices, 3, "why")
     assert type(concurrency) is kind
     assert concurrency.most == 3
 

@@ -28,7 +28,7 @@ class Device:
         return self.free
 
 
-def crowd_of(most: int, device: Device | None = None, **choices: Any) -> AdaptiveConcurrency:
+def concurrency_of(most: int, device: Device | None = None, **choices: Any) -> AdaptiveConcurrency:
     """Its units are named by their kind."""
     choices = {"limit": "no core is left", "seconds": 0.0} | choices
     return AdaptiveConcurrency(most, free=device or Device(), kinds=lambda job: job, **choices)
@@ -98,7 +98,7 @@ def test_a_given_number_begins_at_once_and_stays() -> None:
 
 
 def test_it_grows_while_that_pays_and_the_last_one_leaves_after_its_unit() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     members, said = grown(concurrency, {1: 100, 2: 160, 3: 190, 4: 194})
     assert said == "3 processes train 1.9 times as fast as one: one more gave 2%"
     assert wanted(concurrency) is None
@@ -107,14 +107,14 @@ def test_it_grows_while_that_pays_and_the_last_one_leaves_after_its_unit() -> No
 
 
 def test_one_that_does_harm_brought_nothing() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     members, said = grown(concurrency, {1: 100, 2: 60})
     assert said == "one process trains: one more gave nothing"
     assert [concurrency.leaves(member) for member in members] == [True, False]
 
 
 def test_it_ends_at_the_most() -> None:
-    concurrency = crowd_of(2)
+    concurrency = concurrency_of(2)
     members, said = grown(concurrency, {1: 100, 2: 200})
     assert said == "2 processes train 2.0 times as fast as one: no core is left"
     assert not any(concurrency.leaves(member) for member in members)
@@ -126,7 +126,7 @@ def test_another_must_find_the_most_that_one_took_and_half_of_it(
     least: float, free: float, more: bool
 ) -> None:
     device = Device(300)
-    concurrency = crowd_of(8, device)
+    concurrency = concurrency_of(8, device)
     one = come(concurrency)
     device.free = least
     warm_up(concurrency, [one])
@@ -142,7 +142,7 @@ def test_another_must_find_the_most_that_one_took_and_half_of_it(
 
 
 def test_first_epochs_do_not_count_nor_what_began_before_all_were_warm() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     one = come(concurrency)
     assert train(concurrency, [one], 1) == []
     assert nobody_is_wanted(concurrency)
@@ -159,7 +159,7 @@ def test_first_epochs_do_not_count_nor_what_began_before_all_were_warm() -> None
 
 
 def test_each_is_measured_for_some_seconds() -> None:
-    concurrency = crowd_of(8, seconds=5.0)
+    concurrency = concurrency_of(8, seconds=5.0)
     one = come(concurrency)
     train(concurrency, [one], 500)
     train(concurrency, [one], 500)  # 2 seconds each
@@ -170,7 +170,7 @@ def test_each_is_measured_for_some_seconds() -> None:
 
 
 def test_a_lost_process_and_one_that_waits_are_measured_anew() -> None:
-    concurrency = crowd_of(2)
+    concurrency = concurrency_of(2)
     one = come(concurrency)
     train(concurrency, [one], 100)
     train(concurrency, [one], 100)
@@ -187,7 +187,7 @@ def test_a_lost_process_and_one_that_waits_are_measured_anew() -> None:
 
 
 def test_units_of_other_kinds_are_compared_with_their_own_kind() -> None:
-    concurrency = crowd_of(2)
+    concurrency = concurrency_of(2)
     one = come(concurrency, "long")
     train(concurrency, [one], 10)
     train(concurrency, [one], 10)
@@ -199,7 +199,7 @@ def test_units_of_other_kinds_are_compared_with_their_own_kind() -> None:
 
 
 def test_where_no_kind_was_measured_before_one_leaves_until_it_was() -> None:
-    concurrency = crowd_of(2)
+    concurrency = concurrency_of(2)
     one = come(concurrency, "first stage")
     train(concurrency, [one], 10)
     train(concurrency, [one], 10)
@@ -218,7 +218,7 @@ def test_where_no_kind_was_measured_before_one_leaves_until_it_was() -> None:
 
 
 def test_where_a_unit_finds_no_room_one_leaves_unless_it_was_alone() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     one = come(concurrency)
     assert not concurrency.gives_way(one)
     train(concurrency, [one], 100)
@@ -236,7 +236,7 @@ def test_where_a_unit_finds_no_room_one_leaves_unless_it_was_alone() -> None:
 
 
 def test_where_nothing_can_ever_be_compared_it_ends() -> None:
-    concurrency, kinds = crowd_of(2), iter("abcdefghijklmnopqrstuvwxyz")
+    concurrency, kinds = concurrency_of(2), iter("abcdefghijklmnopqrstuvwxyz")
     one = come(concurrency, next(kinds))
     for _ in range(4):
         begin(concurrency, one, next(kinds))
@@ -254,7 +254,7 @@ def test_where_nothing_can_ever_be_compared_it_ends() -> None:
 
 
 def test_who_waits_is_sent_away_as_it_closes() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     come(concurrency)
     found: list[Slot | None] = []
     threads = [Thread(target=lambda: found.append(concurrency.enter())) for _ in range(3)]
@@ -267,7 +267,7 @@ def test_who_waits_is_sent_away_as_it_closes() -> None:
 
 
 def test_other_words_say_nothing_of_speed() -> None:
-    concurrency = crowd_of(8)
+    concurrency = concurrency_of(8)
     one = come(concurrency)
     assert concurrency.hear(one, "a", BatchTrained("unit", 16)) is None
     assert concurrency.hear(one, "a", Trained(1.0)) is None

@@ -19,11 +19,11 @@ from mtlv.errors import NoRoomError
 from mtlv.events import EpochEnded, UnitStarted, ignore
 from mtlv.execution import async_executor, choose, process_pool, scheduler
 from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency, Slot
-from mtlv.execution.messages import Ending, Failed, HeldElsewhere, Send, Trained
+from mtlv.execution.messages import Ending, HeldElsewhere, Send, Trained
 from mtlv.execution.process_pool import PoolExecutor
 from mtlv.execution.worker import TrainRequest, Worker, WorkerDied
 from mtlv.planning.resolve import resolve
-from mtlv.processes import GRACE
+from mtlv.processes import GRACE, Failed
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
@@ -124,7 +124,7 @@ def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
     run_suite(suite(path, *changes, *ONE, store="one"), ignore, tracker)
     for name, gain in (("come", 0.0), ("go", 1e9)):
         concurrency, listener, other = Entered(gain), Listener(kill), MemoryTracker()
-        monkeypatch.setattr(choose, "crowd_of", lambda *_, concurrency=concurrency: concurrency)
+        monkeypatch.setattr(choose, "concurrency_of", lambda *_, concurrency=concurrency: concurrency)
         run_suite(suite(path, *changes, *THREE, store=name), listener, other)
         assert files(tmp_path / "one") == files(tmp_path / name)
         assert points(tracker) == points(other)
@@ -212,7 +212,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Shelf, "has_weights", Shelf.has, raising=False)
 
 
-def measured_crowd(most: int, gain: float) -> AdaptiveConcurrency:
+def measured_concurrency(most: int, gain: float) -> AdaptiveConcurrency:
     return AdaptiveConcurrency(
         most, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=gain, seconds=0.0
     )
@@ -223,7 +223,7 @@ def measured_crowd(most: int, gain: float) -> AdaptiveConcurrency:
 def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    concurrency = measured_crowd(6, gain=seed / 4)
+    concurrency = measured_concurrency(6, gain=seed / 4)
     shelf, seeds, device = Shelf(), iter(range(seed, 10**6, 1000)), list[int]()
     monkeypatch.setattr(process_pool, "Worker", lambda *_: Erratic(shelf, device, next(seeds)))
     jobs, listener = made_up_jobs(80), Listener()
@@ -238,10 +238,10 @@ def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("crowd_of", [Concurrency, lambda most: measured_crowd(most, gain=0.0)])
+@pytest.mark.parametrize("concurrency_of", [Concurrency, lambda most: measured_concurrency(most, gain=0.0)])
 @pytest.mark.parametrize("broken", ["a process", "the store"])
 def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
-    broken: str, crowd_of: Callable[[int], Concurrency], monkeypatch: pytest.MonkeyPatch
+    broken: str, concurrency_of: Callable[[int], Concurrency], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf, jobs = Shelf(), made_up_jobs(9)
 
@@ -258,7 +258,7 @@ def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
     monkeypatch.setattr(process_pool, "Worker", start)
     if broken == "the store":
         monkeypatch.setattr(Shelf, "has", has)
-    executor = PoolExecutor(None, shelf, Listener(), jobs, concurrency=crowd_of(3), threads=1)  # type: ignore[arg-type]
+    executor = PoolExecutor(None, shelf, Listener(), jobs, concurrency=concurrency_of(3), threads=1)  # type: ignore[arg-type]
     executor.expect(jobs)
     words = {"a process": "no memory for a process", "the store": "the store is out of reach"}[broken]
     with executor, pytest.raises(OSError, match=words):
@@ -272,7 +272,7 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
 ) -> None:
     """It is with another run for a while, whose end is waited for."""
     concurrency, shelf, jobs, started, until = (
-        measured_crowd(2, gain=0.0),
+        measured_concurrency(2, gain=0.0),
         Shelf(),
         made_up_jobs(4),
         [],
@@ -325,7 +325,7 @@ def test_a_unit_without_room_beside_others_is_trained_again_and_fails_where_it_w
                 return Failed(NoRoomError("it does not fit"))
             return super().train(order, receive)
 
-    monkeypatch.setattr(choose, "crowd_of", lambda *_: concurrency)
+    monkeypatch.setattr(choose, "concurrency_of", lambda *_: concurrency)
     monkeypatch.setattr(process_pool, "Worker", Crowded)
     names = ("one", "two", "large", "three")
     runs = [f"{{name: {name}, training.head_weights: {{heart: {n}}}}}" for n, name in enumerate(names, 2)]

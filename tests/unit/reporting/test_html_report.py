@@ -54,8 +54,11 @@ def task(name="Opacity", **changes):
     return TaskLine(name, **{"support": 20, "main": 0.9, "others": others, **changes})
 
 
+GMTL = "grouped multi-task learning: one model for each group of tasks"
+
+
 def make(**changes):
-    plain = {"title": "t", "architecture": "gmtl", "encoder": "minilm", "dataset": "openi"}
+    plain = {"title": "t", "architecture": GMTL, "encoder": "minilm", "dataset": "openi"}
     return report_html(ReportInput(**{**plain, "tasks": [task()], "rows": rows(), **changes}))
 
 

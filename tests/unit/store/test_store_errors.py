@@ -14,10 +14,9 @@ from botocore.exceptions import ClientError
 from mtlv.cli import main
 from mtlv.errors import ConfigError, MtlvError, TrackingError
 from mtlv.events import ignore
-from mtlv.execution.messages import Failed
 from mtlv.execution.worker import TrainRequest, Worker
 from mtlv.planning.check import check_suite
-from mtlv.processes import GRACE
+from mtlv.processes import GRACE, Failed
 from mtlv.store import open_store
 from mtlv.store.location import StoreLocation
 from mtlv.store.remote import connect, objects, objects_s3
