@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 LEVELS = 2**16  # 16 bits per element: rates are exact to 1 / 65,536
+INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 ATTENTION = "mtlv"  # name in Transformers' registry
 RATE = re.compile(r"dropout|_pdrop$")  # names of rates in modules and configs, besides `nn.Dropout`
 
@@ -30,9 +31,10 @@ def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tenso
     seed = int(torch.randint(2**63 - 1, ()))
     bits = np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.uint16)[:count]
     dropped = min(round(rate * LEVELS), LEVELS - 1)
-    kept = bits >= np.uint16(dropped)
-    mask = np.multiply(kept, np.float32(LEVELS / (LEVELS - dropped)))
-    return torch.from_numpy(mask).view(shape).to(dtype)
+    kept = (bits >= np.uint16(dropped)).view(np.uint8)
+    factor = torch.tensor(LEVELS / (LEVELS - dropped), dtype=dtype)
+    code = factor.view(INTEGERS[dtype.itemsize]).numpy()  # a product of its bits with 0 or 1 is fast
+    return torch.from_numpy(np.multiply(kept, code)).view(dtype).view(shape)
 
 
 def drop(values: torch.Tensor, rate: float) -> torch.Tensor:
@@ -59,6 +61,7 @@ def attention(
     attention_mask: torch.Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
+    packing: Any = None,
     **more: Any,
 ) -> tuple[torch.Tensor, None]:
     """Compute attention for Transformers; uses `sdpa` without dropout or on other devices.
@@ -70,6 +73,7 @@ def attention(
             or all earlier ones in a causal encoder.
         dropout: dropout rate of the attention probabilities.
         scaling: scaling of the scores; None is 1 / sqrt(H / heads).
+        packing: a `mtlv.models.packing.Packing` if the documents are in one row; then B is 1 and L is N.
         more: further arguments of `sdpa`.
 
     Returns:
@@ -77,6 +81,12 @@ def attention(
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+    if packing is not None and attention_mask is None and not more.get("is_causal"):
+
+        def padded(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return attention(module, q, k, v, mask, dropout=dropout, scaling=scaling, **more)[0]
+
+        return packing.attend(padded, query, key, value), None
     unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
     if attention_mask is None:  # `sdpa` then uses causal attention depending on `is_causal`, also for None
         asked = more.get("is_causal")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from mtlv.models.frozen_cache import FrozenCache
 from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
+from mtlv.models.packing import Packing, encode, packs
 from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
@@ -90,6 +92,16 @@ class MultiTaskModel(nn.Module):
         self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
         self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
 
+    @property
+    def packs(self) -> bool:
+        """Whether a padded batch is now computed without padding: in training on a CPU."""
+        on_cpu = next(self.encoder.parameters()).device.type == "cpu"
+        return self.training and on_cpu and self._packable
+
+    @cached_property
+    def _packable(self) -> bool:
+        return packs(self.encoder)
+
     def use_compiled(self, compiled: Compile) -> None:
         """Use `compiled` for the encoder in training steps; predictions do not use it.
 
@@ -146,6 +158,8 @@ class MultiTaskModel(nn.Module):
         if self.training and self._compiled:  # always with a mask, to compile only once
             return self._compiled[0](input_ids=ids, attention_mask=mask, **given)
         if self._below is None or self._halves is None or ids.device.type != "cpu":
+            if padded and self.packs:
+                return encode(self.encoder, ids, Packing(mask), given)
             return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
         lower, upper = self._halves
 
@@ -155,7 +169,10 @@ class MultiTaskModel(nn.Module):
             return lower(**wanted).last_hidden_state
 
         hidden = self._below.vectors(compute, ids, mask, given.get("token_type_ids"))
-        upper.embeddings.hidden = hidden
+        packing = Packing(mask) if self.packs else None
+        upper.embeddings.hidden = hidden if packing is None else packing.row(hidden)
+        if packing is not None:
+            return encode(upper, ids, packing, {})
         return upper(input_ids=ids, attention_mask=mask)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
-ARITHMETIC = 3
+ARITHMETIC = 4
 
 NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""

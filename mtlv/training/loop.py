@@ -160,11 +160,13 @@ class _Step:
     def _by_length(self, largest: int) -> int:
         """Return the number of parts per batch that save padding, because documents are sorted by length.
 
-        Not on a GPU, which prefers large batches, nor with several ranks, which need equal numbers of parts,
-        nor with factors that depend on losses, which would need another pass.
+        Not if the model needs no padding, not on a GPU, which prefers large batches, nor with several ranks,
+        which need equal numbers of parts, nor with factors that depend on losses, which would need another
+        pass.
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
-        return -(-largest // OF_A_PART) if alone and not self.objective.combine.by_loss else 1
+        padded = alone and not self.trained.model.packs
+        return -(-largest // OF_A_PART) if padded and not self.objective.combine.by_loss else 1
 
     def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""

@@ -82,6 +82,7 @@ def test_what_frozen_layers_come_to_is_the_same_from_memory(name: str, frozen: i
     shared = [model_of(name, dropout=0.0, frozen=frozen, below=below) for _ in range(2)]
     calls: list[int] = []
     for model in shared:
+        assert model.packs  # it was tried before calls are counted
         lowest(model.encoder, frozen)[0].register_forward_hook(lambda *_: calls.append(1))
     wanted = backward(plain)
     for model in shared:
@@ -123,6 +124,7 @@ def test_layers_computed_twice_give_the_same_gradients(name: str, frozen: int, d
 def test_layers_are_computed_twice() -> None:
     model = model_of("bert", dropout=0.1, twice=True)
     calls = []
+    assert model.packs  # it was tried before calls are counted
     model.encoder.encoder.layer[1].attention.register_forward_hook(lambda *_: calls.append(1))
     backward(model)
     assert len(calls) == 2

@@ -236,10 +236,16 @@ def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:
     assert heard.loss == float(expected.detach())
 
 
-def test_a_batch_in_parts_by_length_has_the_gradient_of_the_whole(work: Work) -> None:
+@pytest.mark.parametrize("packs", [True, False])
+def test_a_batch_without_padding_or_in_parts_has_the_gradient_of_the_whole(
+    packs: bool, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An encoder that cannot do without padding computes parts of similar length."""
     batch = work.batch(WORDS, 0, 16)
     losses = work.losses(batch)
     expected = torch.stack([losses[head.name] for head in work.heads if head.name in losses]).sum()
+    assert work.model.packs
+    monkeypatch.setattr(MultiTaskModel, "packs", packs)
     read, real = list[tuple[int, ...]](), MultiTaskModel.forward
 
     def forward(self: MultiTaskModel, input_ids: torch.Tensor, *given: Any, **more: Any) -> Any:
@@ -249,8 +255,8 @@ def test_a_batch_in_parts_by_length_has_the_gradient_of_the_whole(work: Work) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MultiTaskModel, "forward", forward)
         (found,), heard = work.step([batch], "sum")
-    assert [rows for rows, _ in read] == [8, 8]
-    assert read[0][1] == batch.input_ids.shape[1] > read[1][1], (
+    assert [rows for rows, _ in read] == ([16] if packs else [8, 8])
+    assert packs or read[0][1] == batch.input_ids.shape[1] > read[1][1], (
         "the shorter documents without the others' padding"
     )
     torch.testing.assert_close(found, work.gradient(expected), rtol=1e-4, atol=1e-6)

@@ -127,7 +127,7 @@ def test_an_encoder_gets_a_mask_only_where_there_is_padding(
     padded: bool, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads, tasks = heads_of(one_corpus_per_kind[:1])
-    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0).eval()
     (batch,) = documents_of(one_corpus_per_kind[0], encoder).inference(100)
     masks, real = [], model.encoder.forward
 

@@ -1,0 +1,187 @@
+"""Training without padding: the tokens of a batch in one row, with attention within each document.
+
+Only attention relates tokens, so all other layers compute a row [1, N, H] of a batch's N tokens. Batches are
+drawn at random; padded to its longest document, about a third of a batch would be padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from mtlv.models.dropout import ATTENTION
+
+TOGETHER = 4
+"""Documents per group in attention, which is padded to the longest document of the group."""
+SAME = 1e-4
+"""Maximum difference between the vectors of a row and of a padded batch, relative to the largest value."""
+Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""(query, key, value [B, heads, L, d], mask [B, 1, 1, L]) -> [B, L, heads, d]."""
+
+
+class _Padded(torch.autograd.Function):
+    """Select rows for places; `back` has the place of each row, whose gradient it gets. Padding has none."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, there: torch.Tensor, back: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(back)
+        return rows.index_select(0, there)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (back,) = ctx.saved_tensors
+        return gradient.contiguous().index_select(0, back), None, None
+
+
+class _Unpadded(torch.autograd.Function):
+    """Select the places of rows; `padding` has the places without a row, whose gradient is 0."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, places: torch.Tensor, there: torch.Tensor, back: torch.Tensor, padding: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.save_for_backward(there, padding)
+        return places.index_select(0, back)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        there, padding = ctx.saved_tensors
+        return gradient.contiguous().index_select(0, there).index_fill_(0, padding, 0), None, None, None
+
+
+class PaddedDocuments:
+    """Some neighbouring documents of a row, and their places in a padded batch.
+
+    Args:
+        mask: [B, L], true for their n tokens.
+        first: position of their first token in the row.
+    """
+
+    def __init__(self, mask: torch.Tensor, first: int = 0) -> None:
+        self.mask, self.first = mask, first
+        flat = mask.reshape(-1)
+        self.back = flat.nonzero()[:, 0]  # [n] place of each token
+        self.padding = (~flat).nonzero()[:, 0]
+        self.there = torch.zeros(len(flat), dtype=torch.long)  # [B * L] token of each place, 0 for padding
+        self.there[self.back] = torch.arange(len(self.back))
+        self._by_head: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def pad(self, row: torch.Tensor) -> torch.Tensor:
+        """Return a batch [B, L, ...] from the documents' tokens [n, ...]; padding repeats the first."""
+        return _Padded.apply(row, self.there, self.back).unflatten(0, self.mask.shape)
+
+    def unpad(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return the documents' tokens [n, ...] from a batch [B, L, ...]."""
+        return _Unpadded.apply(batch.flatten(0, 1), self.there, self.back, self.padding)
+
+    def pad_heads(self, row: torch.Tensor) -> torch.Tensor:
+        """Return the documents' batch [B, heads, L, d] from a whole row [1, heads, N, d]."""
+        heads, (count, longest) = row.shape[1], self.mask.shape
+        if heads not in self._by_head:
+            head = torch.arange(heads)
+            there = self.there.view(count, 1, longest) * heads + head[:, None]
+            back = self.back // longest * heads * longest + self.back % longest
+            self._by_head[heads] = there.reshape(-1), (back[:, None] + head * longest).reshape(-1)
+        own = row[0].transpose(0, 1).flatten(0, 1).narrow(0, self.first * heads, len(self.back) * heads)
+        return _Padded.apply(own, *self._by_head[heads]).unflatten(0, (count, heads, longest))
+
+
+class Packing:
+    """Positions of a batch's documents in a row.
+
+    Args:
+        mask: [B, L], true for the N tokens; on a CPU.
+    """
+
+    def __init__(self, mask: torch.Tensor) -> None:
+        self._whole = PaddedDocuments(mask)
+        lengths = mask.sum(1).tolist()
+        self._groups: list[PaddedDocuments] = []
+        for start in range(0, len(lengths), TOGETHER):
+            own = slice(start, start + TOGETHER)
+            group = PaddedDocuments(mask[own, : max(lengths[own])], sum(lengths[:start]))
+            self._groups.append(group)
+
+    def row(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return the values of tokens [1, N, ...] from a batch [B, L, ...]."""
+        return self._whole.unpad(batch)[None]
+
+    def batch(self, row: torch.Tensor) -> torch.Tensor:
+        """Return a batch [B, L, ...] from a row [1, N, ...]; padding has the values of some token."""
+        return self._whole.pad(row[0])
+
+    def attend(
+        self, attention: Attention, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+    ) -> torch.Tensor:
+        """Compute attention within each document.
+
+        Args:
+            attention: attention of padded documents.
+            query, key, value: [1, heads, N, d]; there may be fewer heads of keys and values.
+
+        Returns:
+            [1, N, heads, d].
+        """
+        out = []
+        for group in self._groups:
+            own = [group.pad_heads(part) for part in (query, key, value)]
+            out.append(group.unpad(attention(own[0], own[1], own[2], group.mask[:, None, None])))
+        return torch.cat(out)[None]
+
+
+def encode(encoder: Any, ids: torch.Tensor, packing: Packing, given: Mapping[str, torch.Tensor]) -> Any:
+    """Return an encoder's output for a batch, computed without padding; see `packs`.
+
+    Args:
+        encoder: a Transformers base model.
+        ids: [B, L] token ids.
+        packing: positions of the documents.
+        given: other inputs [B, L] by name.
+    """
+    inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **given}
+    output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)
+    output.last_hidden_state = packing.batch(output.last_hidden_state)
+    return output
+
+
+def _positions(encoder: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return the position ids [B, L] of a batch: from 0, or as RoBERTa counts them."""
+    embeddings: Any = getattr(encoder, "embeddings", None)
+    own = getattr(embeddings, "create_position_ids_from_input_ids", None)
+    positions: torch.Tensor = (
+        torch.arange(ids.shape[1]).expand_as(ids) if own is None else own(ids, embeddings.padding_idx)
+    )
+    return positions
+
+
+def packs(encoder: Any) -> bool:
+    """Whether `encode` gives the vectors of a padded batch; found by trying, because configs do not state it.
+
+    Not for an encoder with its own attention, with a pooler, or with windows of attention.
+    """
+    ours = getattr(encoder.config, "_attn_implementation", None) == ATTENTION
+    windows = set(getattr(encoder.config, "layer_types", None) or ()) - {"full_attention"}
+    if not ours or windows or getattr(encoder, "pooler", None) is not None:
+        return False
+    modes = {part: part.training for part in encoder.modules()}  # frozen parts stay in evaluation mode
+    encoder.eval()
+    try:
+        return _difference(encoder) <= SAME
+    except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):  # it takes other inputs
+        return False
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def _difference(encoder: Any) -> float:
+    """Return the maximum difference of a row's vectors from a padded batch's, relative to the largest."""
+    size = encoder.get_input_embeddings().weight.shape[0]
+    ids = torch.arange(12).view(3, 4) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
+    mask = torch.arange(4) < torch.tensor([[2], [3], [4]])
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        padded = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
+        packed = encode(encoder, ids, Packing(mask), {}).last_hidden_state[mask]
+    return float((padded - packed).abs().max() / padded.abs().max())

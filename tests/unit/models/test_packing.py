@@ -1,0 +1,127 @@
+"""A batch in a row without padding gives what the padded batch gives, and its gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from families import CAUSAL, FAMILIES, HEADS, L, config_of
+from torch import nn
+
+from mtlv.models.base import base_class
+from mtlv.models.dropout import use_fast_dropout
+from mtlv.models.packing import TOGETHER, Packing, encode, packs
+
+PADDED = ["mpnet", "deberta-v2", "modernbert", "longformer", "t5", *CAUSAL]
+"""Relative positions, windows or an order of tokens of their own."""
+LENGTHS = torch.tensor([L, 2, 7, 1, 5, L, 3])  # more than one group, in no order
+MASK = torch.arange(L) < LENGTHS[:, None]
+
+
+def ids_of(module: nn.Module) -> torch.Tensor:
+    size = module.get_input_embeddings().weight.shape[0]
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(size // 4, size // 2, MASK.shape, generator=generator)
+
+
+def gradients(module: nn.Module, hidden: torch.Tensor) -> dict[str, torch.Tensor]:
+    module.zero_grad()
+    (hidden[MASK] * torch.linspace(-1, 1, hidden.shape[-1])).square().sum().backward()
+    return {name: each.grad.clone() for name, each in module.named_parameters() if each.grad is not None}
+
+
+def made(config: Any) -> Any:
+    """A random encoder, as `MultiTaskModel` prepares it."""
+    torch.manual_seed(0)
+    found = base_class(config).from_config(config)
+    found.pooler = None
+    use_fast_dropout(found)
+    return found.eval()
+
+
+@pytest.fixture
+def module(name: str) -> Any:
+    return made(config_of(name, 0.1))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_encoders_with_plain_attention_need_no_padding(name: str, module: Any) -> None:
+    assert packs(module) is (name not in PADDED)
+
+
+def test_wide_windows_of_attention_need_padding_although_no_short_document_shows_them() -> None:
+    config = config_of("modernbert", 0.1)
+    config.local_attention = config.sliding_window = 1000
+    assert not packs(made(config))
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in PADDED])
+def test_vectors_and_gradients_are_those_of_the_padded_batch(name: str, module: Any) -> None:
+    ids = ids_of(module).masked_fill(~MASK, module.config.pad_token_id or 0)
+    padded = module(input_ids=ids, attention_mask=MASK).last_hidden_state
+    wanted = gradients(module, padded)
+    packed = encode(module, ids, Packing(MASK), {}).last_hidden_state
+    torch.testing.assert_close(packed[MASK], padded[MASK], rtol=1e-4, atol=1e-5)
+    found = gradients(module, packed)
+    assert found.keys() == wanted.keys()
+    for key, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted[key], rtol=1e-3, atol=1e-4, msg=key)
+    assert len(LENGTHS) > TOGETHER
+
+
+@pytest.mark.parametrize("name", ["bert"])
+def test_segments_go_along(name: str, module: Any) -> None:
+    ids, segments = ids_of(module), (torch.arange(L) > 2).long().expand(MASK.shape)
+    plain, packed = (
+        encode(module, ids, Packing(MASK), given) for given in ({}, {"token_type_ids": segments})
+    )
+    padded = module(input_ids=ids, attention_mask=MASK, token_type_ids=segments).last_hidden_state
+    torch.testing.assert_close(packed.last_hidden_state[MASK], padded[MASK], rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(plain.last_hidden_state[MASK], padded[MASK], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["bert"])
+def test_no_token_sees_another_document_in_training_either(name: str, module: Any) -> None:
+    module.train()
+    ids = ids_of(module)
+    other = ids.clone()
+    other[0] = other[0].roll(1)
+    vectors = []
+    for each in (ids, other):
+        torch.manual_seed(0)  # of dropout
+        vectors.append(encode(module, each, Packing(MASK), {}).last_hidden_state)
+    assert torch.equal(vectors[0][1:][MASK[1:]], vectors[1][1:][MASK[1:]])
+    assert not torch.equal(vectors[0][0], vectors[1][0])
+
+
+@pytest.mark.parametrize("name", ["bert"])
+def test_it_computes_no_padding(name: str, module: Any) -> None:
+    shapes = []
+    module.encoder.layer[0].intermediate.register_forward_hook(
+        lambda _, given, __: shapes.append(given[0].shape)
+    )
+    encode(module, ids_of(module), Packing(MASK), {})
+    assert [tuple(shape[:2]) for shape in shapes] == [(1, int(LENGTHS.sum()))]
+
+
+@pytest.mark.parametrize("name", ["bert"])
+def test_trying_leaves_modes_and_random_numbers_as_they_are(name: str, module: Any) -> None:
+    module.train()
+    module.embeddings.eval()  # as if frozen
+    before = torch.get_rng_state()
+    assert packs(module)
+    assert module.training
+    assert not module.embeddings.training
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_batch_comes_back_and_padding_has_no_gradient() -> None:
+    batch = torch.randn(*MASK.shape, HEADS, requires_grad=True)
+    packing = Packing(MASK)
+    row = packing.row(batch)
+    assert row.shape == (1, int(LENGTHS.sum()), HEADS)
+    assert torch.equal(packing.batch(row)[MASK], batch[MASK])
+    row.sum().backward()
+    assert batch.grad is not None
+    assert torch.equal(batch.grad, MASK[..., None].expand(batch.shape).float())
