@@ -10,11 +10,14 @@ import numpy as np
 
 from mtlv.data.joined import begins
 from mtlv.errors import PlanError
+from mtlv.formatting import many
 from mtlv.plan import ModelSpec, Plan, Unit
 from mtlv.seeding import content_key
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
 ARITHMETIC = 4
 
-NOT_WEIGHTS = ("device", "precision", "auto_batch", "gradient_checkpointing", "compile")
+NOT_WEIGHTS = ("budget", "device", "precision", "auto_batch", "gradient_checkpointing", "compile")
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
 PARTS = ("train", "validation", "test")
@@ -62,8 +65,30 @@ class StageBuilder:
         laid: list[tuple[Job, ...]] = []
         for stage, own, plan in zip(stages, settings.each_stage, plans, strict=True):
             before = {each.name: jobs for each, jobs in zip(settings.stages or (), laid, strict=False)}
-            laid.append(tuple(self._job(stage, own, model, before) for model in plan.models))
+            spent = self._within_budget(own, plan)
+            laid.append(tuple(self._job(stage, spent, model, before) for model in plan.models))
         return laid
+
+    def _within_budget(self, own: Settings, plan: Plan) -> Settings:
+        """Return settings with the epochs that `training.budget` allows each model of a plan.
+
+        Raises:
+            PlanError: it allows no epoch.
+        """
+        budget = own.training.budget
+        if budget is None:
+            return own
+        counts, corpus = _counts(self.cache.inputs(own), self.fold), self.cache.corpus(own.data)
+        read = sum(int(counts[_sources(corpus, model)].sum()) for model in plan.models)  # in one epoch of all
+        whole = int(counts.sum())
+        if budget * whole < read:
+            raise PlanError(
+                "`training.budget` is less than one epoch of each model",
+                got=budget,
+                allowed=f"{-(-read // whole)} or more, for {many(len(plan.models), 'model')}",
+            )
+        training = own.training.model_copy(update={"epochs": round(budget * whole / read)})
+        return own.model_copy(update={"training": training})
 
     def _job(
         self, stage: StageSettings | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
@@ -155,12 +180,17 @@ def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
 
     Returns None if there is one source and no document is split.
     """
-    corpus, cuts = inputs.corpus, inputs.tokens.cuts
-    if not corpus.members and cuts is None:
+    if not inputs.corpus.members and inputs.tokens.cuts is None:
         return None
+    return int(_counts(inputs, fold)[_sources(inputs.corpus, model)].sum())
+
+
+def _counts(inputs: UnitInputs, fold: Fold) -> NDArray[np.int64]:
+    """Return the number of training documents, or windows of them, of each source."""
+    corpus, cuts = inputs.corpus, inputs.tokens.cuts
     each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
     counts, _ = np.histogram(fold.train, begins(corpus.members or (corpus,)), weights=each[fold.train])
-    return int(counts[_sources(corpus, model)].sum())
+    return counts.astype(np.int64)
 
 
 def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:

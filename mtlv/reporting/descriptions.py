@@ -57,10 +57,11 @@ def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
         f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.tasks), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
-        f"{many(settings.training.epochs, 'epoch')}; documents: {parts}."
+        f"{_epochs(child.jobs[0].settings)}; documents: {parts}."
     ]
+    trained = {job.unit.stage: job.settings for job in child.earlier}
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
-        lines.append(_stage(stage.name, before))
+        lines.append(_stage(stage.name, trained.get(stage.name, before)))
     if child.groups is not None:
         lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
         if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
@@ -72,9 +73,15 @@ def _stage(name: str, settings: Settings) -> str:
     """Describe an earlier stage in one line."""
     what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
     return (
-        f"Preceded by stage {plain(name)}: {what}, {many(settings.training.epochs, 'epoch')}, "
+        f"Preceded by stage {plain(name)}: {what}, {_epochs(settings)}, "
         f"learning rate {settings.training.learning_rate:g}."
     )
+
+
+def _epochs(settings: Settings) -> str:
+    budget = settings.training.budget
+    within = "" if budget is None else f" of each model (`training.budget: {budget}`)"
+    return many(settings.training.epochs, "epoch") + within
 
 
 def _groups(method: str, features: str, groups: TaskGroups) -> str:

@@ -79,8 +79,10 @@ def params(settings: Settings) -> dict[str, str | int | float | bool]:
 
 
 def own_params(child: FoldRun) -> dict[str, str | int | float | bool]:
-    """Return params in addition to the settings: the resulting number of groups."""
-    return {} if child.groups is None else {"k": child.groups.grouping.k}
+    """Return params in addition to the settings: the resulting numbers of groups and epochs."""
+    trained = child.jobs[0].settings.training
+    found = {} if child.groups is None else {"k": child.groups.grouping.k}
+    return {**found, **({} if trained.budget is None else {"epochs": trained.epochs})}
 
 
 def without_secrets(settings: Settings) -> Settings:

@@ -82,6 +82,7 @@ class GroupingSettings(SettingsSection):
 
 class TrainingSettings(SettingsSection):
     epochs: Count
+    budget: MaybeCount
     batch_size: Count
     accumulation: Count
     auto_batch: Flag

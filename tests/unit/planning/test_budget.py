@@ -1,0 +1,78 @@
+"""`training.budget`: so many passes over the training documents by all models of an architecture together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from made_up import sources_of
+
+from mtlv.errors import MtlvError
+from mtlv.events import ignore
+from mtlv.planning.resolve import ResolvedMember, resolve
+from mtlv.reporting.descriptions import describe_plan
+from mtlv.settings import Suite
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.units.input_cache import InputCache
+
+EVERY = "matrix.architecture=[stl, mtl, gmtl]"
+
+
+def by_architecture(suite: Suite) -> dict[str, ResolvedMember]:
+    found = (resolve(InputCache(), member) for member in suite.members)
+    return {each.member.settings.architecture.name: each for each in found}
+
+
+def epochs(member: ResolvedMember) -> list[int]:
+    return [job.settings.training.epochs for job in member.children[0].jobs]
+
+
+def test_each_model_gets_an_equal_share(table: Callable, suite: Callable) -> None:
+    found = by_architecture(suite(table("t"), EVERY, "training.budget=12"))
+    assert {name: epochs(member) for name, member in found.items()} == {
+        "stl": [4, 4, 4],
+        "gmtl": [6, 6],
+        "mtl": [12],
+    }
+    documents = [sum(job.documents for job in member.jobs) for member in found.values()]
+    assert len(set(documents)) == 1
+
+
+def test_a_share_is_rounded_to_whole_epochs(table: Callable, suite: Callable) -> None:
+    shares = {3: 1, 4: 1, 5: 2, 10: 3, 11: 4}
+    for budget, each in shares.items():
+        found = by_architecture(suite(table("t"), "architecture=stl", f"training.budget={budget}"))
+        assert epochs(found["stl"]) == [each] * 3
+
+
+def test_units_are_those_of_the_same_number_of_epochs(table: Callable, suite: Callable) -> None:
+    path = table("t")
+
+    def keys(*changes: str) -> list[str]:
+        member = by_architecture(suite(path, "architecture=stl", *changes))["stl"]
+        return [job.unit.key for job in member.jobs]
+
+    assert keys("training.budget=12") == keys("training.epochs=4") != keys("training.epochs=5")
+
+
+def test_a_model_that_reads_one_of_several_sources_passes_over_that_one(tmp_path: Path) -> None:
+    """Single-task models of separate corpora read each document once per epoch, together."""
+    changes = ("training.budget=5", "matrix.architecture=[stl, mtl]")
+    found = by_architecture(sources_of(tmp_path, changes=changes))
+    assert set(epochs(found["stl"])) == set(epochs(found["mtl"])) == {5}
+
+
+def test_less_than_an_epoch_of_each_model_is_refused(table: Callable, suite: Callable) -> None:
+    with pytest.raises(MtlvError, match=r"less than one epoch.*got 2\); allowed: 3 or more, for 3 models"):
+        run_suite(suite(table("t"), "architecture=stl", "training.budget=2"), ignore, MemoryTracker())
+
+
+def test_a_run_says_how_many_epochs_each_model_had(table: Callable, suite: Callable) -> None:
+    made = suite(table("t"), "architecture=stl", "training.budget=6")
+    text = describe_plan(by_architecture(made)["stl"], generated=False)
+    assert "2 epochs of each model (`training.budget: 6`)" in text
+    tracker = MemoryTracker()
+    run_suite(made, ignore, tracker)
+    assert any(run.params.get("epochs") == "2" for run in tracker.runs.values())
