@@ -10,102 +10,103 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from mtlv.models.dropout import ATTENTION
 
 TOGETHER = 4
 """Documents per group in attention, which is padded to the longest document of the group."""
+ROW, TOKENS = 64, 16
+"""Lengths of a row, and of a group's documents in attention, are multiples of these."""
+NONE = torch.zeros(0, dtype=torch.long)
 SAME = 1e-4
 """Maximum difference between the vectors of a row and of a padded batch, relative to the largest value."""
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """(query, key, value [B, heads, L, d], mask [B, 1, 1, L]) -> [B, L, heads, d]."""
 
 
-class _Padded(torch.autograd.Function):
-    """Select rows for places; `back` has the place of each row, whose gradient it gets. Padding has none."""
+class _Moved(torch.autograd.Function):
+    """Select rows; their gradients are selected by `back`, which has the new place of each row.
 
-    @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, there: torch.Tensor, back: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(back)
-        return rows.index_select(0, there)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        (back,) = ctx.saved_tensors
-        return gradient.contiguous().index_select(0, back), None, None
-
-
-class _Unpadded(torch.autograd.Function):
-    """Select the places of rows; `padding` has the places without a row, whose gradient is 0."""
+    Rows are selected for padding too. Its gradient is not used, and the rows of `unused` have none.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, places: torch.Tensor, there: torch.Tensor, back: torch.Tensor, padding: torch.Tensor
+        ctx: Any, rows: torch.Tensor, there: torch.Tensor, back: torch.Tensor, unused: torch.Tensor
     ) -> torch.Tensor:
-        ctx.save_for_backward(there, padding)
-        return places.index_select(0, back)
+        ctx.save_for_backward(back, unused)
+        return rows.index_select(0, there)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
-        there, padding = ctx.saved_tensors
-        return gradient.contiguous().index_select(0, there).index_fill_(0, padding, 0), None, None, None
+        back, unused = ctx.saved_tensors
+        return gradient.contiguous().index_select(0, back).index_fill_(0, unused, 0), None, None, None
 
 
 class PaddedDocuments:
-    """Some neighbouring documents of a row, and their places in a padded batch.
+    """Neighbouring documents of a row, and their places in a padded batch.
 
     Args:
         mask: [B, L], true for their n tokens.
         first: position of their first token in the row.
+        length: length of their part of the row, at least n; None is n.
     """
 
-    def __init__(self, mask: torch.Tensor, first: int = 0) -> None:
+    def __init__(self, mask: torch.Tensor, first: int = 0, length: int | None = None) -> None:
         self.mask, self.first = mask, first
         flat = mask.reshape(-1)
-        self.back = flat.nonzero()[:, 0]  # [n] place of each token
-        self.padding = (~flat).nonzero()[:, 0]
-        self.there = torch.zeros(len(flat), dtype=torch.long)  # [B * L] token of each place, 0 for padding
-        self.there[self.back] = torch.arange(len(self.back))
+        used = flat.nonzero()[:, 0]
+        self.count = len(used)
+        self.padding = (~flat).nonzero()[:, 0]  # places without a token
+        self.rest = torch.arange(self.count, self.count if length is None else length)  # rows without one
+        self.there = torch.zeros(len(flat), dtype=torch.long)  # [B * L] row of each place, 0 for padding
+        self.there[used] = torch.arange(self.count)
+        self.back = torch.cat([used, torch.zeros_like(self.rest)])  # [length] place of each row
         self._by_head: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def pad(self, row: torch.Tensor) -> torch.Tensor:
-        """Return a batch [B, L, ...] from the documents' tokens [n, ...]; padding repeats the first."""
-        return _Padded.apply(row, self.there, self.back).unflatten(0, self.mask.shape)
+        """Return a batch [B, L, ...] from the documents' part of a row [length, ...]."""
+        return _Moved.apply(row, self.there, self.back, self.rest).unflatten(0, self.mask.shape)
 
     def unpad(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the documents' tokens [n, ...] from a batch [B, L, ...]."""
-        return _Unpadded.apply(batch.flatten(0, 1), self.there, self.back, self.padding)
+        """Return the documents' part of a row [length, ...] from a batch [B, L, ...]."""
+        return _Moved.apply(batch.flatten(0, 1), self.back, self.there, self.padding)
 
     def pad_heads(self, row: torch.Tensor) -> torch.Tensor:
         """Return the documents' batch [B, heads, L, d] from a whole row [1, heads, N, d]."""
-        heads, (count, longest) = row.shape[1], self.mask.shape
+        heads, (documents, longest) = row.shape[1], self.mask.shape
         if heads not in self._by_head:
-            head = torch.arange(heads)
-            there = self.there.view(count, 1, longest) * heads + head[:, None]
-            back = self.back // longest * heads * longest + self.back % longest
-            self._by_head[heads] = there.reshape(-1), (back[:, None] + head * longest).reshape(-1)
-        own = row[0].transpose(0, 1).flatten(0, 1).narrow(0, self.first * heads, len(self.back) * heads)
-        return _Padded.apply(own, *self._by_head[heads]).unflatten(0, (count, heads, longest))
+            head, back = torch.arange(heads), self.back[: self.count]
+            there = self.there.view(documents, 1, longest) * heads + head[:, None]
+            place = back // longest * heads * longest + back % longest
+            self._by_head[heads] = there.reshape(-1), (place[:, None] + head * longest).reshape(-1)
+        there, back = self._by_head[heads]
+        own = row[0].transpose(0, 1).flatten(0, 1).narrow(0, self.first * heads, self.count * heads)
+        return _Moved.apply(own, there, back, NONE).unflatten(0, (documents, heads, longest))
 
 
 class Packing:
     """Positions of a batch's documents in a row.
 
+    Lengths are rounded up, because each different length needs memory for kernels of its own.
+
     Args:
-        mask: [B, L], true for the N tokens; on a CPU.
+        mask: [B, L], true for tokens; on a CPU.
     """
 
     def __init__(self, mask: torch.Tensor) -> None:
-        self._whole = PaddedDocuments(mask)
         lengths = mask.sum(1).tolist()
+        self._whole = PaddedDocuments(mask, length=_rounded(sum(lengths), ROW))
         self._groups: list[PaddedDocuments] = []
         for start in range(0, len(lengths), TOGETHER):
             own = slice(start, start + TOGETHER)
-            group = PaddedDocuments(mask[own, : max(lengths[own])], sum(lengths[:start]))
-            self._groups.append(group)
+            longest = _rounded(max(lengths[own]), TOKENS)
+            group = functional.pad(mask[own], (0, max(0, longest - mask.shape[1])))[:, :longest]
+            self._groups.append(PaddedDocuments(group, sum(lengths[:start])))
 
     def row(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the values of tokens [1, N, ...] from a batch [B, L, ...]."""
+        """Return the values of tokens [1, N, ...] from a batch [B, L, ...], the last ones repetitions."""
         return self._whole.unpad(batch)[None]
 
     def batch(self, row: torch.Tensor) -> torch.Tensor:
@@ -128,7 +129,12 @@ class Packing:
         for group in self._groups:
             own = [group.pad_heads(part) for part in (query, key, value)]
             out.append(group.unpad(attention(own[0], own[1], own[2], group.mask[:, None, None])))
+        out.append(out[0].new_zeros(len(self._whole.rest), *out[0].shape[1:]))
         return torch.cat(out)[None]
+
+
+def _rounded(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
 
 
 def encode(encoder: Any, ids: torch.Tensor, packing: Packing, given: Mapping[str, torch.Tensor]) -> Any:

@@ -6,17 +6,19 @@ import ctypes
 import ctypes.util
 import sys
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # malloc.h
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 LARGEST = 2**31 - 1
 PAD = 64 * 2**20
+KEPT = 32 * 2**20
+"""Blocks of more bytes are returned when freed: kept among smaller ones, they let memory grow to three times
+as much when their sizes vary. It is the most that glibc allows."""
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep freed memory instead of returning it to the system; return whether that could be set.
+    """Let glibc keep freed blocks of up to 32 MiB for itself; return whether that could be set.
 
-    A training step frees and allocates the same large blocks again (the gradient of the word embeddings alone
-    is as large as the embeddings). Returned blocks are allocated again by the system page by page, and in a
-    virtual machine by its host. Results do not change; the process keeps its peak memory until it ends.
+    A training step frees and allocates similar blocks again. Those returned to the system are allocated page
+    by page, in a virtual machine also by its host. Results do not change.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -25,5 +27,5 @@ def keep_freed_memory() -> bool:
         return False
     return all(
         mallopt(option, value) == 1
-        for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, PAD))
+        for option, value in ((M_MMAP_THRESHOLD, KEPT), (M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, PAD))
     )

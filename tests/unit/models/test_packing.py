@@ -11,12 +11,13 @@ from torch import nn
 
 from mtlv.models.base import base_class
 from mtlv.models.dropout import use_fast_dropout
-from mtlv.models.packing import TOGETHER, Packing, encode, packs
+from mtlv.models.packing import ROW, TOGETHER, Packing, encode, packs
 
 PADDED = ["mpnet", "deberta-v2", "modernbert", "longformer", "t5", *CAUSAL]
 """Relative positions, windows or an order of tokens of their own."""
 LENGTHS = torch.tensor([L, 2, 7, 1, 5, L, 3])  # more than one group, in no order
 MASK = torch.arange(L) < LENGTHS[:, None]
+N = 64  # 36 tokens, rounded up
 
 
 def ids_of(module: nn.Module) -> torch.Tensor:
@@ -102,7 +103,7 @@ def test_it_computes_no_padding(name: str, module: Any) -> None:
         lambda _, given, __: shapes.append(given[0].shape)
     )
     encode(module, ids_of(module), Packing(MASK), {})
-    assert [tuple(shape[:2]) for shape in shapes] == [(1, int(LENGTHS.sum()))]
+    assert [tuple(shape[:2]) for shape in shapes] == [(1, N)]
 
 
 @pytest.mark.parametrize("name", ["bert"])
@@ -120,8 +121,22 @@ def test_a_batch_comes_back_and_padding_has_no_gradient() -> None:
     batch = torch.randn(*MASK.shape, HEADS, requires_grad=True)
     packing = Packing(MASK)
     row = packing.row(batch)
-    assert row.shape == (1, int(LENGTHS.sum()), HEADS)
+    assert row.shape == (1, N, HEADS)
     assert torch.equal(packing.batch(row)[MASK], batch[MASK])
     row.sum().backward()
     assert batch.grad is not None
     assert torch.equal(batch.grad, MASK[..., None].expand(batch.shape).float())
+
+
+def test_what_fills_up_a_row_has_no_gradient() -> None:
+    row = torch.randn(1, N, HEADS, requires_grad=True)
+    Packing(MASK).batch(row).sum().backward()
+    assert row.grad is not None
+    assert torch.equal(row.grad[0, :, 0], (torch.arange(N) < LENGTHS.sum()).float())
+
+
+def test_rows_have_few_different_lengths() -> None:
+    found = {
+        Packing(torch.ones(1, n, dtype=torch.bool)).row(torch.zeros(1, n)).shape[1] for n in range(1, 200)
+    }
+    assert found == {ROW, 2 * ROW, 3 * ROW, 4 * ROW}
