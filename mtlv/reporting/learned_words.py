@@ -77,7 +77,7 @@ def _how(end: TrainingEnd) -> str:
 def _shortly(end: TrainingEnd) -> str:
     if end.fall is None:
         return "one epoch"
-    fall = f"its loss still fell by {100 * end.fall:.0f}% in the last epoch"
+    fall = f"the loss still fell by {100 * end.fall:.0f}% in the last epoch"
     return fall if end.falling == end.models else _share(end)
 
 

@@ -71,7 +71,7 @@ def test_the_note_of_a_row_is_short() -> None:
 
 def test_several_runs_have_one_warning_for_each_rule() -> None:
     assert warnings({"a": GOOD, "b": FALLING, "c": SOME, "d": NONE}) == [
-        "Not trained to the end: `b` (its loss still fell by 23% in the last epoch), `c` (3 of 19 models), "
+        "Not trained to the end: `b` (the loss still fell by 23% in the last epoch), `c` (3 of 19 models), "
         "`d` (one epoch).",
         "Nothing was learned by `d`: no task is predicted better than by a constant answer.",
         "Not learned, as no better than a constant answer: `c` (`Catheter`).",
