@@ -18,6 +18,12 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def enumerated(names: Sequence[str], most: int = 12) -> str:
+    """Return the first names, and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def duration(seconds: float) -> str:
     """Format seconds: `45 s`, `12 min 05 s` or `3 h 20 min`."""
     whole = max(0, round(seconds))

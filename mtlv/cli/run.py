@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
         result = run_suite(suite, display, if_exists=args.if_exists)
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
-    say(*result.where)
+    say(*result.warnings, *result.where)
     for problem in result.failed:
         complain(problem)
     return FAILED if result.failed else OK

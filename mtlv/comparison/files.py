@@ -24,6 +24,7 @@ from mtlv.comparison.drawing import DrawingPool, FigureFiles
 from mtlv.comparison.page import columns_of, page_html
 from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
 
 FORMAT = 1  # of comparison.json; increased when the meaning of a field changes
@@ -73,7 +74,8 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     """Yield all numbers as strict JSON, piece by piece; unknown numbers are null.
 
     Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
-    `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups, and
+    `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups,
+    `training_end` (models, falling, fall; see `mtlv.evaluation.learned`), `not_learned` (names of tasks), and
     `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test metrics by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
     `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
@@ -91,7 +93,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     yield "{\n"
     for name, value in head.items():
         yield f'"{name}": {_json(value)},\n'
-    yield from _list("runs", map(_run, comparison.runs))
+    yield from _list("runs", (_run(run, comparison.learning(run)) for run in comparison.runs))
     yield ",\n"
     yield from _list("tasks", map(asdict, comparison.tasks))
     yield ",\n"
@@ -118,9 +120,11 @@ def _section(section: Section) -> dict[str, Any]:
     return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
 
 
-def _run(run: ComparedRun) -> dict[str, Any]:
+def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
     data = {name: getattr(run, name) for name in OF_RUN}
     data["groups"] = asdict(run.groups) if run.groups else None
+    data["training_end"] = asdict(learning.end) if learning.end else None
+    data["not_learned"] = [each.task.name for each in learning.unlearned] if learning.tasks else None
     return data | {"children": [_child(child) for child in run.children]}
 
 

@@ -69,8 +69,13 @@ class _Drawn:
 
 
 def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
-    """Test all pairs of `pairs_of` that have a main score on a common fold and seed; without documents."""
-    kept = [(run, other, both) for run, other in pairs_of(comparison) if (both := _valued(run, other))]
+    """Test all pairs of `pairs_of` that have a main score on a common fold and seed; without documents.
+
+    Runs that learned nothing are left out: their differences are those of constant answers.
+    """
+    left = {run.key for run in comparison.runs if comparison.learning(run).nothing}
+    pairs = [(run, other) for run, other in pairs_of(comparison) if not {run.key, other.key} & left]
+    kept = [(run, other, both) for run, other in pairs if (both := _valued(run, other))]
     found = [_compared(both) for _, _, both in kept]
     return tuple(
         PairwiseTest(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)

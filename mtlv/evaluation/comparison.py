@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from mtlv.evaluation.learned import CONSTANT, Learning, learning, together, training_end_of
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import Scores, Task
 
@@ -203,6 +204,17 @@ class Comparison:
 
     def run(self, key: str) -> ComparedRun:
         return next(run for run in self.runs if run.key == key)
+
+    def learning(self, run: ComparedRun) -> Learning:
+        """Return what is known of a run's training; nothing of a run of an earlier release."""
+
+        def scores(task: Task) -> list[tuple[float, float]]:
+            held = [child.tasks.get(task.name, {}) for child in run.children]
+            needed = {CONSTANT, task.main_metric}
+            return [(each[task.main_metric], each[CONSTANT]) for each in held if needed <= each.keys()]
+
+        end = together(training_end_of(child.metrics) for child in run.children)
+        return learning(end, [task.task for task in self.tasks], scores)
 
     @property
     def scored(self) -> bool:

@@ -18,12 +18,15 @@ from mtlv.evaluation.transfer import (
 from mtlv.formatting import csv_text, plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
+NOT_LEARNED = "not learned"
 UNKNOWN = "–"
 
 
 @dataclass(frozen=True)
 class Partner:
     """A target and its source with the largest mean difference; on ties the first column.
+
+    Tasks that were not learned alone are no sources, and have none.
 
     Args:
         target: name of the target.
@@ -32,6 +35,7 @@ class Partner:
         helping: sources that help by the rule, largest difference first.
         tried: number of measured sources.
         judged: number of sources with enough pairs for the rule.
+        learned: false if sources were measured, but the target or all of them were not learned alone.
     """
 
     target: str
@@ -40,10 +44,13 @@ class Partner:
     helping: tuple[str, ...]
     tried: int
     judged: int
+    learned: bool = True
 
     @property
     def follows(self) -> str:
         """Conclusion by the rule, as text."""
+        if not self.learned:
+            return NOT_LEARNED
         if self.best is None:
             return UNMEASURED
         if not self.judged:
@@ -64,7 +71,8 @@ def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
     )
 
 
-def _partner(transfers: Transfers, target: str, cells: Sequence[TransferEffect]) -> Partner:
+def _partner(transfers: Transfers, target: str, measured: Sequence[TransferEffect]) -> Partner:
+    cells = [cell for cell in measured if not {cell.source, target} & transfers.unlearned]
     ranked = sorted(cells, key=lambda cell: -cell.mean)  # stable: equal ones stay in the order of the columns
     return Partner(
         target,
@@ -73,6 +81,7 @@ def _partner(transfers: Transfers, target: str, cells: Sequence[TransferEffect])
         tuple(cell.source for cell in ranked if cell.verdict == "helps"),
         len(cells),
         sum(cell.verdict != "unknown" for cell in cells),
+        learned=bool(cells) or not measured,
     )
 
 

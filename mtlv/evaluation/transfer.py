@@ -4,7 +4,8 @@ There is no published rule for the colours of such a matrix or graph; this one i
 of a cell is the score with the source minus the baseline of the target, paired by fold and seed; with several
 folds, the mean over the seeds of each. Its mean has a 95% interval by Student's t over the pairs. A source
 `helps` if the interval is above 0, `harms` if it is below, is `neutral` if it contains 0, and
-`unknown` with fewer than 3 pairs.
+`unknown` with fewer than 3 pairs, or if the source or the target is not learned by a model of its own
+(`mtlv.evaluation.learned`): then the difference says nothing about the tasks.
 
 One cell in twenty is coloured by chance alone, so each cell also has the p of the paired t-test corrected for
 all cells (Holm, 1979). The t-test assumes independent pairs and normal differences.
@@ -13,7 +14,7 @@ all cells (Holm, 1979). The t-test assumes independent pairs and normal differen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
@@ -90,6 +91,7 @@ class Transfers:
         baseline: scores of each target alone; targets may be missing.
         after: scores by (source, target); cells may be missing.
         wording: texts for intermediate tasks or for pairs.
+        unlearned: tasks that a model of their own does not learn.
 
     Raises:
         ValueError: a name is duplicated or is in no row or column, a task has itself as source, or a score is
@@ -101,6 +103,7 @@ class Transfers:
     baseline: Mapping[str, Scores]
     after: Mapping[tuple[str, str], Scores]
     wording: TransferText = INTERMEDIATE
+    unlearned: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for what, names in (("`targets`", self.targets), ("`sources`", self.sources)):
@@ -122,6 +125,10 @@ class Transfers:
     def names(self) -> tuple[str, ...]:
         """All tasks, targets first."""
         return tuple(dict.fromkeys((*self.targets, *self.sources)))
+
+    def judges(self, source: str, target: str, pairs: int) -> bool:
+        """Whether the rule gives a verdict on a cell with so many pairs."""
+        return pairs >= FEWEST and not {source, target} & self.unlearned
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,7 @@ def from_rows(
     targets: Sequence[str] = (),
     sources: Sequence[str] = (),
     wording: TransferText = INTERMEDIATE,
+    unlearned: Collection[str] = (),
 ) -> Transfers:
     """Build transfers from rows with `target`, `source` (None or empty: alone), `fold`, `seed`, `score`.
 
@@ -180,7 +188,7 @@ def from_rows(
     first = dict.fromkeys(source for source, _ in after)
     also = tuple(name for name in rows_of if name in first)
     columns = tuple(sources) or tuple(dict.fromkeys((*also, *first)))
-    return Transfers(rows_of, columns, baseline, after, wording)
+    return Transfers(rows_of, columns, baseline, after, wording, frozenset(unlearned))
 
 
 def numbers(cell: TransferEffect | None) -> dict[str, Any]:
@@ -207,11 +215,13 @@ def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
         if (paired := _paired(transfers, source, target))[0].size
     }
     p_values = [paired_t(_differences(*paired)).p for paired in cells.values()]
-    sizes = [after.size for after, _ in cells.values()]
-    corrected = holm([p if n >= FEWEST else None for p, n in zip(p_values, sizes, strict=True)])
+    judged = [transfers.judges(*names, after.size) for names, (after, _) in cells.items()]
+    corrected = holm([p if is_judged else None for p, is_judged in zip(p_values, judged, strict=True)])
     return tuple(
-        _effect(*names, *paired, p, p_holm)
-        for (names, paired), p, p_holm in zip(cells.items(), p_values, corrected, strict=True)
+        _effect(names, paired, p, p_holm, is_judged=is_judged)
+        for (names, paired), p, p_holm, is_judged in zip(
+            cells.items(), p_values, corrected, judged, strict=True
+        )
     )
 
 
@@ -259,13 +269,14 @@ def _differences(after: NDArray[np.float64], alone: NDArray[np.float64]) -> NDAr
 
 
 def _effect(
-    source: str,
-    target: str,
-    after: NDArray[np.float64],
-    alone: NDArray[np.float64],
+    names: tuple[str, str],
+    paired: tuple[NDArray[np.float64], NDArray[np.float64]],
     p: float | None,
     p_holm: float | None,
+    *,
+    is_judged: bool,
 ) -> TransferEffect:
+    (source, target), (after, alone) = names, paired
     differences = _differences(after, alone)
     interval = t_interval(differences)
     return TransferEffect(
@@ -279,5 +290,5 @@ def _effect(
         high=interval.high if interval else None,
         p=p,
         p_holm=p_holm,
-        verdict=verdict_of(differences.size, interval),
+        verdict=verdict_of(differences.size, interval) if is_judged else "unknown",
     )

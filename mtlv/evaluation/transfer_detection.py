@@ -20,10 +20,12 @@ class TransferRun:
     Args:
         stages: names of the tasks or data sets of each stage; empty if it learned all.
         scores: returns scores by fold and seed for a name of the last stage.
+        nothing: whether it learned nothing, see `mtlv.evaluation.learned`.
     """
 
     stages: tuple[Names, ...]
     scores: Callable[[str], Mapping[Pair, float]]
+    nothing: bool = False
 
 
 class _Task(Protocol):
@@ -73,7 +75,7 @@ def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
         found = ((child.pair, of(child, name)) for child in run.children)
         return {pair: value for pair, value in found if value is not None}
 
-    return TransferRun(run.learned, scores)
+    return TransferRun(run.learned, scores, comparison.learning(run).nothing)
 
 
 def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
@@ -105,4 +107,7 @@ def _matrix(
         for (source, target), run in (held | dict(cells)).items()
         for (fold, seed), score in run.scores(target).items()
     ]
-    return (from_rows(rows, wording=wording),) if any(row["source"] for row in rows) else ()
+    if not any(row["source"] for row in rows):
+        return ()
+    unlearned = [name for name, run in alone.items() if run.nothing]
+    return (from_rows(rows, wording=wording, unlearned=unlearned),)

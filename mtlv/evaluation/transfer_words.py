@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mtlv.evaluation.significance import ALPHA
 from mtlv.evaluation.transfer import FEWEST, TransferEffect, Transfers
-from mtlv.formatting import many
+from mtlv.formatting import enumerated, many
 
 RULE = (
     "Paired by fold and seed; 95% interval of the mean difference by Student's t. Helps: the interval is "
-    f"above 0. Harms: below. Neutral: it contains 0. Unknown: fewer than {FEWEST} pairs."
+    f"above 0. Harms: below. Neutral: it contains 0. Unknown: fewer than {FEWEST} pairs, or not learned."
 )
+
+
+def not_learned(transfers: Transfers, named: Callable[[str], str] = str) -> str:
+    """Name the tasks that are in no claim, because a model of their own does not learn them."""
+    names = [named(name) for name in transfers.names if name in transfers.unlearned]
+    if not names:
+        return ""
+    why = "no better than a constant answer when learned alone, so nothing is claimed with them"
+    return f"Not learned: {enumerated(names)}; {why}."
 
 
 def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
@@ -28,7 +37,7 @@ def chance(found: Sequence[TransferEffect]) -> str:
     """Describe how many cells the rule colours, how many by chance alone, and how many remain after Holm."""
     judged = [cell for cell in found if cell.verdict != "unknown"]
     if not judged:
-        return f"No cell has the {FEWEST} folds, or seeds of one fold, that the rule needs: no verdicts."
+        return f"No cell of learned tasks has the {FEWEST} folds or seeds that the rule needs: no verdicts."
     helping, harming = (sum(cell.verdict == word for cell in judged) for word in ("helps", "harms"))
     kept = sum(cell.p_holm is not None and cell.p_holm <= ALPHA for cell in judged)
     text = (

@@ -26,7 +26,7 @@ def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
     """Draw the graph and return `path`.
 
     Green and solid: the source helps; red and dashed: it harms; grey and dotted: neutral. The width is
-    proportional to the square root of the difference. Cells with too few pairs for the rule have no arrow.
+    proportional to the square root of the difference. Cells without a verdict have no arrow.
     """
     found = effects(transfers)
     places = circle(transfers.names)
@@ -101,7 +101,7 @@ def _key(axes: Axes, drawn: Sequence[Edge], rule: str, *, left: int) -> None:
         for verdict, count in counts.items()
     ]  # fmt: skip
     if left:
-        key.append(Line2D([], [], linestyle="none", label=f"too few pairs, not drawn ({left})"))
+        key.append(Line2D([], [], linestyle="none", label=f"no verdict, not drawn ({left})"))
     legend = axes.figure.legend(
         handles=key, loc="outside lower left", ncols=4, frameon=False, fontsize=8, borderaxespad=0.2,
         handlelength=3.2, title=canvas.wrapped(rule, 118, 5), title_fontsize=7.5, alignment="left",

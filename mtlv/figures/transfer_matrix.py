@@ -45,7 +45,7 @@ def draw_transfer(transfers: Transfers, path: Path, *, title: str) -> Path:
     """Draw the matrix and return `path`.
 
     Rows are targets, columns sources; the first column, set apart, is the baseline. Numbers are differences
-    in points (100 x fraction). Hatched: the interval contains 0. Dotted: too few pairs for the rule. Grey:
+    in points (100 x fraction). Hatched: the interval contains 0. Dotted: no verdict by the rule. Grey:
     not measured. `–`: source and target are the same.
     """
     found = effects(transfers)
@@ -156,7 +156,7 @@ def _key(axes: Axes, rule: str, letters: int) -> None:
 
     key = [
         Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["neutral"], label="interval contains 0"),
-        Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["unknown"], label="too few pairs"),
+        Patch(facecolor="white", edgecolor=HATCH, hatch=HATCHES["unknown"], label="no verdict"),
         Patch(facecolor=MISSING, label="not measured"),
     ]
     for patch in key:

@@ -13,6 +13,7 @@ from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES
+from mtlv.reporting.learned_words import sentences, warnings
 from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, shown
@@ -100,7 +101,8 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
-    first = " ".join(filter(None, [found, tasks, report]))
+    warned = sentences(result.learning, plain)
+    first = " ".join(filter(None, [found, *warned, tasks, report]))
     return _cut([first, plan, _airy(as_markdown([row])), where(files)])
 
 
@@ -124,9 +126,11 @@ def describe_child(result: FoldResult, files: Iterable[str]) -> str:
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
     """Describe the results of a suite's members."""
     column = _first(results[0].outcomes[0].metrics.plan)[0]
-    best = [row.name for row in rows if row.cells[column.key].best]
-    text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}. "
-    text += f"Highest {column.title}: **{', '.join(map(plain, best))}**."
+    text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}."
+    learnings = {result.name: result.learning for result in results}
+    best = [row.name for row in rows if row.cells[column.key].best and not learnings[row.name].nothing]
+    text += f" Highest {column.title}: **{', '.join(map(plain, best))}**." if best else ""
+    text = " ".join([text, *warnings(learnings, plain)])
     table = _fitting(_airy(as_markdown(rows)))
     more = "For statistics, curves and errors: `mtlv compare`."
     return _cut([text, table, where(files), more])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from mtlv.evaluation.learned import Learning, TrainingEnd, learning, together, training_end
 from mtlv.evaluation.mixed import yes_no_tasks
-from mtlv.plan import slugs
+from mtlv.plan import Task, slugs
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, last_timestamp
+from mtlv.reporting.metrics import MetricNames, last_timestamp, learning_metrics
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
@@ -43,6 +44,7 @@ class FoldResult:
         names: names of the plan's heads and tasks.
         outcome: its results.
         points: every metric logged.
+        constants: main test metric of each task's constant answer, see `mtlv.evaluation.learned`.
     """
 
     member: str
@@ -51,6 +53,13 @@ class FoldResult:
     names: MetricNames
     outcome: PlanResult
     points: tuple[Metric, ...]
+    constants: Mapping[str, float]
+
+    @property
+    def end(self) -> TrainingEnd:
+        """Return how the training of its models ended."""
+        losses = ([epoch.loss for epoch in record.epochs] for record in self.outcome.records)
+        return training_end(losses, self.child.jobs[0].settings.training.epochs)
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,16 @@ class MemberResult:
     def main(self, task: str) -> list[float]:
         """Return the main test metric of a task, one value per child."""
         return [found.metrics.tasks[task].main for found in self.outcomes]
+
+    @property
+    def learning(self) -> Learning:
+        """Return what is known of its training."""
+
+        def scores(task: Task) -> list[tuple[float, float]]:
+            values = zip(self.main(task.name), self.children, strict=True)
+            return [(value, c.constants[task.name]) for value, c in values if task.name in c.constants]
+
+        return learning(together(child.end for child in self.children), self.resolved.known, scores)
 
     def figures(self, task: str) -> list[str]:
         """Return the names of a task's test metrics."""
@@ -133,16 +152,27 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
         out.append(Metric(f"test/{name}", fmean(values), 0, at))
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
-    for task, slug in slugs(result.resolved.tasks).items():
+    slugs_ = slugs(result.resolved.tasks)
+    for task, slug in slugs_.items():
         out += [
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
             for figure in result.figures(task)
         ]
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
+    out += learning_metrics(together(child.end for child in result.children), _constants(result), slugs_, at)
     out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)
+
+
+def _constants(result: MemberResult) -> dict[str, float]:
+    """Return the mean metric of each task's constant answer."""
+    held = {
+        task: [child.constants[task] for child in result.children if task in child.constants]
+        for task in result.resolved.tasks
+    }
+    return {task: fmean(values) for task, values in held.items() if values}
 
 
 def _mean_curves(result: MemberResult) -> Iterator[Metric]:

@@ -16,6 +16,7 @@ from mtlv.reporting.descriptions import describe_parent
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
 from mtlv.reporting.html_report import YES_NO, ReportFigure, ReportInput, TaskLine, report_html
+from mtlv.reporting.learned_words import sentences
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
 from mtlv.reporting.metrics import MetricNames, params
 from mtlv.reporting.suite_table import as_csv
@@ -104,6 +105,7 @@ def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInp
     stability = {} if groups is None else groups.stability
     warnings = dict.fromkeys(note for each in resolved.children for note in each.fold.notes)
     warnings |= dict.fromkeys(text for found in result.outcomes for text in found.thresholds.warnings)
+    learned = sentences(result.learning)
     return ReportInput(
         title=result.title,
         architecture=ARCHITECTURES[settings.architecture.name].title,
@@ -120,7 +122,7 @@ def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInp
         stability=stability,
         pictures=pictures,
         settings={key: value for key, value in params(settings).items() if key.startswith(SHOWN)},
-        warnings=tuple(warnings),
+        warnings=(*learned, *warnings),
         versions=versions(),
         machine=machine() | {"trained on": result.outcomes[0].records[0].device},
         created=datetime.fromtimestamp(result.timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
 from mtlv.evaluation import Metrics
+from mtlv.evaluation.learned import CONSTANT, TrainingEnd
 from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
 from mtlv.plan import Plan, Scores, Task, slugs
 from mtlv.reporting.plan_result import PlanResult, plan_loss
@@ -166,6 +167,22 @@ def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
     out.append(Metric("best/epoch", found.best_epoch, *end))
     out += [Metric(key, value, *end) for key, value in found.costs.items()]
     return out
+
+
+def learning_metrics(
+    end: TrainingEnd | None, constants: Mapping[str, float], tasks: Mapping[str, str], at: int
+) -> list[Metric]:
+    """Return how the training ended, and the main metric of each task's constant answer.
+
+    Args:
+        end: how it ended.
+        constants: metrics by task.
+        tasks: slugs by task.
+        at: time in milliseconds.
+    """
+    figures = {f"test.tasks.{CONSTANT}/{tasks[task]}": value for task, value in constants.items()}
+    known = {} if end is None else end.metrics
+    return [Metric(key, value, 0, at) for key, value in (known | figures).items()]
 
 
 def last_timestamp(found: PlanResult) -> int:

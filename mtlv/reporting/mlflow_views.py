@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mtlv.evaluation.learned import CONSTANT
 from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import slugs
 from mtlv.planning.resolve import ResolvedMember
@@ -20,12 +21,13 @@ BEFORE_TASKS = (
     "grouping.stability",
     "train.heads.loss",
     "train.heads.chosen_epoch",
+    "train.end",
     "val.heads.f1_macro",
     "val.heads.average_precision_macro",
 )
 AFTER_TASKS = ("time", "cost", "pictures")
 """Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
-OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold")
+OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold", CONSTANT)
 YES_NO, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if all of its tasks are yes/no, and otherwise."""
 

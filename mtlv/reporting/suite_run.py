@@ -12,9 +12,11 @@ from mtlv import __version__
 from mtlv.evaluation.partners import as_markdown as partners_as_markdown
 from mtlv.evaluation.partners import best_partners
 from mtlv.evaluation.transfer_detection import TransferRun, mean_score, transfers_among
+from mtlv.evaluation.transfer_words import not_learned
 from mtlv.figures.suite import draw_suite
 from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer
+from mtlv.formatting import plain
 from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
 from mtlv.reporting.suite_table import as_csv, as_markdown
@@ -59,7 +61,9 @@ def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> l
                 names.append(f"{id}_{kind}.png")
                 tracker.artifact(run, draw(found, Path(folder) / names[-1], title=title))
             names.append(f"{id}.md")
-            tracker.text(run, partners_as_markdown(best_partners(found), found), names[-1])
+            table = partners_as_markdown(best_partners(found), found)
+            left = not_learned(found, plain)
+            tracker.text(run, f"{table}\n{left}\n" if left else table, names[-1])
     return names
 
 
@@ -76,7 +80,7 @@ def _learner(result: MemberResult) -> TransferRun:
                 found[child.child.fold.index, child.child.seed] = value
         return found
 
-    return TransferRun(tuple(stage.tasks or () for stage in stages), scores)
+    return TransferRun(tuple(stage.tasks or () for stage in stages), scores, result.learning.nothing)
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.errors import PlanError
+from mtlv.evaluation.learned import constant_scores
 from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
@@ -149,7 +150,9 @@ def _run_child(
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.callback(WarningGiven(f"{spec.name}: {warning}"))
-        result = FoldResult(resolved.name, spec.name, child, names, found, live.points)
+        training = inputs.targets_of(resolved.tasks, child.fold.train)
+        constants = constant_scores(found.test, resolved.known, training)
+        result = FoldResult(resolved.name, spec.name, child, names, found, live.points, constants)
         write_child(session.tracker, run, result)
         session.models.child(run, resolved, child, found)
     return result

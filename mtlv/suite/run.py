@@ -15,6 +15,7 @@ from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.planning.reuse import IfExists, as_asked
 from mtlv.reporting.descriptions import describe_experiment
+from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.member_result import MemberResult, as_members
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.reporting.suite_run import comparison_spec, write_comparison
@@ -48,6 +49,7 @@ class SuiteResult:
         where: lines that name the location of the results.
         failed: reasons for members without a result, one per line; their runs are marked FAILED.
         trials: validation score of each member of a search.
+        warnings: what to know before the table is read: runs not trained to the end, tasks not learned.
     """
 
     members: tuple[MemberResult, ...]
@@ -56,6 +58,7 @@ class SuiteResult:
     where: tuple[str, ...]
     failed: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def run_suite(
@@ -117,7 +120,8 @@ def _run(
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         _write_comparison(session, results, trials)
     where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
-    return SuiteResult(results, *as_text(as_members(results)), where, failed, trials)
+    warned = warnings({result.name: result.learning for result in results})
+    return SuiteResult(results, *as_text(as_members(results)), where, failed, trials, tuple(warned))
 
 
 def _state(suite: Suite, resolved: Sequence[ResolvedMember]) -> SuiteState:

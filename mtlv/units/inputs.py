@@ -81,6 +81,14 @@ class UnitInputs:
             self._columns[name] = self.targets[task.kind].column(task, self.corpus.targets[name], self.tokens)
         return self._columns[name]
 
+    def targets_of(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray]:
+        """Return the targets of tasks, for those of `rows` that are documents of the task's own source."""
+        return {
+            name: np.asarray(self.corpus.targets[name])[self.documents(part.index)]
+            for part in self.parts(names, rows)
+            for name in part.targets
+        }
+
     def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return notes on targets that cannot be learned in the form given to a model."""
         found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)

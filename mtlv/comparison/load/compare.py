@@ -26,6 +26,7 @@ from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
 from mtlv.formatting import plain
 from mtlv.plan import ascii_slug
+from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.suite_table import SuiteMember, as_text
 from mtlv.seeding import content_key
 from mtlv.settings import dump
@@ -175,7 +176,7 @@ def _comparison(
     baseline = _baseline(found.runs, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
-    return Comparison(
+    comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
         runs=found.runs,
         tasks=found.tasks,
@@ -184,6 +185,8 @@ def _comparison(
         published=() if ask.expected is None else read_expected(ask.expected, found.runs),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+    learned = warnings({run.name: comparison.learning(run) for run in comparison.runs})
+    return replace(comparison, warnings=(*comparison.warnings, *learned))
 
 
 def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:

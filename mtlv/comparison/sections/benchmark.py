@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import known, listed, of_run
+from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.kinds.benchmark import BLURB, average_f1_micro, blurb_score, type_means
 from mtlv.evaluation.metrics import decide
+from mtlv.reporting.learned_words import NOTHING
 
 TYPES = tuple(dict.fromkeys(BLURB.values()))
 SCORE, MEAN = "BLURB score", "mean of the types"
@@ -104,10 +105,15 @@ def _in_words(
     comparison: Comparison, rows: Sequence[Mapping[str, Any]], corpora: Mapping[str, Sequence[TaskInfo]]
 ) -> str:
     """Describe what is missing for the score, or else the run with the highest score."""
+    unranked = {run.key for run in learned_nothing(comparison)}
     whole = [row for row in rows if "score" in row and _whole(row)]
-    if whole:
-        best = max(whole, key=lambda row: row["score"])
+    ranked = [row for row in whole if row["run"] not in unranked]
+    if ranked:
+        best = max(ranked, key=lambda row: row["score"])
         said = f"“{best['name']}” has the highest BLURB score: {100 * best['score']:.2f}."
+        said += open_ends(comparison)
+    elif whole:
+        said = NOTHING
     else:
         said = f"The runs were tested on {len(corpora)} of BLURB's {len(BLURB)} corpora"
         types = {BLURB[corpus] for corpus in corpora}

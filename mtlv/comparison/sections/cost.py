@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.sections.parts import known, listed, of_run, tip
+from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, short_names
 from mtlv.figures.label_placement import Scene, place
 from mtlv.figures.palette import run_colour
+from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import APART, plan_title
 
 SECONDS = "time/train_seconds"
@@ -61,7 +62,18 @@ def build(comparison: Comparison) -> Section | None:
         _spec(comparison),
         rows,
     )
-    return Section("cost", TITLE, INTRO, [TextBlock(in_words(rows, figure), "finding"), drawing])
+    said = _finding(comparison, rows, figure)
+    return Section("cost", TITLE, INTRO, [TextBlock(said, "finding"), drawing])
+
+
+def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
+    """Describe the front of the runs that learned something."""
+    unranked = {run.key for run in learned_nothing(comparison)}
+    ranked = [row for row in rows if row["run"] not in unranked]
+    if not ranked:
+        return NOTHING
+    left = f" Left out, because nothing was learned: {len(unranked)} of {len(comparison.runs)} runs."
+    return f"{in_words(ranked, figure)}{left if unranked else ''}{open_ends(comparison)}"
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
@@ -88,7 +100,7 @@ def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str
     """Describe the runs on the front."""
     best = front(rows)
     if len(rows) == 1:
-        return f"There is only one run: {_said(best[0])}."
+        return f"There is only one run to judge: {_said(best[0])}."
     named = [_said(row) for row in best]
     if len(named) > MOST_NAMED:
         named = [*named[: MOST_NAMED - 1], f"{len(named) - MOST_NAMED} more", named[-1]]

@@ -13,7 +13,6 @@ from mtlv.comparison.sections.parts import (
     STEPS,
     band,
     curves_of,
-    enumerated,
     first_panels,
     of_run,
     tip,
@@ -22,6 +21,7 @@ from mtlv.comparison.sections.parts import (
 )  # fmt: skip
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_lines
+from mtlv.formatting import enumerated
 from mtlv.plan import group_name
 from mtlv.reporting.metric_titles import judged_words, main_title
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.comparison.sections.parts import PANELS, enumerated, first_panels, of_run, tip
+from mtlv.comparison.sections.parts import PANELS, first_panels, of_run, tip
 from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.thresholds import f1_on_grid
 from mtlv.figures.palette import run_lines
+from mtlv.formatting import enumerated
 from mtlv.plan import Scores
 
 ROWS = 7_000  # approximate maximum of a figure: with more runs and tasks, curves get fewer points

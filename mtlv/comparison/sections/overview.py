@@ -8,10 +8,20 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
-from mtlv.comparison.sections.parts import known, listed, of_run, run_axis, run_names, tip
+from mtlv.comparison.sections.parts import (
+    known,
+    learned_nothing,
+    listed,
+    of_run,
+    open_ends,
+    run_axis,
+    run_names,
+    tip,
+)
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
+from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
 
 FIGURES = (
@@ -61,13 +71,18 @@ def in_words(comparison: Comparison) -> str:
     """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
         return f"{APART}, so they cannot be ranked by one score: compare them task by task."
-    ranked, figure = _ranked(comparison), plan_title(comparison)
-    if not ranked:
+    scored, figure = _ranked(comparison), plan_title(comparison)
+    if not scored:
         return f"No run has a {figure} on the test set yet, so the best run is not known."
+    unranked = learned_nothing(comparison)
+    ranked = [one for one in scored if one.run not in unranked]
+    if not ranked:
+        return NOTHING
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        said = f"{tied[0]} has a {figure} of {best}; there is no other run."
+        other = "there is no other run" if len(scored) == 1 else "no other run learned anything"
+        said = f"{tied[0]} has a {figure} of {best}; {other}."
     elif len(tied) > 1:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
@@ -110,7 +125,7 @@ def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
 
 
 def _caveats(comparison: Comparison) -> str:
-    said = ""
+    said = open_ends(comparison)
     if len({run.data_digest for run in comparison.runs}) > 1:
         said += " The runs were measured on different data, so their ranking has little meaning."
     if different_tasks(comparison):
@@ -124,7 +139,10 @@ def _caveats(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison) -> TableBlock:
-    rows = [_row(run, scored=comparison.scored) for run in comparison.runs]
+    rows = [
+        _row(run, scored=comparison.scored) | {"note": note(comparison.learning(run)) or None}
+        for run in comparison.runs
+    ]
     there = {key for row in rows for key, value in row.items() if value is not None}
     apart = different_tasks(comparison)  # then scores cannot be compared
     figures = [
@@ -139,6 +157,7 @@ def _table(comparison: Comparison) -> TableBlock:
     columns = [
         TableColumn("name", "run", kind="text"),
         *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
+        *([TableColumn("note", "note", kind="text")] if "note" in there else []),
         *figures,
         *costs,
         TableColumn("models", "models", digits=0),

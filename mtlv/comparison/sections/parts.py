@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
+from mtlv.formatting import enumerated
 
 PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
 ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small
@@ -152,16 +153,21 @@ def curves_of(run: ComparedRun, key: str) -> list[Curve]:
     return [child.curves[key] for child in run.children if child.curves.get(key)]
 
 
+def learned_nothing(comparison: Comparison) -> list[ComparedRun]:
+    """Return the runs that no conclusion may rank: they predict no task better than a constant answer."""
+    return [run for run in comparison.runs if comparison.learning(run).nothing]
+
+
+def open_ends(comparison: Comparison) -> str:
+    """Name the runs that were not trained to the end, as a caveat of a conclusion; empty without any."""
+    names = [f"“{run.name}”" for run in comparison.runs if not comparison.learning(run).ended]
+    return f" Not trained to the end: {enumerated(names)}; longer training may change this." if names else ""
+
+
 def listed(words: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def enumerated(names: Sequence[str], most: int = 12) -> str:
-    """Return the first names, and the number of the others."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def whole_ticks(first: int, last: int, most: int) -> list[int]:

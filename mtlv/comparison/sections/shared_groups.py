@@ -9,9 +9,10 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.heatmap import CELL, cell_width, few_enough, run_columns
-from mtlv.comparison.sections.parts import enumerated, of_run, task_axis, tip, whole_runs
+from mtlv.comparison.sections.parts import of_run, task_axis, tip, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.figures.palette import RUNS
+from mtlv.formatting import enumerated
 
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}

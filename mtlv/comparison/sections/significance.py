@@ -7,12 +7,13 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.parts import enumerated, tip
+from mtlv.comparison.sections.parts import learned_nothing, open_ends, tip
 from mtlv.comparison.verdicts import dependence, finding, follows, signed
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.pairs import short_names
 from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
+from mtlv.formatting import enumerated
 from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
@@ -47,7 +48,10 @@ def build(comparison: Comparison) -> Section | None:
     tested = tested_pairs(comparison)
     if not tested:
         return None
-    blocks: list[Block] = [TextBlock(finding(tested), "finding")]
+    blocks: list[Block] = [TextBlock(finding(tested) + open_ends(comparison), "finding")]
+    left = [f"“{run.name}”" for run in learned_nothing(comparison)]
+    if left:
+        blocks.append(TextBlock(f"Not tested, because nothing was learned: {enumerated(left)}."))
     caution = dependence(tested)
     if caution:
         blocks.append(TextBlock(caution))

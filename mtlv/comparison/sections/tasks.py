@@ -18,10 +18,11 @@ from mtlv.comparison.blocks import (
 )
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap, supported_by
-from mtlv.comparison.sections.parts import enumerated, known, listed, of_run, tip
+from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
+from mtlv.formatting import enumerated
 from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, titled
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
@@ -250,7 +251,8 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
     """Describe the tasks with the largest gains and losses against the first baseline, and their runs."""
     base = comparison.run(comparison.baseline)
     own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
-    others = [row for row in rows if row["run"] != base.key and row["task"] in own]
+    left = {base.key, *(run.key for run in learned_nothing(comparison))}
+    others = [row for row in rows if row["run"] not in left and row["task"] in own]
     gains = sorted(((row["value"] - own[row["task"]], row) for row in others), key=lambda one: -one[0])
     if not gains:
         return []
@@ -259,7 +261,8 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
     said = f"Against “{base.name}”, {_share(gains)}."
     said += f" Largest gains: {_named(up)}." if up else ""
     said += f" Largest losses: {_named(down)}." if down else ""
-    return [TextBlock(f"{said} These are means; with little support they vary a lot by chance.", "finding")]
+    said += " These are means; with little support they vary a lot by chance."
+    return [TextBlock(said + open_ends(comparison), "finding")]
 
 
 def _alike(comparison: Comparison) -> list[TextBlock]:

@@ -13,7 +13,7 @@ from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, effects, points
 from mtlv.evaluation.transfer_detection import transfers_of
-from mtlv.evaluation.transfer_words import chance, dependence
+from mtlv.evaluation.transfer_words import chance, dependence, not_learned
 
 
 def build(comparison: Comparison) -> tuple[Section, ...]:
@@ -47,7 +47,7 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
     drawn = graph(transfers, found, id)
     blocks: list[Block] = [
         TextBlock(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
-        *([TextBlock(caution)] if caution else []),
+        *([TextBlock(text) for text in (not_learned(transfers), caution) if text]),
         matrix(transfers, found, id),
         *([drawn] if drawn else []),
         _table(transfers, partners, id),

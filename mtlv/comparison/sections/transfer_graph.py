@@ -32,7 +32,7 @@ def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> Fig
         f"Arrows point {transfers.wording.arrow}. Green and solid: the source helps; red and dashed: it "
         "harms; grey and dotted: neutral. The width is proportional to the square root of the "
         f"difference. {RULE}"
-        + (f" {left} of {len(found)} cells have too few pairs and therefore no arrow." if left else "")
+        + (f" {left} of {len(found)} cells have no verdict and therefore no arrow." if left else "")
     )
     rows = [_row(edge) for edge in drawn]
     spec = _spec(transfers, drawn, places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from made_transfers import a_matrix
@@ -74,3 +75,33 @@ def test_markdown_is_a_table_of_plain_names():
     assert lines[0].startswith("| target | baseline | best partner | difference | 95% interval | p (Holm) |")
     assert lines[1] == "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"
     assert lines[3].startswith("| bc5cdr\\_disease | ")
+
+
+def without(transfers: Transfers, *unlearned: str) -> Transfers:
+    return replace(transfers, unlearned=frozenset(unlearned))
+
+
+def test_what_was_not_learned_is_nobodys_partner_and_has_none():
+    transfers = a_matrix()
+    first = best_partners(transfers)[0]
+    source = first.best.source
+    found = {each.target: each for each in best_partners(without(transfers, source))}
+    assert found[source].follows == "not learned"
+    assert found[source].best is None
+    assert found[source].baseline is not None
+    assert found[first.target].best.source != source
+    assert all(source not in (each.best and each.best.source, *each.helping) for each in found.values())
+    assert found[first.target].tried == first.tried - 1
+
+
+def test_a_target_whose_sources_were_all_not_learned_is_not_called_unmeasured():
+    (partner,) = best_partners(
+        Transfers(
+            ("t",),
+            ("s",),
+            {"t": {(0, 0): 0.5}},
+            {("s", "t"): {(0, 0): 0.6}},
+            unlearned=frozenset({"s"}),
+        )
+    )
+    assert partner.follows == "not learned"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -201,3 +202,21 @@ def test_points_have_signs_and_zero_has_none():
     assert [points(value) for value in (0.0151, -0.003, 0.0, -0.0001)] == ["+1.5", "−0.3", "0.0", "0.0"]
     assert INTERMEDIATE.id.isascii()
     assert set(published(BERT).names) == set(NAMES)
+
+
+def test_cells_of_a_task_that_was_not_learned_have_no_verdict_and_correct_no_other():
+    transfers = a_matrix()
+    lost = transfers.targets[0]
+    known = {(cell.source, cell.target): cell for cell in effects(transfers)}
+    cells = effects(replace(transfers, unlearned=frozenset({lost})))
+    assert len(cells) == len(known)
+    rest = [cell for cell in cells if lost not in (cell.source, cell.target)]
+    for cell in cells:
+        same = known[cell.source, cell.target]
+        assert (cell.mean, cell.p) == (same.mean, same.p)
+        if cell in rest:
+            assert cell.verdict == same.verdict
+            assert cell.p_holm <= same.p_holm
+        else:
+            assert (cell.verdict, cell.p_holm) == ("unknown", None)
+    assert min(cell.p_holm for cell in rest) == pytest.approx(min(1, len(rest) * min(c.p for c in rest)))

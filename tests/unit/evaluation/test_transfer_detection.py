@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.evaluation.transfer_detection import TransferRun, mean_score, transfers_among
+from mtlv.evaluation.transfer_words import not_learned
 
 
 def learner(*stages: tuple[str, ...], score: float = 0.5) -> TransferRun:
@@ -65,3 +67,13 @@ def test_a_name_is_a_task_or_all_tasks_of_a_data_set() -> None:
     assert mean_score("likeness", tasks, figures) == -0.1
     assert mean_score("notes", tasks, {"heart": {"f1": 0.4}}) is None
     assert mean_score("other", tasks, figures) is None
+
+
+def test_a_name_that_its_own_run_did_not_learn_is_marked() -> None:
+    """Not one that only a run after or beside another did not learn: that is an effect."""
+    lost = replace(ALONE[0], nothing=True)
+    after = replace(learner(("a",), ("b",)), nothing=True)
+    (found,) = transfers_among([lost, *ALONE[1:], after])
+    assert found.unlearned == {"a"}
+    assert "Not learned: a; no better than a constant answer" in not_learned(found)
+    assert not_learned(transfers_among([*ALONE, after])[0]) == ""

@@ -40,7 +40,7 @@ def test_means_alone_give_no_arrows(drawn):
     transfers = published(BERT)
     figure = drawn(transfers)
     assert not figure.axes[0].patches
-    assert "too few pairs, not drawn (110)" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "no verdict, not drawn (110)" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 6, 11])

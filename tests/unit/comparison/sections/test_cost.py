@@ -104,7 +104,7 @@ def test_words_name_the_front_from_fast_to_slow():
         "3 of 4 runs are on the Pareto front, where a better macro F1 needs a longer training. From "
         "fast to slow: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
     )
-    assert cost.in_words(rows_of((5, 0.6))) == "There is only one run: “run 0” (5.0 min, 0.600)."
+    assert cost.in_words(rows_of((5, 0.6))) == "There is only one run to judge: “run 0” (5.0 min, 0.600)."
     assert cost.in_words(rows_of((5, 0.6), (6, 0.5))) == (
         "“run 0” (5.0 min, 0.600) is both the fastest and the best of 2 runs."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -133,3 +134,16 @@ def test_names_with_markup_stay_names(comparison_of):
     section = transfer_section(Transfers((name,), ("s",), {name: alone}, after))
     assert name in words(block(section, "transfer_graph"))
     assert name not in page_html(comparison_of(runs=1, children=1), [section])
+
+
+def test_what_was_not_learned_is_named_and_in_no_claim():
+    transfers = a_matrix()
+    lost = next(cell for cell in effects(transfers) if cell.verdict == "helps").source
+    section = transfer_section(replace(transfers, unlearned=frozenset({lost})))
+    assert f"Not learned: {lost}; no better than a constant answer" in section.blocks[1].text
+    assert lost not in section.blocks[0].text
+    arrows = block(section, "transfer_graph").rows
+    assert arrows
+    assert all(lost not in (row["source"], row["target"]) for row in arrows)
+    rows = {row["target"]: row for row in block(section, "transfer_partners").rows}
+    assert (rows[lost]["partner"], rows[lost]["follows"]) == (None, "not learned")

@@ -1,0 +1,102 @@
+"""Sentences about runs that were not trained to the end, and tasks that were not learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mtlv.evaluation.learned import ANSWERS, Learning, TrainingEnd, Unlearned
+from mtlv.formatting import enumerated, many
+from mtlv.reporting.metric_titles import main_title, titled
+
+MOST = 5  # tasks or runs named in a sentence
+NAMED = 2  # tasks named in a cell
+NO_TASK = "no task is predicted better than by a constant answer"
+ONE_EPOCH = "one epoch only, so it is not known whether the training loss would still fall"
+NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
+
+
+def code(name: str) -> str:
+    """Mark a name for terminals and pages."""
+    return f"`{name}`"
+
+
+def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
+    """Describe what is wrong with one run; empty if nothing is known to be.
+
+    Args:
+        found: what is known of it.
+        named: marks or escapes the name of a task.
+    """
+    out = [] if found.end is None or found.ended else [f"Not trained to the end: {_how(found.end)}."]
+    if found.nothing:
+        out.append(f"Nothing was learned: {NO_TASK}; train longer.")
+    elif found.unlearned:
+        out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
+    return out
+
+
+def note(found: Learning) -> str:
+    """Return the same in a few words, for the row of a run; empty if nothing is wrong."""
+    parts = [] if found.end is None or found.ended else [f"not trained to the end{_part(found.end)}"]
+    if found.nothing:
+        parts.append("nothing learned")
+    elif found.unlearned:
+        parts.append(f"not learned: {enumerated([each.task.name for each in found.unlearned], NAMED)}")
+    return "; ".join(parts)
+
+
+def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -> list[str]:
+    """Describe what is wrong with several runs by name, in a sentence for each rule."""
+    going = [f"{named(name)} ({_shortly(r.end)})" for name, r in runs.items() if r.end and not r.ended]
+    nothing = [named(name) for name, found in runs.items() if found.nothing]
+    some = [
+        f"{named(name)} ({enumerated([named(each.task.name) for each in found.unlearned], NAMED)})"
+        for name, found in runs.items()
+        if found.unlearned and not found.nothing
+    ]
+    out = [f"Not trained to the end: {enumerated(going, MOST)}."] if going else []
+    if nothing and len(nothing) == len(runs):
+        out.append(NOTHING)
+    elif nothing:
+        out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
+    if some:
+        out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
+    return out
+
+
+def _how(end: TrainingEnd) -> str:
+    if end.fall is None:
+        return ONE_EPOCH
+    fall = f"{100 * end.fall:.0f}%"
+    if end.models == 1:
+        return f"the training loss still fell by {fall} in the last epoch"
+    which = f"all {end.models} models" if end.falling == end.models else _share(end)
+    return f"the training loss of {which} still fell in the last epoch, by {fall} on average"
+
+
+def _shortly(end: TrainingEnd) -> str:
+    if end.fall is None:
+        return "one epoch"
+    fall = f"the loss still fell by {100 * end.fall:.0f}% in the last epoch"
+    return fall if end.falling == end.models else _share(end)
+
+
+def _part(end: TrainingEnd) -> str:
+    return "" if end.falling == end.models else f" ({_share(end)})"
+
+
+def _share(end: TrainingEnd) -> str:
+    return f"{end.falling} of {many(end.models, 'model')}"
+
+
+def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:
+    """Name the tasks, their metric and the constant answer."""
+    figure = main_title([each.task for each in unlearned])
+    answers = {ANSWERS[each.task.kind].doing for each in unlearned}
+    doing = answers.pop() if len(answers) == 1 else "a constant answer"
+    if len(unlearned) == 1:
+        (each,) = unlearned
+        better = f"({each.score:.2f}) is no better than {doing} ({each.constant:.2f})"
+        return f"{titled(each.task.main_metric)} of {named(each.task.name)} {better}"
+    names = enumerated([named(each.task.name) for each in unlearned], MOST)
+    return f"{figure} of {names} is no better than {doing}"

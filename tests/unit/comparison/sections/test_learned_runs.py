@@ -1,0 +1,118 @@
+"""Runs that learned nothing are not ranked, and conclusions on runs not trained to the end are marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from drawing import block
+from looking import findings
+
+from mtlv.comparison.files import json_lines
+from mtlv.comparison.pairwise_tests import judged_pairs
+from mtlv.comparison.sections import cost, overview, significance, tasks
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.learned import TrainingEnd
+from mtlv.reporting.learned_words import NOTHING
+
+Make = Callable[..., Comparison]
+ENDED, GOING = TrainingEnd(2), TrainingEnd(2, 1, 0.3)
+
+
+def known(run: ComparedRun, end: TrainingEnd = ENDED, constant: float = 0.0) -> ComparedRun:
+    """The run with a constant answer of so much F1 on every task."""
+
+    def child(held: ComparedFold) -> ComparedFold:
+        figures = {name: {**values, "constant": constant} for name, values in held.tasks.items()}
+        return replace(held, tasks=figures, metrics={**held.metrics, **end.metrics})
+
+    return replace(run, children=tuple(map(child, run.children)))
+
+
+def best_first(comparison: Comparison) -> list[ComparedRun]:
+    return sorted(comparison.runs, key=lambda run: -sum(run.mains) / len(run.mains))
+
+
+def changed(comparison: Comparison, *runs: ComparedRun) -> Comparison:
+    by_key = {run.key: run for run in runs}
+    return replace(comparison, runs=tuple(by_key.get(run.key, run) for run in comparison.runs))
+
+
+def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    said = overview.in_words(comparison)
+    assert "Not trained" not in said
+    assert "note" not in [column.key for column in block(overview.build(comparison), "overview").columns]
+    (run, *_) = json.loads("".join(json_lines(comparison, ())))["runs"]
+    assert (run["training_end"], run["not_learned"]) == (None, None)
+    everyone = changed(comparison, *map(known, comparison.runs))
+    assert overview.in_words(everyone) == said
+    assert len(judged_pairs(everyone)) == len(judged_pairs(comparison)) > 0
+
+
+def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    first, second, *_ = best_first(comparison)
+    fallen = changed(comparison, known(first, constant=1.0))
+    assert overview.in_words(comparison).startswith(f"“{first.name}” has the highest")
+    assert overview.in_words(fallen).startswith(f"“{second.name}” has the highest")
+    for section in (significance.build(fallen), cost.build(fallen), tasks.build(fallen)):
+        assert f"“{first.name}”" not in findings(section).replace(f"Against “{first.name}”", "").replace(
+            f"Not tested, because nothing was learned: “{first.name}”", ""
+        )
+    assert all(first.key not in (pair.run.key, pair.other.key) for pair in judged_pairs(fallen))
+    assert f"Not tested, because nothing was learned: “{first.name}”." in [
+        each.text for each in significance.build(fallen).blocks if each.kind == "text"
+    ]
+    assert "Left out, because nothing was learned: 1 of 4 runs." in findings(cost.build(fallen))
+
+
+def test_one_run_that_learned_is_not_called_the_only_run(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    first, *others = best_first(comparison)
+    said = overview.in_words(changed(comparison, *(known(run, constant=1.0) for run in others)))
+    assert said.startswith(f"“{first.name}” has a macro F1 of")
+    assert said.endswith("no other run learned anything.")
+
+
+def test_if_no_run_learned_anything_none_is_ranked(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    nothing = changed(comparison, *(known(run, constant=1.0) for run in comparison.runs))
+    assert overview.in_words(nothing) == NOTHING
+    assert findings(cost.build(nothing)) == NOTHING
+    assert significance.build(nothing) is None
+    assert findings(tasks.build(nothing)) == ""
+
+
+def test_conclusions_are_marked_while_training_has_not_ended(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    first, *_ = best_first(comparison)
+    going = changed(comparison, known(first, GOING))
+    mark = f" Not trained to the end: “{first.name}”; longer training may change this."
+    for section in (overview, significance, cost, tasks):
+        assert mark in findings(section.build(going)), section
+        assert mark not in findings(section.build(comparison)), section
+
+
+def test_the_row_and_the_numbers_of_a_run_say_it(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    run = comparison.runs[1]
+    lost = [task.name for task in comparison.tasks[:3]]
+
+    def child(held: ComparedFold) -> ComparedFold:
+        figures = {
+            name: {**f, "constant": f["f1"] + 0.01 * (name in lost) - 0.005} for name, f in held.tasks.items()
+        }
+        return replace(held, tasks=figures)
+
+    made = known(run, GOING)
+    comparison = changed(comparison, replace(made, children=tuple(map(child, made.children))))
+    table = block(overview.build(comparison), "overview")
+    assert [column.key for column in table.columns][:2] == ["name", "note"]
+    note = f"not trained to the end (3 of 6 models); not learned: {lost[0]}, {lost[1]} and 1 more"
+    assert [row["note"] for row in table.rows] == [None, note, None, None]
+    given = json.loads("".join(json_lines(comparison, ())))["runs"][1]
+    assert given["training_end"] == {"models": 6, "falling": 3, "fall": pytest.approx(0.3)}
+    assert given["not_learned"] == lost

@@ -1,0 +1,120 @@
+"""What a suite tracks and says of training that has not ended, and of tasks that were not learned."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mtlv.evaluation.learned import FALL, TrainingEnd
+from mtlv.events import ignore
+from mtlv.settings import load_suite
+from mtlv.suite.run import SuiteResult, run_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.tracking.memory import MemoryRun
+
+TASKS = ("heart", "lung", "bone")
+PARTS = ("train", "train", "train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A suite that ran, and what it tracked."""
+
+    result: SuiteResult
+    tracker: MemoryTracker
+
+    def of_kind(self, kind: str) -> list[MemoryRun]:
+        return [run for run in self.tracker.runs.values() if run.spec.kind == kind]
+
+
+def constant(run: MemoryRun, task: str) -> float:
+    return run.last(f"test.tasks.constant/{task}")
+
+
+@pytest.fixture(scope="module")
+def ran(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """stl with 2 seeds and 2 epochs."""
+    write_table, write_suite = writers
+    folder, tracker = tmp_path_factory.mktemp("learned"), MemoryTracker()
+    suite = write_suite(folder, write_table(folder, "t"), "architecture=stl", "seed=[0, 1]")
+    return Ran(run_suite(suite, ignore, tracker), tracker)
+
+
+def test_folds_track_how_the_training_of_their_models_ended(ran: Ran) -> None:
+    for child in ran.of_kind("fold"):
+        curves = [child.history(f"train.heads.loss/{head}") for head in TASKS]
+        falls = [(first.value - last.value) / first.value for first, last in curves]
+        falling = [fall for fall in falls if fall > FALL]
+        assert child.last("train.end/models") == 3
+        assert child.last("train.end/falling") == len(falling) > 0
+        assert child.last("train.end/loss_fall") == pytest.approx(sum(falling) / len(falling))
+
+
+def test_the_constant_answer_is_scored_on_the_test_documents(ran: Ran) -> None:
+    for child in ran.of_kind("fold"):
+        for task in TASKS:
+            p = child.last(f"test.tasks.support/{task}") / 12
+            assert constant(child, task) == pytest.approx(2 * p / (1 + p))
+
+
+def test_a_parent_counts_the_models_of_all_folds_and_seeds(ran: Ran) -> None:
+    (parent,), children = ran.of_kind("suite member"), ran.of_kind("fold")
+    for name in ("models", "falling"):
+        assert parent.last(f"train.end/{name}") == sum(c.last(f"train.end/{name}") for c in children)
+    key = "test.tasks.constant/lung"
+    assert parent.last(key) == pytest.approx(sum(child.last(key) for child in children) / 2)
+    assert all(b"train.end" not in child.files["curves.json"] for child in children)  # no curve
+
+
+def test_descriptions_and_report_say_it_first(ran: Ran) -> None:
+    (parent,) = ran.of_kind("suite member")
+    falling, models = (int(parent.last(f"train.end/{name}")) for name in ("falling", "models"))
+    which = f"all {models} models" if falling == models else f"{falling} of {models} models"
+    said = f"Not trained to the end: the training loss of {which} still fell in the last epoch"
+    assert said in parent.description.split("\n\n")[0]
+    warnings = parent.files["report.html"].decode().partition('class="warnings"')[2].partition("</div>")[0]
+    assert said in warnings
+    assert ran.result.warnings[0].startswith("Not trained to the end: `stl · tiny` (")
+
+
+def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Callable) -> None:
+    """A rate of nothing leaves the model as it was: it says yes or no to every document."""
+    tracker = MemoryTracker()
+    changes = ("training.learning_rate=1e-12", "training.epochs=1", "evaluation.threshold=fixed")
+    result = run_suite(suite(table("t"), *changes, "matrix.architecture=[stl, mtl]"), ignore, tracker)
+    runs = Ran(result, tracker)
+    for parent, member in zip(runs.of_kind("suite member"), result.members, strict=True):
+        lost = [task for task in TASKS if not parent.last(f"test.tasks.f1/{task}") > constant(parent, task)]
+        assert [each.task.name for each in member.learning.unlearned] == lost
+        assert lost
+        assert member.learning.end == TrainingEnd(*[3 if member.name.startswith("stl") else 1] * 2)
+        assert "one epoch only" in parent.description
+        assert ("Nothing was learned" in parent.description) == (len(lost) == 3)
+    (comparison,) = runs.of_kind("comparison")
+    assert "Not trained to the end: " in comparison.description
+    best = comparison.description.partition("Highest F1 macro: ")[2].partition(". ")[0]
+    assert all(member.name not in best for member in result.members if member.learning.nothing)
+
+
+def test_the_constant_class_is_that_of_training(tmp_path: Path) -> None:
+    """Of the training documents most are `left`, of the test documents most are `right`."""
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "text", "part", "side"])
+        for n in range(60):
+            part = PARTS[n % 5]
+            common, rare = ("left", "right") if part == "train" else ("right", "left")
+            side = rare if n % 4 == 0 else common
+            rows.writerow([n, f"report {n} on the {side} side", part, side])
+    (tmp_path / "c.yml").write_text("architecture: mtl\n")
+    columns = "{id: id, part: part, target: side, kind: multiclass, metric: accuracy}"
+    given = ["data.name=table", f"data.path={tmp_path / 't.csv'}", f"data.columns={columns}", "encoder=tiny"]
+    given += ["training.device=cpu", "training.epochs=1", f"store.uri={tmp_path / 'store'}"]
+    tracker = MemoryTracker()
+    run_suite(load_suite(tmp_path / "c.yml", given), ignore, tracker)
+    (child,) = Ran(None, tracker).of_kind("fold")
+    assert child.last("test.tasks.constant/side") == pytest.approx(3 / 12)
