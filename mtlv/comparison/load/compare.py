@@ -185,7 +185,7 @@ def _comparison(
         published=() if ask.expected is None else read_expected(ask.expected, found.runs),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
-    learned = warnings({run.name: comparison.learning(run) for run in comparison.runs})
+    learned = warnings({run.name: comparison.learning(run) for run in comparison.runs}, "“{}”".format)
     return replace(comparison, warnings=(*comparison.warnings, *learned))
 
 
