@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint fuzz mutants bench bench-quick test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint fuzz mutants bench bench-quick gpu test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -90,7 +90,7 @@ mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that 
 	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py
 
 # Without what is no benchmark itself, but shared by them or made of their results.
-BENCHMARKS := $(filter-out %/harness.py %/random_encoder.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/figure.py %/profiles.py %/summary.py,$(wildcard benchmarks/*.py))
 
 # Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
@@ -104,6 +104,10 @@ bench-quick: $(VENV)/.bench  ## See that every benchmark runs, with its smallest
 	for file in $(BENCHMARKS); do \
 	  echo "== $$file"; $(BIN)/python $$file >$$folder/log 2>&1 || { cat $$folder/log; failed=1; }; done; \
 	$(BIN)/python benchmarks/summary.py; echo "$$folder"; exit $$failed
+
+# Results are in gpu-results. Again, it continues where it was interrupted: MTLV_OPENI=FOLDER/indiana_reports.csv make gpu
+gpu: $(VENV)/.bench  ## On a GPU: its tests, speed claims and real training, in 25 minutes.
+	$(BIN)/python benchmarks/gpu.py
 
 test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
 	MTLV_SKLEARN_EXTRA_PYTHON=$(abspath $(EXTRA))/bin/python \

@@ -59,7 +59,7 @@ class Notes(Begun):
 def one(args: argparse.Namespace, way: str) -> dict:
     """One suite in this process: seconds from the end of planning, units, tasks, and what was noted."""
     architecture, processes, compiled = way.split(",")
-    data = f"{{name: openi, path: {args.data}}}" if args.data else "synthetic"
+    data = f"{{name: openi, path: {args.data.absolute()}}}" if args.data else "synthetic"
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "c.yml"
         config.write_text(f"experiment: bench\ndata: {data}\n", encoding="utf-8")

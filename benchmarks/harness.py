@@ -5,7 +5,9 @@ hands a `Result` to `publish`, which prints it and writes results/NAME.json and 
 code is 1 where a claim is not met. `summary.py` reads the JSON of all, `figure.py` draws it, `profiles.py`
 takes the profiles alone. With MTLV_BENCH_QUICK=FOLDER each takes its smallest size, to see that it runs, and
 results go to that folder: nothing of them is a measurement. MTLV_BENCH_OUT=FOLDER is where a trial with
-arguments of its own leaves results/ as it is.
+arguments of its own leaves results/ as it is. With MTLV_BENCH_JOURNAL=FILE (`gpu.py`), what a process came to
+is a line of that file as soon as it ends, a benchmark that was cut off goes on from there, and a peer that
+fails, or takes longer than MTLV_BENCH_PATIENCE seconds, is left out.
 """
 
 from __future__ import annotations
@@ -23,12 +25,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = os.environ.get("MTLV_BENCH_QUICK")
+JOURNAL = os.environ.get("MTLV_BENCH_JOURNAL")
+PATIENCE = float(os.environ.get("MTLV_BENCH_PATIENCE", "inf"))
 RESULTS = Path(QUICK or os.environ.get("MTLV_BENCH_OUT") or Path(__file__).parent / "results")
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
@@ -123,9 +128,16 @@ def interleaved(
     for number in range(warm + repeats):
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
-            value = peers[name]()
-            if number >= warm:
-                found[name].append(value)
+            try:
+                value = peers[name]() if name in found else None
+            except (SystemExit, subprocess.TimeoutExpired) as failure:
+                if JOURNAL is None:
+                    raise
+                print(f"{name} is left out: {failure}", flush=True)
+                del found[name]
+            else:
+                if value is not None and number >= warm:
+                    found[name].append(value)
     return found
 
 
@@ -148,13 +160,46 @@ def alone(
         SystemExit: it failed; its messages are shown.
         TimeoutExpired: it took longer.
     """
+    call = [Path(argv[0]).name, *argv[1:]]
+    earlier = next((line for line in _earlier() if line["call"] == call), None)
+    if earlier is not None:
+        _earlier().remove(earlier)  # the next of equal calls is another repeat
+        return earlier["value"]
     if QUICK and python == sys.executable:
-        return json.loads(_here(argv).strip().splitlines()[-1])
-    whole = os.environ | {"PYTHONPATH": str(ROOT)} | dict(env or {})
-    done = subprocess.run([python, *argv], capture_output=True, text=True, env=whole, timeout=patience)
+        value = json.loads(_here(argv).strip().splitlines()[-1])
+    else:
+        value = json.loads(_apart([python, *argv], env or {}, patience).strip().splitlines()[-1])
+    if JOURNAL is not None:
+        with Path(JOURNAL).open("a", encoding="utf-8") as file:  # the line before may have been cut off
+            file.write(f"\n{json.dumps({'call': call, 'value': value})}\n")
+    return value
+
+
+def journal(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a file of JSON lines; none where there is no file."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+@cache
+def _earlier() -> list[dict[str, Any]]:
+    return [] if JOURNAL is None else journal(Path(JOURNAL))
+
+
+def _apart(argv: Sequence[str], env: Mapping[str, str], patience: float | None) -> str:
+    """What a script prints in a process of its own, which finds this checkout first."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    whole = os.environ | {"PYTHONPATH": path} | dict(env)
+    limit = min(PATIENCE, float("inf") if patience is None else patience)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, env=whole, timeout=None if limit == float("inf") else limit
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stderr[-4000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return done.stdout
 
 
 def _here(argv: Sequence[str]) -> str:
@@ -187,7 +232,7 @@ def shares(spent: Mapping[str, float], lines: int = 15) -> str:
 
 
 def publish(result: Result) -> int:
-    """Print a result, write its JSON and its figure; 1 where a claim is not met."""
+    """Print a result, write its JSON and its figure; 1 where a claim is not met and no journal is kept."""
     print(f"\n{result.title}\n")
     print("\n".join(_table(result)))
     for claim in result.claims:
@@ -195,7 +240,7 @@ def publish(result: Result) -> int:
     if result.profile:
         print(f"\nwhere the time goes:\n{result.profile}")
     write(result.name, plain(result))
-    return int(not QUICK and any(claim.verdict == "not met" for claim in result.claims))
+    return int(not QUICK and not JOURNAL and any(claim.verdict == "not met" for claim in result.claims))
 
 
 def write(name: str, content: dict[str, Any]) -> None:
@@ -203,8 +248,9 @@ def write(name: str, content: dict[str, Any]) -> None:
     from figure import draw
 
     RESULTS.mkdir(exist_ok=True, parents=True)
-    path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path, part = RESULTS / f"{name}.json", RESULTS / f".{name}.part"
+    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(part, path)
     try:
         draw(content, path.with_suffix(".png"))
     except ImportError as missing:  # a bare machine with a GPU

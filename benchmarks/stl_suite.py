@@ -50,7 +50,7 @@ def one(args: argparse.Namespace, way: str) -> dict[str, float]:
     """One suite in this process: seconds from the end of planning, and of the units alone."""
     architecture, processes, threads = way.split(",")
     labels = LABELS if args.data else GENERATED
-    data = f"{{name: openi, path: {args.data}}}" if args.data else "synthetic"
+    data = f"{{name: openi, path: {args.data.absolute()}}}" if args.data else "synthetic"
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "c.yml"
         config.write_text(f"experiment: bench\ndata: {data}\n", encoding="utf-8")

@@ -7,11 +7,13 @@ import sys
 
 from harness import RESULTS, Claim, bound, measured
 
+HEAD = ("| claim | limit | measured | verdict | on | benchmark |", "| --- | --- | ---: | --- | --- | --- |")
 
-def rows():
+
+def rows(folder=RESULTS):
     """A line of the table for each claim, in the order of the files."""
     found = []
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
         for each in content["claims"]:
             claim = Claim(**{key: value for key, value in each.items() if key != "verdict"})
@@ -22,9 +24,7 @@ def rows():
 
 
 def main() -> int:
-    print("| claim | limit | measured | verdict | on | benchmark |")
-    print("| --- | --- | ---: | --- | --- | --- |")
-    print("\n".join(rows()))
+    print("\n".join([*HEAD, *rows()]))
     return 0
 
 

@@ -184,19 +184,20 @@ def outcome(
     return Result(name, title, "documents/s", values, setting=kept, details={"seconds": dict(seconds)})
 
 
-def over(result: Result, peer: str) -> float:
-    """How many times as fast as a peer ours is."""
+def over(result: Result, peer: str) -> float | None:
+    """How many times as fast as a peer ours is; None if the peer was left out."""
     (row,) = result.values
-    return result.ratio(row, OURS, peer)
+    return result.ratio(row, OURS, peer) if peer in result.values[row] else None
 
 
 def best(result: Result, begins: str) -> str:
-    """The fastest of the peers whose name begins so."""
+    """The fastest of the peers whose name begins so; empty if all were left out."""
     (found,) = result.values.values()
-    return max((name for name in found if name.startswith(begins)), key=lambda name: median(found[name]))
+    names = [name for name in found if name.startswith(begins)]
+    return max(names, key=lambda name: median(found[name]), default="")
 
 
-def held(result: Result, text: str, limit: float, value: float) -> Claim:
+def held(result: Result, text: str, limit: float, value: float | None) -> Claim:
     """A claim of what was promised of `minilm` on Open-I and a processor; of anything else it is told."""
     setting = result.setting
     usual = ("minilm", "openi", "cpu")

@@ -1,0 +1,145 @@
+"""Real training on a GPU: a whole comparison of the architectures, fold by fold and seed by seed.
+
+    python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv
+
+Trains experiments/openi-minilm/config-gpu.yml in rounds: all architectures on a fold with a seed, then the
+next fold, then the next seed. Each architecture of a round is a line of --lines as soon as it is tested, and
+each model is in the store ./store as soon as it is trained; a second call goes on from there. It needs no
+MLflow, and ends when all is trained or somebody ends it: `gpu.py` does, and makes a table of the lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from harness import ROOT, journal, number, sized
+
+CONFIG = ROOT / "experiments" / "openi-minilm" / "config-gpu.yml"
+ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # of the config, in its order
+SHOWN = ("f1_macro", "f1_micro", "average_precision_macro", "subset_accuracy", "hamming_score")
+BASELINE = "stl"
+QUICK = ("data.limit=60", "data.max_length=16", "data.folds=2", "seed=0", "training.epochs=1")
+Line = dict[str, Any]
+
+
+def tell(event: Any) -> None:
+    """Print what is of use in a log."""
+    if type(event).__name__ in ("UnitEnded", "UnitFailed", "NoteGiven", "WarningGiven"):
+        print(getattr(event, "text", None) or f"{type(event).__name__}: {event.name}", flush=True)
+
+
+def train(args: argparse.Namespace) -> int:
+    """Train what has no line yet, round by round; 1 where a model could not be trained."""
+    from mtlv.errors import TrainingError
+    from mtlv.execution.choose import executor_of
+    from mtlv.planning.resolve import resolve_all
+    from mtlv.settings import load_suite
+    from mtlv.store import open_store
+    from mtlv.store.location import location_of
+    from mtlv.units.input_cache import InputCache
+
+    changes = [f"encoder={args.encoder}", "store.uri=./store", "store.keep_weights=false", *sized((), QUICK)]
+    changes += [f"data.path={args.data}"] if args.data else ["data.name=synthetic"]
+    suite = load_suite(CONFIG, changes)
+    store = open_store(location_of(suite.members[0].settings.store))
+    cache = InputCache(store)
+    known = {(line["round"], line["architecture"]) for line in journal(args.lines)}
+    rounds = [
+        (f"fold {child.fold.index}, seed {child.seed}", member, child)
+        for member in resolve_all(cache, suite.members)
+        for child in member.children
+    ]
+    rounds.sort(
+        key=lambda each: (each[2].seed, each[2].fold.index)
+    )  # the members of a round stay in their order
+    rounds = [each for each in rounds if (each[0], each[1].member.settings.architecture.name) not in known]
+    if not rounds:
+        return 0
+    failed = 0
+    with executor_of(cache, store, tell, [child.jobs for _, _, child in rounds]) as executor:
+        for _, _, child in rounds:
+            executor.expect(child.jobs)
+        for name, member, child in rounds:
+            try:
+                records = [executor.run(job, lambda *_: None) for job in child.jobs]
+            except TrainingError as error:
+                executor.give_up(child.jobs)
+                failed = 1
+                print(f"{name}, {member.name}: {error}", flush=True)
+                continue
+            line = {"round": name, **tested(member, child, records)}
+            with args.lines.open("a", encoding="utf-8") as file:  # the line before may have been cut off
+                file.write(f"\n{json.dumps(line)}\n")
+    return failed
+
+
+def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
+    """Metrics and costs of one architecture on one fold with one seed, in plain values."""
+    from mtlv.reporting.plan_result import outcome
+
+    settings = member.member.settings
+    found = outcome(records, tasks=member.known, settings=settings.evaluation, known={})
+    return {
+        "architecture": settings.architecture.name,
+        "models": len(records),
+        "groups": [list(group) for group in child.groups.groups] if child.groups else None,
+        "metrics": found.metrics.plan.as_dict(),
+        "tasks": {name: task.as_dict() for name, task in found.metrics.tasks.items()},
+        "costs": found.costs,
+        "device": records[0].device,
+    }
+
+
+def whole(lines: Iterable[Line]) -> list[dict[str, Line]]:
+    """The rounds in which every architecture was tested: architecture -> line."""
+    rounds: dict[str, dict[str, Line]] = {}
+    for line in lines:
+        rounds.setdefault(line["round"], {})[line["architecture"]] = line
+    return [each for each in rounds.values() if len(each) == len(ARCHITECTURES)]
+
+
+def table(lines: Sequence[Line]) -> list[str]:
+    """The whole rounds in Markdown: means, and the difference to single-task models in the same rounds."""
+    rounds = whole(lines)
+    if not rounds:
+        return [f"No round is whole; {len(lines)} results of architectures are in summary.json."]
+    head = ["architecture", "models", *SHOWN, f"{SHOWN[0]} - {BASELINE}'s, by round", "seconds of training"]
+    out = [
+        f"Means of {len(rounds)} whole rounds (fold with seed); the standard deviation is over rounds.",
+        "",
+    ]
+    out += [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
+    for name in ARCHITECTURES:
+        own = [each[name] for each in rounds]
+        gains = [e[name]["metrics"][SHOWN[0]] - e[BASELINE]["metrics"][SHOWN[0]] for e in rounds]
+        cells = [f"`{name}`", number(fmean(line["models"] for line in own))]
+        cells += [spread([line["metrics"][metric] for line in own]) for metric in SHOWN]
+        cells += [spread(gains), number(fmean(line["costs"]["time/train_seconds"] for line in own))]
+        out.append(f"| {' | '.join(cells)} |")
+    return out
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean, and the standard deviation (ddof 1) where there are several values."""
+    return f"{fmean(values):.4f}" + (f" ({stdev(values):.4f})" if len(values) > 1 else "")
+
+
+def main() -> int:
+    """Train until the end."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="Open-I's CSV; none: generated reports")
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="or a folder with it")
+    parser.add_argument("--lines", type=Path, default=Path("rounds.jsonl"))
+    return train(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
