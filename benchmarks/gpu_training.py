@@ -1,6 +1,6 @@
 """Real training on a GPU: a whole comparison of the architectures, fold by fold and seed by seed.
 
-    python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv
+    python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv [KEY=VALUE ...]
 
 Trains experiments/openi-minilm/config-gpu.yml in rounds: all architectures on a fold with a seed, then the
 next fold, then the next seed. Each architecture of a round is a line of --lines as soon as it is tested, and
@@ -46,7 +46,7 @@ def train(args: argparse.Namespace) -> int:
 
     changes = [f"encoder={args.encoder}", "store.uri=./store", "store.keep_weights=false", *sized((), QUICK)]
     changes += [f"data.path={args.data}"] if args.data else ["data.name=synthetic"]
-    suite = load_suite(CONFIG, changes)
+    suite = load_suite(CONFIG, [*changes, *args.changes])
     store = open_store(location_of(suite.members[0].settings.store))
     cache = InputCache(store)
     known = {(line["round"], line["architecture"]) for line in journal(args.lines)}
@@ -55,9 +55,7 @@ def train(args: argparse.Namespace) -> int:
         for member in resolve_all(cache, suite.members)
         for child in member.children
     ]
-    rounds.sort(
-        key=lambda each: (each[2].seed, each[2].fold.index)
-    )  # the members of a round stay in their order
+    rounds.sort(key=lambda each: (each[2].seed, each[2].fold.index))  # members stay in their order
     rounds = [each for each in rounds if (each[0], each[1].member.settings.architecture.name) not in known]
     if not rounds:
         return 0
@@ -138,6 +136,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="Open-I's CSV; none: generated reports")
     parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="or a folder with it")
     parser.add_argument("--lines", type=Path, default=Path("rounds.jsonl"))
+    parser.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the config")
     return train(parser.parse_args())
 
 
