@@ -58,8 +58,8 @@ def test_a_step_that_failed_is_run_again_and_one_that_is_done_is_not(gpu, tmp_pa
 
 
 def test_a_step_is_ended_by_its_limit_with_all_that_it_began(gpu, tmp_path):
-    child = "import subprocess, sys, time\nc = [sys.executable, '-c', 'import time; time.sleep(50)']\n"
-    begin = f"{child}print(subprocess.Popen(c).pid, flush=True)\ntime.sleep(50)"
+    child = "import subprocess, sys, time\nc = [sys.executable, '-c', 'import time; time.sleep(12)']\n"
+    begin = f"{child}print(subprocess.Popen(c).pid, flush=True)\ntime.sleep(12)"
     found = programme(gpu, tmp_path)
     begun = time.monotonic()
     found.run("long", gpu.Step(0.03, (("-c", begin), ("-c", "print('never')"))))
@@ -68,7 +68,7 @@ def test_a_step_is_ended_by_its_limit_with_all_that_it_began(gpu, tmp_path):
     log = (tmp_path / "out" / "log.txt").read_text()
     assert "never" not in log.splitlines()
     pid = int(log.split()[-1])
-    until = time.monotonic() + 10
+    until = time.monotonic() + 5
     while running(pid) and time.monotonic() < until:
         time.sleep(0.05)
     assert not running(pid)
@@ -84,7 +84,7 @@ def running(pid):
 def test_the_limit_of_all_steps_holds_for_each(gpu, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "LEAST", 0.5)
     found = programme(gpu, tmp_path, seconds=1.0)
-    found.run("long", gpu.Step(5, (("-c", "import time; time.sleep(50)"),)))
+    found.run("long", gpu.Step(5, (("-c", "import time; time.sleep(12)"),)))
     found.run("late", gpu.Step(5, (("-c", "print('never')"),)))
     assert state(found, "long") == "ended by its limit"
     assert state(found, "late") == "not begun: no time was left"
@@ -93,8 +93,9 @@ def test_the_limit_of_all_steps_holds_for_each(gpu, tmp_path, monkeypatch):
 
 def test_what_a_step_has_found_is_saved_while_it_runs(gpu, tmp_path):
     found = programme(gpu, tmp_path)
-    (found.work / "store" / "units" / ".being-written").mkdir(parents=True)
-    (found.work / "store" / "units" / ".being-written" / "unit.json").write_text("half")
+    for name in (".being-written", "finished"):
+        (found.work / "store" / "units" / name).mkdir(parents=True)
+        (found.work / "store" / "units" / name / "unit.json").write_text(name)
     write = (
         'open(\'journal.jsonl\', \'w\').write(\'{"call": ["a.py", "--only", "b"], "value": {"seconds": 2}}\')'
     )
@@ -105,7 +106,8 @@ def test_what_a_step_has_found_is_saved_while_it_runs(gpu, tmp_path):
     found.run("step", gpu.Step(1, (("-c", code, f"{tmp_path / 'out' / 'summary.md'}"),)))
     assert found.state["steps"]["step"]["told"] == "seen"
     with tarfile.open(tmp_path / "out" / "work.tar.gz") as archive:
-        assert archive.getnames() == ["journal.jsonl"]
+        assert archive.getnames() == ["journal.jsonl", "store/units/finished/unit.json"]
+    assert (programme(gpu, tmp_path).work / "store/units/finished/unit.json").read_text() == "finished"
 
 
 def test_what_is_carried_is_installed_and_gone_on_with(gpu, tmp_path):
