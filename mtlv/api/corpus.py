@@ -15,12 +15,16 @@ from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
 from mtlv.errors import DataError
+from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
 from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
+
+    from mtlv.plan import Task
 
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
@@ -100,12 +104,13 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         tasks, targets = self.documents.tasks, self.documents.targets
-        yes = {"binary": lambda values: f"{int((values > 0).sum()):,} yes"}
-        rows = [
-            (task.name, task.kind, yes.get(task.kind, len)(targets[task.name]), task.description)
-            for task in tasks
-        ]
+        rows = [(task.name, task.kind, _count(task, targets[task.name]), task.description) for task in tasks]
         return html(repr(self), ("task", "kind", "documents", "description"), rows)
+
+
+def _count(task: Task, values: NDArray) -> int | str:
+    positive = SCORING[task.kind].counts_positive
+    return f"{int((values > 0).sum()):,} yes" if positive else len(values)
 
 
 @contextmanager

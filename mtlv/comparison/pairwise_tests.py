@@ -14,8 +14,8 @@ from mtlv.evaluation.bootstrap import (
     resampled,
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
-from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.evaluation.pairs import pairs_of, siblings
+from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
 from mtlv.evaluation.verdict import Verdict, verdicts
 from mtlv.plan import Scores, Task
@@ -120,7 +120,7 @@ def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> M
         names = sorted(child.test.tasks) if child.test is not None and child.test.ids else []
         own = [tasks.get(name, Task(name)) for name in names]
         limits = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
-        known = limits.keys() == set(yes_no_tasks(own)) and child.tasks.keys() == set(names)
+        known = limits.keys() == set(thresholded(own)) and child.tasks.keys() == set(names)
         if child.test is not None and own and known and not not_of_sums(own):
             by_ids.setdefault(child.test.ids, []).append((child.run_id, child.test, own))
             held[child.run_id] = limits

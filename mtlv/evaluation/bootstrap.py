@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.metrics import Decisions, decide, ratio
-from mtlv.evaluation.mixed import by_source, yes_no_tasks
-from mtlv.evaluation.scoring import SCORING
+from mtlv.evaluation.mixed import by_source
+from mtlv.evaluation.scoring import SCORING, thresholded
 from mtlv.evaluation.significance import ALPHA, Interval
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
@@ -93,7 +93,7 @@ def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
 
     A plan with one of these tasks cannot be resampled: see `resampled`.
     """
-    return [t for t in tasks if t.kind in SCORING and t.main_metric in SCORING[t.kind].others]
+    return [t for t in tasks if t.main_metric in SCORING[t.kind].others]
 
 
 def resampled(
@@ -104,13 +104,13 @@ def resampled(
     Args:
         scores: scores of N documents for at least these tasks.
         tasks: tasks of any kinds, but none of `not_of_sums`.
-        thresholds: decision threshold of each yes/no task.
+        thresholds: decision threshold of each task that needs one.
         weights: [R, N], see `document_weights`.
 
     Raises:
         PlanError, TrainingError: see `evaluate_all`.
     """
-    names = yes_no_tasks(tasks)
+    names = thresholded(tasks)
     decisions = decide(scores, names, thresholds) if names else None
     if decisions is not None and len(names) == len(tasks):
         return resampled_f1(decisions, weights)
@@ -118,7 +118,7 @@ def resampled(
     if decisions is not None:
         found |= dict(zip(names, ratio(*_counted(decisions, weights)).T, strict=True))
     for task in tasks:
-        if task.kind in SCORING:
+        if task.name not in found:
             own = scores.tasks[task.name]
             sums = SCORING[task.kind].sums(task, own)[task.main_metric]
             found[task.name] = sums.of_draws(weights[:, np.asarray(own.mask, bool)])

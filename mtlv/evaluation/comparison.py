@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import CONSTANT, Learning, learning, together, training_end_of
-from mtlv.evaluation.mixed import yes_no_tasks
 from mtlv.plan import Scores, Task
 
 SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard to distinguish
@@ -45,10 +44,6 @@ class TaskInfo:
         """Return the task for the evaluation."""
         how = {"source": self.source, "classes": self.classes, "negative": self.negative}
         return Task(self.name, self.kind, main_metric=self.main_metric, **how)  # type: ignore[arg-type]
-
-    @property
-    def yes_no(self) -> bool:
-        return bool(yes_no_tasks([self.task]))
 
     @property
     def frequency(self) -> float:

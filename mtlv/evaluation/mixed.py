@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from mtlv.evaluation.metrics import Metrics, MetricValues, TaskMetricValues, evaluate
-from mtlv.evaluation.scoring import SCORING, main_figure, task_figures
+from mtlv.evaluation.metrics import Metrics, TaskMetricValues, evaluate
+from mtlv.evaluation.scoring import main_figure, task_figures, thresholded
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
 
@@ -32,16 +32,14 @@ class OtherMetrics:
 
 @dataclass(frozen=True)
 class MixedMetrics:
-    """Metrics of a plan with tasks that are not yes/no, or of several kinds.
+    """Metrics of a plan whose tasks are not all evaluated jointly.
 
     Args:
         sources: main metric of each source: the mean over its tasks, i.e. macro F1 for yes/no
             tasks.
-        yes_no: metrics of all yes/no tasks together; None if there are none.
     """
 
     sources: Mapping[str, float]
-    yes_no: MetricValues | None = None
 
     @property
     def main(self) -> float:
@@ -50,11 +48,6 @@ class MixedMetrics:
 
     def as_dict(self) -> dict[str, float]:
         return {"score": self.main}  # metrics of some tasks could be mistaken for the plan's
-
-
-def yes_no_tasks(tasks: Sequence[Task]) -> list[str]:
-    """Return the names of the tasks that need a threshold."""
-    return [task.name for task in tasks if task.kind not in SCORING]
 
 
 def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
@@ -66,27 +59,26 @@ def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
 
 
 def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> Metrics:
-    """Return all metrics of tasks of any kinds; the same as `evaluate` if all are yes/no.
+    """Return all metrics of tasks of any kinds; the same as `evaluate` if all need a threshold.
 
     Args:
         scores: scores of at least these tasks.
         tasks: the T tasks, in the desired order.
-        thresholds: decision threshold by yes/no task.
+        thresholds: decision threshold by task that needs one.
 
     Raises:
         PlanError, TrainingError: see `evaluate` and `task_figures`.
     """
-    together = yes_no_tasks(tasks)
-    yes_no = evaluate(scores, together, thresholds) if together else None
-    if yes_no is not None and len(together) == len(tasks):
-        return yes_no
-    found: dict[str, TaskMetricValues] = {} if yes_no is None else dict(yes_no.tasks)
-    found |= {task.name: _other(task, scores) for task in tasks if task.kind in SCORING}
+    names = thresholded(tasks)
+    joint = evaluate(scores, names, thresholds) if names else None
+    if joint is not None and len(names) == len(tasks):
+        return joint
+    found: dict[str, TaskMetricValues] = {} if joint is None else dict(joint.tasks)
+    found |= {task.name: _other(task, scores) for task in tasks if task.name not in found}
     sources = {
         source: fmean(found[name].main for name in names) for source, names in by_source(tasks).items()
     }
-    plan = MixedMetrics(sources, None if yes_no is None else yes_no.plan)
-    return Metrics(plan, {task.name: found[task.name] for task in tasks})
+    return Metrics(MixedMetrics(sources), {task.name: found[task.name] for task in tasks})
 
 
 def _other(task: Task, scores: Scores) -> OtherMetrics:

@@ -1,12 +1,11 @@
 """Metrics of one task of any kind from its scores; they are defined in `mtlv.evaluation.kinds`.
 
-Each kind is a class in `SCORING`. Yes/no tasks of one corpus are evaluated together, because they may share
-thresholds: see `mtlv.evaluation.metrics.evaluate`.
+A new kind needs one more entry in `SCORING`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
 from mtlv.evaluation.kinds import classes, entities, numbers, words
+from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.sums import Sums, values
 from mtlv.plan.scores import TaskScores
 from mtlv.plan.task import Task
@@ -26,10 +26,21 @@ class Scoring(Protocol):
     """Computes metrics from the scores of a kind of task.
 
     Args:
+        needs_threshold: whether predictions need a threshold. Such tasks of a plan are evaluated jointly, by
+            `mtlv.evaluation.metrics.evaluate`, because they may share thresholds; here they have only the
+            metrics without one.
+        counts_positive: whether a document is positive or negative, and the support counts the positive ones;
+            otherwise all with a target.
         others: metrics that are no functions of sums over documents: (targets, predictions) -> metric.
     """
 
+    needs_threshold: bool
+    counts_positive: bool
     others: Mapping[str, Metric]
+
+    def watched(self, task: Task) -> str:
+        """Return the metric to log per epoch, which needs no threshold."""
+        ...
 
     def pairs(self, scores: TaskScores) -> tuple[Any, Any]:
         """Return targets and predictions of the documents with a target."""
@@ -40,10 +51,38 @@ class Scoring(Protocol):
         ...
 
 
-class ClassScoring:
-    """Predicts the class with the highest score, on ties the first."""
+class YesNoScoring:
+    """Predicts yes if the probability is at least a threshold."""
 
+    needs_threshold = True
+    counts_positive = True
+    others: Mapping[str, Metric] = {"average_precision": average_precision}
+
+    def watched(self, task: Task) -> str:  # noqa: ARG002
+        return "average_precision"
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+        return {}
+
+    def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
+        """Return whether each document is positive, and its probability."""
+        known = np.asarray(scores.mask, bool)
+        return np.asarray(scores.targets)[known] == 1, np.asarray(scores.outputs)[known]
+
+
+class _WithoutThreshold:
+    """Tasks that are evaluated one by one."""
+
+    needs_threshold = False
+    counts_positive = False
     others: Mapping[str, Metric] = {}
+
+    def watched(self, task: Task) -> str:
+        return task.main_metric
+
+
+class ClassScoring(_WithoutThreshold):
+    """Predicts the class with the highest score, on ties the first."""
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return classes.sums(*self.pairs(scores), **self._counted(task))
@@ -57,7 +96,7 @@ class ClassScoring:
         return {"classes": len(task.classes), "positive": positive}
 
 
-class NumberScoring:
+class NumberScoring(_WithoutThreshold):
     """Uses the score as the prediction."""
 
     others: Mapping[str, Metric] = {"spearman": numbers.spearman}
@@ -70,10 +109,8 @@ class NumberScoring:
         return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
 
-class SpanScoring:
+class SpanScoring(_WithoutThreshold):
     """Evaluates spans, as whole entities and word by word."""
-
-    others: Mapping[str, Metric] = {}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         gold, predicted = self.pairs(scores)
@@ -85,22 +122,39 @@ class SpanScoring:
 
 
 SCORING: Mapping[str, Scoring] = {
+    "binary": YesNoScoring(),
     "multiclass": ClassScoring(),
     "regression": NumberScoring(),
     "tagging": SpanScoring(),
 }
 
 
+class KindOfTask(Protocol):
+    """A task with its kind."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
+def thresholded(tasks: Iterable[KindOfTask]) -> list[str]:
+    """Return the names of the tasks that need a threshold."""
+    return [task.name for task in tasks if SCORING[task.kind].needs_threshold]
+
+
+def evaluated_jointly(tasks: Iterable[KindOfTask]) -> bool:
+    """Whether all tasks need a threshold: then a plan has macro F1 and others, and otherwise a score."""
+    return all(SCORING[task.kind].needs_threshold for task in tasks)
+
+
 def task_figures(task: Task, scores: TaskScores) -> Figures:
-    """Return all metrics of a task without a threshold.
+    """Return all metrics of a task that need no threshold.
 
     Raises:
-        PlanError: the task's kind needs a threshold, or no document has a target.
+        PlanError: no document has a target.
     """
-    if task.kind not in SCORING:
-        raise PlanError(
-            f"task `{task.name}` is not evaluated separately", got=task.kind, allowed=", ".join(SCORING)
-        )
     if not np.any(scores.mask):
         raise PlanError(f"no document has a target of task `{task.name}`", then="enlarge that part")
     kind = SCORING[task.kind]

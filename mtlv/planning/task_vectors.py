@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
-from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import SCORING
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -126,7 +126,7 @@ def label_count(view: VectorSource) -> NDArray[np.float32]:
 
 
 def _need_labels(view: VectorSource, features: str) -> None:
-    others = [task.name for task in view.corpus.tasks if task.name not in yes_no_tasks(view.corpus.tasks)]
+    others = [task.name for task in view.corpus.tasks if not SCORING[task.kind].counts_positive]
     if others:
         raise GroupingError(
             f"`grouping.features: {features}` needs yes/no labels",

@@ -91,9 +91,9 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     tracker.metrics(run, learning_metrics(result.end, result.constants, names.tasks, last_timestamp(found)))
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
-    yes_no = [task for task in order if task in names.yes_no]
-    if yes_no:
-        report = classification_report(found.test, yes_no, found.thresholds.values)
+    decided = [task for task in order if task in found.thresholds.values]
+    if decided:
+        report = classification_report(found.test, decided, found.thresholds.values)
         tracker.text(run, report, "report/classification_report.txt")
     tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
     tracker.table(run, per_task_table(found, names))

@@ -22,9 +22,6 @@ STABLE = 0.5  # adjusted Rand index below which a grouping is reported as unstab
 WORDS = {"names": "text"}  # columns of text, left-aligned
 
 
-YES_NO = "positive"  # the documents counted for a yes/no task
-
-
 @dataclass(frozen=True)
 class TaskLine:
     """Metrics of one task: means over the run's children.
@@ -45,7 +42,7 @@ class TaskLine:
     main: float
     others: Mapping[str, float]
     judged_by: str = "f1"
-    counted: str = YES_NO
+    counted: str = "positive"
     main_std: float | None = None
     group: str = ""
 
@@ -69,6 +66,7 @@ class ReportInput:
         encoder: name of the encoder.
         dataset: name of the data set.
         generated: whether the documents are generated, not real.
+        thresholds: whether some tasks have thresholds.
         documents: documents per part (`train`, `validation`, `test`) of one fold.
         tasks: one line per task.
         rows: the run's row of the suite's table, followed by others for comparison.
@@ -93,6 +91,7 @@ class ReportInput:
     rows: Sequence[Row]
     documents: Mapping[str, int] = field(default_factory=dict)
     generated: bool = False
+    thresholds: bool = True
     folds: int = 1
     seeds: int = 1
     groups: Sequence[Sequence[str]] = ()
@@ -181,7 +180,7 @@ def _measured(run: ReportInput) -> str:
         body.append([(row.name, "text"), *cells])
     spread = any(cell.sd is not None for row in run.rows for cell in row.cells.values())
     note = "On the test set."
-    if any(task.counted == YES_NO for task in run.tasks):
+    if run.thresholds:
         note += " Thresholds were fitted only on validation documents."
     note += " Mean ± standard deviation over the children." if spread else ""
     return f"<p>{note}</p>" + _table(["run", *(column.title for column in columns)], body)

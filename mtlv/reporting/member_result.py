@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import Learning, TrainingEnd, learning, together, training_end
-from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.plan import Task, slugs
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
@@ -113,9 +113,9 @@ class MemberResult:
         return [name for name in held if name not in NO_FIGURES]
 
     @property
-    def all_yes_no(self) -> bool:
-        """Whether all tasks are yes/no labels."""
-        return len(yes_no_tasks(self.resolved.known)) == len(self.resolved.known)
+    def joint(self) -> bool:
+        """Whether its tasks are evaluated jointly."""
+        return evaluated_jointly(self.resolved.known)
 
 
 def judged_by(result: MemberResult) -> str:

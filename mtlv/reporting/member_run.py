@@ -9,15 +9,16 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from mtlv.environment import machine, versions
-from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import SCORING, thresholded
 from mtlv.figures.per_task import draw_per_task
 from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.descriptions import describe_parent
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
-from mtlv.reporting.html_report import YES_NO, ReportFigure, ReportInput, TaskLine, report_html
+from mtlv.reporting.html_report import ReportFigure, ReportInput, TaskLine, report_html
 from mtlv.reporting.learned_words import sentences
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
+from mtlv.reporting.metric_titles import supported_by
 from mtlv.reporting.metrics import MetricNames, params
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
@@ -50,10 +51,10 @@ def _per_task_table(result: MemberResult) -> TableFile:
     """Return the mean test metrics of every task over the children."""
     lines = [_task_line(result, task) for task in result.resolved.tasks]
     others = tuple(dict.fromkeys(name for line in lines for name in line.others))
-    judged = ("f1", "f1_std") if result.all_yes_no else ("judged_by", "value", "value_std")
+    judged = ("f1", "f1_std") if result.joint else ("judged_by", "value", "value_std")
     rows = []
     for line in lines:
-        how = () if result.all_yes_no else (line.judged_by,)
+        how = () if result.joint else (line.judged_by,)
         values = (
             line.name,
             *how,
@@ -92,9 +93,9 @@ def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
         spread=[spread_of(result.main(task)) or 0.0 for task in tasks],
         figure=judged_by(result),
     )
-    counted = "its positive documents" if result.all_yes_no else "its documents"
+    counted = supported_by(result.resolved.known)
     return ReportFigure(
-        f"{judged_by(result)} of each task", path, f"On the test part, with the number of {counted}."
+        f"{judged_by(result)} of each task", path, f"On the test part, with the number of its {counted}."
     )
 
 
@@ -115,6 +116,7 @@ def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInp
         rows=member_rows([result]),
         documents={part: len(child.fold.part(part)) for part in ("train", "validation", "test")},
         generated=result.generated,
+        thresholds=bool(thresholded(resolved.known)),
         folds=len({each.fold.index for each in resolved.children}),
         seeds=len(settings.seeds),
         groups=() if groups is None else groups.groups,
@@ -132,15 +134,14 @@ def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInp
 def _task_line(result: MemberResult, task: str) -> TaskLine:
     groups = result.resolved.children[0].groups
     number = "" if groups is None else next(str(i + 1) for i, g in enumerate(groups.groups) if task in g)
-    yes_no = task in yes_no_tasks(result.resolved.known)
-    main = "f1" if yes_no else next(t.main_metric for t in result.resolved.known if t.name == task)
+    main, kind = next((t.main_metric, t.kind) for t in result.resolved.known if t.name == task)
     return TaskLine(
         task,
         fmean(result.of_task(task, "support")),
         fmean(result.main(task)),
         {name: fmean(result.of_task(task, name)) for name in result.figures(task) if name != main},
         judged_by=main,
-        counted=YES_NO if yes_no else "documents",
+        counted="positive" if SCORING[kind].counts_positive else "documents",
         main_std=spread_of(result.main(task)),
         group=number,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mtlv.evaluation.comparison import Comparison, TaskInfo
+from mtlv.evaluation.scoring import SCORING, KindOfTask
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
 SEVERAL = "main metric"
@@ -32,6 +33,11 @@ def main_title(tasks: Sequence[TaskTitles]) -> str:
     """Return the main metric of all tasks, or `main metric` if they differ."""
     names = {task.main_metric for task in tasks} or {"f1"}
     return titled(names.pop()) if len(names) == 1 else SEVERAL
+
+
+def supported_by(tasks: Sequence[KindOfTask], documents: str = "documents") -> str:
+    """Name the documents that the support of the tasks counts."""
+    return f"positive {documents}" if all(SCORING[task.kind].counts_positive for task in tasks) else documents
 
 
 def plan_title(comparison: Comparison) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.evaluation import Metrics
 from mtlv.evaluation.learned import CONSTANT, TrainingEnd
-from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slugs
 from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
@@ -34,15 +35,15 @@ class MetricNames:
         self.heads = slugs([head.name for head in plan.heads])
         self.head_of = {task: head.name for head in plan.heads for task in head.tasks}
         self.members = {head.name: head.tasks for head in plan.heads}
-        self.yes_no = set(yes_no_tasks(tasks))
 
-    def of_yes_no(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
-        """Return those heads whose tasks are all yes/no, with their tasks."""
-        return [(head, self.members[head]) for head in heads if self.yes_no.issuperset(self.members[head])]
+    def joint(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """Return those heads whose tasks are evaluated jointly, with their tasks."""
+        members = ((head, self.members[head]) for head in heads)
+        return [(head, own) for head, own in members if evaluated_jointly(self.known[task] for task in own)]
 
     def watched(self, task: str) -> str:
-        """Return the metric of a task that is logged per epoch; for yes/no tasks one without a threshold."""
-        return "average_precision" if task in self.yes_no else self.known[task].main_metric
+        """Return the metric of a task that is logged per epoch."""
+        return SCORING[self.known[task].kind].watched(self.known[task])
 
 
 def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
@@ -108,7 +109,7 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
     found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
     values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
-    for head, members in names.of_yes_no(epoch.heads):
+    for head, members in names.joint(epoch.heads):
         areas = fmean(values[task] for task in members)
         out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))
     return out + [
@@ -128,7 +129,7 @@ def plan_epoch(
     figures = split_figures("val", metrics, names)
     of_units = {f"val.tasks.{names.watched(task)}/{slug}" for task, slug in names.tasks.items()}
     out += [Metric(key, value, *at) for key, value in figures if key not in of_units]
-    for head, tasks in names.of_yes_no(names.members):
+    for head, tasks in names.joint(names.members):
         value = fmean(metrics.tasks[task].main for task in tasks)
         out.append(Metric(f"val.heads.f1_macro/{names.heads[head]}", value, *at))
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.evaluation.learned import CONSTANT
-from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.plan import slugs
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.reporting.metric_titles import main_title, titled
@@ -28,8 +28,8 @@ BEFORE_TASKS = (
 AFTER_TASKS = ("time", "cost", "pictures")
 """Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold", CONSTANT)
-YES_NO, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
-"""Main metrics of a plan: if all of its tasks are yes/no, and otherwise."""
+JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
+"""Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 
 TOLD_APART = ("tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping", "params.k")
 SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one task, mean of the folds"
@@ -53,13 +53,13 @@ class _Suite:
         known = {task.name: task for member in members for task in member.known}
         self.title = main_title(list(known.values()))
         self.tasks = {slug: known[name].main_metric for name, slug in slugs(known).items()}
-        plain = [len(yes_no_tasks(member.known)) == len(member.known) for member in members]
-        self.figures = (*(YES_NO if any(plain) else ()), *(() if all(plain) else OTHERS))
+        joint = [evaluated_jointly(member.known) for member in members]
+        self.figures = (*(JOINT if any(joint) else ()), *(() if all(joint) else OTHERS))
 
     @property
     def mains(self) -> tuple[str, ...]:
         """Return the main metrics of the members."""
-        return tuple(figure for figure in (YES_NO[0], *OTHERS) if figure in self.figures)
+        return tuple(figure for figure in (JOINT[0], *OTHERS) if figure in self.figures)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _runs(suite: _Suite) -> View:
 
 
 def _compare(suite: _Suite) -> View:
-    ranked = ["val/average_precision_macro"] if YES_NO[0] in suite.figures else []
+    ranked = ["val/average_precision_macro"] if JOINT[0] in suite.figures else []
     sections = {
         "Learning curves, mean of the folds": _each(
             "line", "train/loss", *(f"val/{main}" for main in suite.mains), *ranked

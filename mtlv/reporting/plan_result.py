@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.evaluation import Metrics, Thresholds, fit_thresholds, grid_values
-from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.scoring import thresholded
 from mtlv.plan import Scores, Task, gather
 from mtlv.store.local import EpochRecord, UnitRecord
 
@@ -96,7 +97,7 @@ def outcome(
 
 
 def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings) -> Thresholds:
-    names = yes_no_tasks(tasks)
+    names = thresholded(tasks)
     if not names:
         return Thresholds({}, settings.threshold)
     grid = grid_values(settings.grid.start, settings.grid.stop, settings.grid.step)

@@ -107,8 +107,8 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
 
 
 def _micro(results: Sequence[MemberResult]) -> list[float] | None:
-    """Return the mean micro F1 of each member; None if not all tasks are yes/no."""
-    if not all(result.all_yes_no for result in results):
+    """Return the mean micro F1 of each member; None if not all tasks are evaluated jointly."""
+    if not all(result.joint for result in results):
         return None
     return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mtlv.evaluation.mixed import evaluate_all, yes_no_tasks
+from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.plan import Task
 from mtlv.reporting.datasets import fold_parts
@@ -176,5 +177,4 @@ def validation_score(found: PlanResult, tasks: Sequence[Task]) -> float:
 
 def judged_on(tasks: Sequence[Task]) -> str:
     """Return the title of `validation_score`: macro F1 for yes/no tasks."""
-    figure = main_title(tasks)
-    return "macro F1" if len(yes_no_tasks(tasks)) == len(tasks) else figure
+    return "macro F1" if evaluated_jointly(tasks) else main_title(tasks)

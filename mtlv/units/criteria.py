@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.metrics import Decisions, average_precision, f1_macro
+from mtlv.evaluation.mixed import by_source
 from mtlv.evaluation.scoring import SCORING, main_figure, task_figures
 from mtlv.plan import Scores, Task
 
@@ -38,15 +39,12 @@ RULES: dict[str, Callable[[NDArray, NDArray], float]] = {
 def value(scores: Scores, tasks: Sequence[Task], rule: str) -> float:
     """Return the value of validation scores, higher is better: the mean over the tasks (T).
 
-    Yes/no tasks use `rule`, others their main metric.
+    Tasks that need a threshold use `rule`, others their main metric.
     """
-    alone = [task for task in tasks if task.kind in SCORING]
+    joint = [task for task in tasks if SCORING[task.kind].needs_threshold]
+    alone = [task for task in tasks if not SCORING[task.kind].needs_threshold]
     values = [main_figure(task, task_figures(task, scores.tasks[task.name])) for task in alone]
-    together: dict[str, list[str]] = {}  # tasks of one source share their documents
-    for task in tasks:
-        if task.kind not in SCORING:
-            together.setdefault(task.source, []).append(task.name)
-    for names in together.values():
+    for names in by_source(joint).values():  # tasks of one source share their documents
         known = scores.tasks[names[0]].mask
         outputs, targets = scores.matrix(names)
         values += [RULES[rule](outputs[known].astype(np.float32), targets[known])] * len(names)

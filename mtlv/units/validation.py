@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.targets import spans_column
-from mtlv.evaluation.mixed import yes_no_tasks
+from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.events import BatchTrained, Callback, EpochEnded
 from mtlv.plan import Scores
 from mtlv.plan.spans import Span
@@ -77,7 +77,7 @@ class ValidationHook(Hook):
         self.selection = _selection(job)
         self._validation = inputs.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
-        self._shown = "AP" if len(yes_no_tasks(self._tasks)) == len(self._tasks) else "score"
+        self._shown = "AP" if evaluated_jointly(self._tasks) else "score"
 
     @property
     def done(self) -> bool:  # type: ignore[override]

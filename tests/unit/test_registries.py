@@ -6,14 +6,25 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import mtlv
 from mtlv import registries
+from mtlv.comparison.output_readers import READINGS
 from mtlv.data.catalog import CORPORA
+from mtlv.data.source import Columns
+from mtlv.data.tables.readers import KINDS as TABLES
+from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError
+from mtlv.evaluation.learned import ANSWERS as CONSTANT_ANSWERS
+from mtlv.evaluation.scoring import SCORING
+from mtlv.models.kinds import KINDS as MODELS
+from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS, OBJECTIVES, Registry
+from mtlv.serving.kinds import ANSWERS
+from mtlv.settings.data_schema import ColumnSettings
 
 EACH = {
     "architectures": ARCHITECTURES,
@@ -22,6 +33,25 @@ EACH = {
     "objectives": OBJECTIVES,
     "corpora": CORPORA,
 }
+
+
+BY_KIND = {
+    "targets": TARGETS,
+    "tables": TABLES,
+    "models": MODELS,
+    "evaluation": SCORING,
+    "constant answers": CONSTANT_ANSWERS,
+    "serving": ANSWERS,
+    "comparison": READINGS,
+}
+
+
+@pytest.mark.parametrize("name", BY_KIND)
+def test_every_registry_by_kind_has_the_kinds_of_the_settings(name: str) -> None:
+    kinds = get_args(ColumnSettings.model_fields["kind"].annotation)
+    assert list(BY_KIND[name]) == list(kinds)
+    assert Columns.kind in kinds
+    assert Task("t").kind == Columns.kind
 
 
 @pytest.mark.parametrize("name", EACH)

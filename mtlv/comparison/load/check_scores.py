@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import MtlvError
-from mtlv.evaluation.mixed import yes_no_tasks
-from mtlv.evaluation.scoring import task_figures
+from mtlv.evaluation.scoring import SCORING, task_figures
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.store.scores_file import read_scores
 
@@ -57,7 +56,8 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
         task = known.get(name, Task(name))
         fault = _no_numbers(scores)
         if not fault:
-            fault = _no_yes_or_no(scores, said) if yes_no_tasks([task]) else _not_its_kind(scores, task, said)
+            decided = SCORING[task.kind].needs_threshold
+            fault = _no_probabilities(scores, said) if decided else _not_its_kind(scores, task, said)
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
     return found
@@ -118,7 +118,7 @@ def _are_spans(values: NDArray) -> bool:
 
 
 def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> str:
-    """Return what is wrong with the scores of a task that is not yes/no, given its metrics in the run."""
+    """Return what is wrong with the scores of a task without a threshold, given its metrics in the run."""
     if not scores.mask.any():
         return "no document with a target"
     try:
@@ -131,7 +131,7 @@ def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> 
     return ""
 
 
-def _no_yes_or_no(scores: TaskScores, said: Mapping[str, float]) -> str:
+def _no_probabilities(scores: TaskScores, said: Mapping[str, float]) -> str:
     """Return what is wrong with the scores of a yes/no task, given its metrics in the run."""
     if scores.outputs.ndim != 1 or _are_spans(scores.outputs):
         return "more than one value per document"

@@ -16,6 +16,7 @@ from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
+from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.thresholds import f1_on_grid
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import enumerated
@@ -39,7 +40,7 @@ def build(comparison: Comparison) -> Section | None:
         *disagreement(comparison, runs[:COMPARED]),
     ]
     behind = "The results in detail: single documents."
-    if any(task.yes_no for task in comparison.tasks):
+    if thresholded(comparison.tasks):
         behind = (
             "The results in detail: the trade-off of each run between precision and recall, the effect of "
             "its threshold, and single documents."
@@ -51,8 +52,9 @@ def build(comparison: Comparison) -> Section | None:
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:
     """Name the tasks without a threshold, if others have one."""
-    others = [task.name for task in comparison.tasks if not task.yes_no]
-    if not others or len(others) == len(comparison.tasks):
+    curved = set(thresholded(comparison.tasks))
+    others = [task.name for task in comparison.tasks if task.name not in curved]
+    if not others or not curved:
         return []
     said = "Precision-recall and threshold curves are only for yes/no tasks"
     return [TextBlock(f"{said}; left out: {enumerated(others)}.")]
@@ -98,9 +100,9 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
 
 
 def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
-    """Return index and name of the yes/no tasks with scores."""
-    places = enumerate(comparison.tasks)
-    return [(at, task.name) for at, task in places if task.yes_no and task.name in scores.tasks]
+    """Return index and name of the tasks with a threshold and scores."""
+    curved = {*thresholded(comparison.tasks)} & scores.tasks.keys()
+    return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in curved]
 
 
 def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

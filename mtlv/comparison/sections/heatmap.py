@@ -8,6 +8,7 @@ from typing import Any
 
 from mtlv.comparison.sections.parts import run_names, task_axis, task_names, tip
 from mtlv.evaluation.comparison import Comparison
+from mtlv.reporting.metric_titles import supported_by
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: height of a cell, and its width with few and with many runs
 AREA = 620  # pixels of a whole row, within those widths
@@ -91,13 +92,8 @@ def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) ->
     }
 
 
-def supported_by(comparison: Comparison) -> str:
-    """Name the documents counted by the support."""
-    return "positive test documents" if all(task.yes_no for task in comparison.tasks) else "test documents"
-
-
 def _tip_of_support(comparison: Comparison) -> Mapping[str, str]:
-    return tip("support", supported_by(comparison), ".4~g")
+    return tip("support", supported_by(comparison.tasks, "test documents"), ".4~g")
 
 
 def _support(comparison: Comparison, y: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from mtlv.comparison.sections.parts import (
 )
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
+from mtlv.evaluation.scoring import thresholded
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
@@ -164,7 +165,7 @@ def _table(comparison: Comparison) -> TableBlock:
         TableColumn("children", "n", digits=0),
         *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
-    thresholds = THRESHOLDS if _some_yes_no(comparison) else ""
+    thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best "
@@ -172,10 +173,6 @@ def _table(comparison: Comparison) -> TableBlock:
         "seed, for all models of a run together; memory is the peak of its largest model."
     )
     return TableBlock("overview", "All runs", caption, columns, rows)
-
-
-def _some_yes_no(comparison: Comparison) -> bool:
-    return not comparison.tasks or any(task.yes_no for task in comparison.tasks)
 
 
 def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from mtlv.comparison.blocks import (
     TextBlock,
 )
 from mtlv.comparison.same_documents import same_documents
-from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap, supported_by
+from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.pairs import tasks_of
+from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
 from mtlv.formatting import enumerated
-from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, titled
+from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, supported_by, titled
 
 FIGURES = ("precision", "recall", "average_precision", "threshold")
 LEAST = 4  # minimum number of yes/no tasks, if there are others, for the figure of rare and frequent ones
@@ -33,6 +34,7 @@ OF_LABELS = (
     TableColumn("average_precision", "average precision"),
     TableColumn("threshold", "threshold", digits=2),
 )
+OF_OTHERS = (TableColumn("others", "other metrics", kind="text"),)
 BASELINE = Baseline("value", ("task",))
 NAMED = 3  # maximum tasks named for the largest gains and losses
 FITTED = 8  # minimum number of tasks for a trend line
@@ -41,7 +43,7 @@ FITTED = 8  # minimum number of tasks for a trend line
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has metrics of tasks."""
     every = ((run, task) for run in comparison.runs for task in comparison.tasks)
-    rows = [row for run, task in every for row in _rows(run, task, labels=_labels(comparison))]
+    rows = [row for run, task in every for row in _rows(run, task, joint=evaluated_jointly(comparison.tasks))]
     if not rows:
         return None
     blocks: list[Block] = [_main(comparison, rows)]
@@ -58,19 +60,14 @@ def build(comparison: Comparison) -> Section | None:
     return Section("tasks", "Tasks", intro, blocks)
 
 
-def _labels(comparison: Comparison) -> bool:
-    """Whether all tasks are yes/no labels."""
-    return all(task.yes_no for task in comparison.tasks)
-
-
-def _rows(run: ComparedRun, task: TaskInfo, *, labels: bool) -> list[dict[str, Any]]:
+def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, Any]]:
     """Return mean metrics of a task over a run's children; [] if it has none."""
     values = run.of_task(task.name, task.main_metric)
     mean, sd = mean_and_sd(values)
     if known(mean) is None:
         return []
     figures: dict[str, Any] = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
-    if labels:
+    if joint:
         figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
     fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(values)}
     fields |= {"support": known(task.support), "frequency": known(task.frequency)}
@@ -126,14 +123,13 @@ def _judged_tip(comparison: Comparison) -> list[dict[str, str]]:
 
 def _how(comparison: Comparison) -> str:
     """Return the rest of a caption: the source of the metrics and the meaning of the bars."""
-    yes_no = [task.yes_no for task in comparison.tasks]
     order = "Tasks are sorted by support"
-    if all(yes_no):
+    if evaluated_jointly(comparison.tasks):
         return (
             f", at thresholds fitted on validation documents. {order}: the number of test documents that "
             "have the label, shown on the left. Brighter is better."
         )
-    of_labels = ", of a yes/no task the positive ones" if any(yes_no) else ""
+    of_labels = ", of a yes/no task the positive ones" if _with_positive(comparison) else ""
     words = judged_words(comparison.tasks)
     return (
         f". {words}{' ' if words else ''}{order}: the number of test documents with a target{of_labels}, "
@@ -183,9 +179,14 @@ def _reach(rows: Sequence[Row]) -> float:
     return max(0.01, *(high - low for low, high in ends.values()))
 
 
+def _with_positive(comparison: Comparison) -> set[str]:
+    """Return the names of the tasks whose support is the number of positive documents."""
+    return {task.name for task in comparison.tasks if SCORING[task.kind].counts_positive}
+
+
 def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
     """Build the scatter plot of the yes/no tasks; [] if there are too few."""
-    labels = {task.name for task in comparison.tasks if task.yes_no}
+    labels = _with_positive(comparison)
     rows = [row for row in rows if row["task"] in labels]
     if len(labels) < min(LEAST, len(comparison.tasks)):
         return []
@@ -300,7 +301,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     figure = main_title(comparison.tasks)
     several = [TableColumn("judged_by", "main metric", kind="text")] if figure == SEVERAL else []
     gain = [TableColumn("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
-    others = OF_LABELS if _labels(comparison) else (TableColumn("others", "other metrics", kind="text"),)
+    others = OF_LABELS if evaluated_jointly(comparison.tasks) else OF_OTHERS
     columns = [
         TableColumn("task", "task", kind="text"),
         TableColumn("name", "run", kind="text"),
@@ -312,7 +313,8 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     ]
     caption = (
         f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation. Support "
-        f"is the number of {supported_by(comparison)} of one fold; gains are relative to the baseline run."
+        f"is the number of {supported_by(comparison.tasks, 'test documents')} of one fold; "
+        "gains are relative to the baseline run."
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])

@@ -1,6 +1,6 @@
 """Kinds of task: the meaning of a head's outputs, their losses and scores.
 
-A new kind needs one more module with a class in `KINDS`, and its targets in `mtlv.data.targets`.
+A new kind needs one more module with a class in `KINDS`; CONTRIBUTING.md names the other registries.
 """
 
 from __future__ import annotations

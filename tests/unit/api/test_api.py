@@ -90,6 +90,7 @@ def test_a_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert shown["heart"].tolist() == frame()["heart"].tolist()
     assert shown["text"].iloc[0] == frame()["report"].iloc[0]
     assert "large cardiac shadow" in corpus._repr_html_()
+    assert f"{frame()['heart'].sum()} yes" in corpus._repr_html_()
     mtlv.cluster(corpus, encoder="tiny")
     assert list(tmp_path.iterdir()) == []
 
@@ -137,6 +138,7 @@ def test_a_result_has_metrics_and_groups(trained) -> None:
     kinds = [type(event) for event in heard]
     assert kinds.count(events.UnitStarted) == kinds.count(events.UnitEnded) == 2
     assert kinds.count(events.EpochEnded) == 4
+    assert {key for e in heard if isinstance(e, events.EpochEnded) for key in e.validation} == {"AP"}
     assert sorted(path.name for path in folder.iterdir()) == ["mlflow.db", "mlruns", "mtlv-store"]
     assert len(list((folder / "mtlv-store" / "corpora").iterdir())) == 1
 
@@ -182,7 +184,11 @@ def test_classes_and_numbers_have_the_shapes_of_their_kind(tmp_path: Path) -> No
     rows["size"] = rows["heart"] + 0.5 * rows["lung"]
     for kind, target in (("multiclass", "grade"), ("regression", "size")):
         corpus = mtlv.from_dataframe(rows, text="report", kind=kind, target=target, name=kind)
-        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path / kind, callback=events.ignore)
+        assert ">60<" in corpus._repr_html_()
+        heard = list[events.Event]()
+        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path / kind, callback=heard.append)
+        (ended,) = (event for event in heard if isinstance(event, events.EpochEnded))
+        assert list(ended.validation) == ["score"]
         found = result.predict(TEXTS)
         assert found.shape == (2,)
         if kind == "multiclass":

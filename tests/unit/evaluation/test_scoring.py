@@ -10,9 +10,16 @@ from mtlv.data.targets import spans_column
 from mtlv.errors import PlanError
 from mtlv.evaluation import evaluate
 from mtlv.evaluation.mixed import MixedMetrics, evaluate_all
-from mtlv.evaluation.scoring import main_figure, task_figures
+from mtlv.evaluation.scoring import (
+    SCORING,
+    evaluated_jointly,
+    main_figure,
+    task_figures,
+    thresholded,
+)
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
+from tests.unit.data.test_main_metrics import MADE
 
 KNOWN = np.array([True, True, True, False])
 
@@ -52,12 +59,38 @@ def test_spans() -> None:
     assert found["word_f1_Y"] == pytest.approx(2 * 1 / (2 + 1))
 
 
-def test_what_has_no_target_or_needs_a_threshold_is_refused() -> None:
+def test_what_has_no_target_is_refused() -> None:
     scores = TaskScores(np.zeros(2), np.zeros(2), np.zeros(2, bool))
     with pytest.raises(PlanError, match="no document has a target of task `s`"):
         task_figures(Task("s", "regression"), scores)
-    with pytest.raises(PlanError, match=r"task `b` is not evaluated separately .got binary"):
-        task_figures(Task("b"), scores)
+
+
+def test_yes_no_tasks_have_an_average_precision_without_a_threshold() -> None:
+    own = TaskScores(np.array([0.2, 0.9, 0.4, 0.8]), np.array([1, 0, 1, 1]), KNOWN)
+    assert task_figures(Task("b"), own) == {"average_precision": pytest.approx((1 / 2 + 2 / 3) / 2)}
+
+
+@pytest.mark.parametrize("kind", SCORING)
+def test_every_kind_states_if_it_needs_a_threshold_and_what_is_watched_without_one(kind: str) -> None:
+    mains = {"multiclass": "accuracy", "regression": "pearson", "tagging": "entity_f1"}
+    task = Task("t", kind, classes=("a", "b"), main_metric=mains.get(kind, "f1"))
+    outputs, targets = MADE[kind](task)
+    scores = Scores(("u",), "test", ("x", "y"), {"t": TaskScores(outputs, targets, np.ones(2, bool))})
+    watched = SCORING[kind].watched(task)
+    found = evaluate_all(scores, [task], {"t": 0.5})
+    assert watched == mains.get(kind, "average_precision")
+    assert task_figures(task, scores.tasks["t"])[watched] == found.tasks["t"].as_dict()[watched]
+    assert found.tasks["t"].support == (1 if SCORING[kind].counts_positive else 2)
+    assert ("threshold" in found.tasks["t"].as_dict()) == SCORING[kind].needs_threshold
+    assert thresholded([task]) == (["t"] if SCORING[kind].needs_threshold else [])
+    assert ("f1_macro" in found.plan.as_dict()) == evaluated_jointly([task])
+
+
+def test_tasks_are_evaluated_jointly_only_if_all_need_a_threshold() -> None:
+    yes, number = Task("a"), Task("s", "regression")
+    assert evaluated_jointly([yes, Task("b")])
+    assert not evaluated_jointly([yes, number])
+    assert thresholded([yes, number, Task("b")]) == ["a", "b"]
 
 
 def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:
@@ -75,7 +108,6 @@ def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:
     assert list(found.tasks) == ["r", "a", "b"]
     assert isinstance(found.plan, MixedMetrics)
     assert found.plan.sources == {"pairs": 0.5, "notes": 0.5}
-    assert found.plan.yes_no == evaluate(scores, ["a", "b"], {"a": 0.5, "b": 0.5}).plan
     assert found.plan.as_dict() == {"score": 0.5}
     assert (found.tasks["r"].main, found.tasks["r"].support) == (0.5, 2)
 

@@ -94,6 +94,10 @@ def test_groups_and_their_stability():
     assert not Page(make()).says("not stable")
 
 
+def test_thresholds_are_mentioned_only_where_a_task_has_one():
+    assert not Page(make(thresholds=False)).says("Thresholds")
+
+
 def test_generated_documents_are_called_so():
     page = Page(make(generated=True))
     assert page.says("The documents are generated: these metrics say nothing about real reports.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtlv.data.targets import TARGETS, spans_column
+from mtlv.data.targets import spans_column
 from mtlv.data.words import split_words
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -42,8 +42,8 @@ def answers(*kinds: str, count: int = 2) -> PredictionTable:
     return PredictionTable(given(TEXTS[:count]), Prediction(part), "run")
 
 
-def test_every_kind_has_answers() -> None:
-    assert set(ANSWERS) == set(TARGETS) == set(TOLD)
+def test_answers_of_every_kind_are_tested() -> None:
+    assert set(ANSWERS) == set(TOLD)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.events import ignore
+from mtlv.plan import Task
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.settings import Suite, load_suite
+from mtlv.suite.keep_models import judged_on
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking import MemoryTracker
 
@@ -71,7 +74,7 @@ def test_no_point_stands_twice(ran: tuple) -> None:
 
 
 def test_pages_name_the_figure_and_its_documents(ran: tuple) -> None:
-    _, result, tracker = ran
+    main, result, tracker = ran
     assert result.header[:2] == ("run", "score")
     (task,) = result.members[0].resolved.tasks
     parent = next(run for run in tracker.runs.values() if run.spec.kind == "suite member")
@@ -82,7 +85,21 @@ def test_pages_name_the_figure_and_its_documents(ran: tuple) -> None:
     page = parent.files["report.html"]
     page = page.decode() if isinstance(page, bytes) else str(page)
     assert task in page
+    assert "number of its documents" in page
+    assert ">documents<" in page
+    assert ">positive<" not in page
+    assert "Thresholds were fitted" not in page
     assert "report/classification_report.txt" not in fold.files
+    columns = json.loads(parent.files["report/per_task.json"])["columns"]
+    assert columns[:4] == ["task", "judged_by", "value", "value_std"]
+    assert main not in columns
+
+
+def test_a_kept_model_is_chosen_by_macro_f1_or_the_main_metric() -> None:
+    yes, number = Task("a"), Task("s", "regression", main_metric="pearson")
+    assert judged_on([yes, Task("b")]) == "macro F1"
+    assert judged_on([number]) == "Pearson"
+    assert judged_on([yes, number]) == "main metric"
 
 
 def test_a_second_run_trains_nothing(tmp_path: Path) -> None:
@@ -190,6 +207,12 @@ class TestSeveralCorpora:
         assert first.documents > 0
         if draw == "rounds":  # each step has every head once
             assert first.loss == pytest.approx(sum(first.heads.values()), rel=1e-5)
+
+
+def test_ready_views_of_members_with_macro_f1_and_with_a_score_show_both() -> None:
+    known = ((Task("a"),), (Task("s", "regression", main_metric="pearson"),))
+    views = ready_views([SimpleNamespace(known=tasks, children=()) for tasks in known])  # type: ignore[misc]
+    assert {"metrics.test/f1_macro", "metrics.test/f1_micro", "metrics.test/score"} <= set(views[0].columns)
 
 
 def test_ready_views_show_the_figures_that_members_are_judged_by(ran: tuple, tmp_path: Path) -> None:

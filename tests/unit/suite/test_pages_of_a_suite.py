@@ -157,6 +157,13 @@ def test_per_task_tables_hold_the_figures(made: Made) -> None:
             assert rows[task]["f1"] == pytest.approx(run.last(f"test.tasks.f1/{task}"), abs=5e-5)
 
 
+def test_the_report_of_yes_no_tasks_counts_positive_documents(made: Made) -> None:
+    page = str(made.member("stl").files["report.html"])
+    assert "number of its positive documents" in page
+    assert ">positive<" in page
+    assert "Thresholds were fitted only on validation documents." in page
+
+
 def test_pictures_stand_in_the_root_and_in_the_grid(made: Made) -> None:
     parent = made.member("gmtl")
     for name in ("elbow", "task_map", "per_task_f1"):

@@ -374,7 +374,7 @@ def test_tasks_of_other_kinds_come_with_how_they_are_judged(tmp_path: Path) -> N
     found, child = mixed_scores(tmp_path, of_kinds())
     tasks = {task.name: task for task in found.tasks}
     assert (tasks["heart"].kind, tasks["heart"].main_metric) == ("multiclass", "accuracy")
-    assert (tasks["heart"].classes, tasks["a/b"].source, tasks["a/b"].yes_no) == (("x", "y"), "b", False)
+    assert (tasks["heart"].classes, tasks["a/b"].source) == (("x", "y"), "b")
     assert child.main == 0.75
     assert child.test.tasks["heart"].outputs.shape == (2, 2)
     assert child.test.tasks["a/b"].outputs[0][0].type == "X"

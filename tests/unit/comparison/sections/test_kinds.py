@@ -22,7 +22,7 @@ from mtlv.comparison.sections import (
     significance,
     tasks,
 )
-from mtlv.evaluation.comparison import ComparedFold, Comparison
+from mtlv.evaluation.comparison import ComparedFold, Comparison, TaskInfo
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,28 @@ def test_no_word_of_macro_f1_where_runs_are_judged_by_their_score(comparison: Co
         said = [getattr(each, field, "") for each in section.blocks for field in ("text", "title", "caption")]
         assert "acro F1" not in " ".join([section.intro, *said])
         assert "score" in " ".join([section.intro, *said])
+
+
+@pytest.mark.parametrize(
+    ("shown", "thresholds", "positive", "some"),
+    [(TASKS[:1], True, True, True), (TASKS, False, False, True), (TASKS[1:], False, False, False)],
+    ids=["yes/no", "all kinds", "others"],
+)
+def test_thresholds_and_positive_documents_are_named_where_tasks_have_them(
+    comparison: Comparison, shown: tuple[TaskInfo, ...], thresholds: bool, positive: bool, some: bool
+) -> None:
+    """Of all tasks, of none or of `some`."""
+    comparison = replace(comparison, tasks=shown)
+    of_tasks, of_errors = tasks.build(comparison), errors.build(comparison)
+    caption, table = block(of_tasks, "tasks_f1").caption, block(of_tasks, "tasks")
+    assert ("thresholds" in block(overview.build(comparison), "overview").caption.lower()) == some
+    assert ("at thresholds fitted" in caption) == thresholds
+    assert ("of a yes/no task the positive ones" in caption) == (some and not thresholds)
+    assert ("threshold" in [column.key for column in table.columns]) == thresholds
+    assert ("number of positive test documents" in table.caption) == positive
+    assert ("tasks_gain_by_frequency" in [getattr(each, "id", "") for each in of_tasks.blocks]) == positive
+    assert ("its threshold" in of_errors.intro) == some
+    assert ("left out" in findings(of_errors)) == (some and not thresholds)
 
 
 def test_a_score_ranks_runs_of_the_same_tasks_only(comparison: Comparison) -> None:
