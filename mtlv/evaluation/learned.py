@@ -107,7 +107,7 @@ def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, 
     Returns:
         Metrics by task name, without tasks on which no test document counts.
     """
-    answers = {t.name: ANSWERS[t.kind].outputs(t, training[t.name], len(test.ids)) for t in tasks}
+    answers = {t.name: CONSTANT_ANSWERS[t.kind].outputs(t, training[t.name], len(test.ids)) for t in tasks}
     own = Scores(test.units, test.split, test.ids, {task.name: test.tasks[task.name] for task in tasks})
     always = dict.fromkeys(answers, 0.5)
     found = evaluate_all(own.with_outputs(answers), tasks, always).tasks
@@ -155,7 +155,7 @@ def _nothing(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa:
     return found
 
 
-ANSWERS: Mapping[str, ConstantAnswer] = {
+CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {
     "binary": ConstantAnswer(_yes, "always answering yes"),
     "multiclass": ConstantAnswer(_best_class, "always answering the same class"),
     "regression": ConstantAnswer(_mean, "always answering the mean"),

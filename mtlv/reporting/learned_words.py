@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mtlv.evaluation.learned import ANSWERS, Learning, TrainingEnd, Unlearned
+from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
 from mtlv.formatting import enumerated, many
 from mtlv.reporting.metric_titles import main_title, titled
 
@@ -92,7 +92,7 @@ def _share(end: TrainingEnd) -> str:
 def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:
     """Name the tasks, their metric and the constant answer."""
     figure = main_title([each.task for each in unlearned])
-    answers = {ANSWERS[each.task.kind].doing for each in unlearned}
+    answers = {CONSTANT_ANSWERS[each.task.kind].doing for each in unlearned}
     doing = answers.pop() if len(answers) == 1 else "a constant answer"
     if len(unlearned) == 1:
         (each,) = unlearned

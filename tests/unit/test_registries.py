@@ -18,7 +18,7 @@ from mtlv.data.source import Columns
 from mtlv.data.tables.readers import KINDS as TABLES
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError
-from mtlv.evaluation.learned import ANSWERS as CONSTANT_ANSWERS
+from mtlv.evaluation.learned import CONSTANT_ANSWERS
 from mtlv.evaluation.scoring import SCORING
 from mtlv.models.kinds import KINDS as MODELS
 from mtlv.plan import Task

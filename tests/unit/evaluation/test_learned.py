@@ -7,7 +7,6 @@ import pytest
 
 from mtlv.data.targets import spans_column
 from mtlv.evaluation.learned import (
-    ANSWERS,
     TrainingEnd,
     constant_scores,
     learning,
@@ -15,7 +14,6 @@ from mtlv.evaluation.learned import (
     training_end,
     training_end_of,
 )
-from mtlv.models.kinds import KINDS
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
 
@@ -119,10 +117,6 @@ def test_a_constant_number_has_no_correlation_and_no_tags_no_entities() -> None:
 
 def test_a_task_on_which_no_document_counts_is_not_judged() -> None:
     assert constant_scores(scores_of((YES, np.zeros(4), None)), [YES], {"yes": np.ones(4)}) == {}
-
-
-def test_every_kind_has_a_constant_answer() -> None:
-    assert ANSWERS.keys() == KINDS.keys()
 
 
 def test_no_better_is_a_mean_difference_of_zero_or_less() -> None:
