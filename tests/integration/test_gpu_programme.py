@@ -93,6 +93,7 @@ def units(out):
 
 @pytest.mark.slow
 def test_the_programme_is_cut_off_twice_and_goes_on(bare, tmp_path):
+    pytest.importorskip("accelerate")  # what the Trainer, a peer, needs: `make .venv/.bench`
     none = subprocess.run(
         [sys.executable, "-c", "import mlflow"], env=bare[1], capture_output=True, text=True
     )
