@@ -67,6 +67,7 @@ def suite_result(**changes: object) -> SimpleNamespace:
     told = {
         "header": ("run", "F1"),
         "rows": (("a\x1b[1m", "0.9"),),
+        "warnings": ("Not trained to the end: one.",),
         "where": ("Look here.",),
         "failed": (),
     }
@@ -171,6 +172,7 @@ def test_run_prints_the_table_and_where_to_look(
         "Experiment e",
         "run        F1",
         "a\\x1b[1m  0.9",
+        "Not trained to the end: one.",
         "Look here.",
     ]
 

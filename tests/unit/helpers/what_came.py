@@ -14,7 +14,7 @@ ENDINGS = (".safetensors", ".parquet")
 
 def files(store: Path) -> Mapping[str, bytes]:
     """Weights, scores and curves of all finished units."""
-    found = (store / "units").glob("*/*")
+    found = (store / "units").glob("[!.]*/*")  # a lost node may leave half-written ones
     return {f"{each.parent.name}/{each.name}": each.read_bytes() for each in found if each.suffix in ENDINGS}
 
 
