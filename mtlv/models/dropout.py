@@ -34,7 +34,7 @@ def keep_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> torch.Tenso
     kept = (bits >= np.uint16(dropped)).view(np.uint8)
     factor = torch.tensor(LEVELS / (LEVELS - dropped), dtype=dtype)
     code = factor.view(INTEGERS[dtype.itemsize]).numpy()  # a product of its bits with 0 or 1 is fast
-    return torch.from_numpy(np.multiply(kept, code)).view(dtype).view(shape)
+    return torch.from_numpy(np.multiply(kept, code, dtype=code.dtype)).view(dtype).view(shape)
 
 
 def drop(values: torch.Tensor, rate: float) -> torch.Tensor:
