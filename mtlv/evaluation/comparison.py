@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import CONSTANT, Learning, learning, together, training_end_of
@@ -202,7 +203,13 @@ class Comparison:
 
     def learning(self, run: ComparedRun) -> Learning:
         """Return what is known of a run's training; nothing of a run of an earlier release."""
+        return self._learnings[run.key]
 
+    @cached_property
+    def _learnings(self) -> dict[str, Learning]:
+        return {run.key: self._learning(run) for run in self.runs}
+
+    def _learning(self, run: ComparedRun) -> Learning:
         def scores(task: Task) -> list[tuple[float, float]]:
             held = [child.tasks.get(task.name, {}) for child in run.children]
             needed = {CONSTANT, task.main_metric}

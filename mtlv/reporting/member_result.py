@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import Learning, TrainingEnd, learning, together, training_end
@@ -97,7 +98,7 @@ class MemberResult:
         """Return the main test metric of a task, one value per child."""
         return [found.metrics.tasks[task].main for found in self.outcomes]
 
-    @property
+    @cached_property
     def learning(self) -> Learning:
         """Return what is known of its training."""
 
@@ -152,15 +153,15 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
         out.append(Metric(f"test/{name}", fmean(values), 0, at))
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
-    slugs_ = slugs(result.resolved.tasks)
-    for task, slug in slugs_.items():
+    slug_of = slugs(result.resolved.tasks)
+    for task, slug in slug_of.items():
         out += [
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
             for figure in result.figures(task)
         ]
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
-    out += learning_metrics(together(child.end for child in result.children), _constants(result), slugs_, at)
+    out += learning_metrics(together(child.end for child in result.children), _constants(result), slug_of, at)
     out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)

@@ -10,8 +10,8 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 LARGEST = 2**31 - 1
 PAD = 64 * 2**20
 KEPT = 32 * 2**20
-"""Blocks of more bytes are returned when freed: kept among smaller ones, they let memory grow to three times
-as much when their sizes vary. It is the most that glibc allows."""
+"""Blocks of more bytes are returned when freed: kept among smaller ones of varying sizes, they let memory
+grow. It is the most that glibc allows."""
 
 
 def keep_freed_memory() -> bool:
