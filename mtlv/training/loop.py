@@ -18,6 +18,7 @@ from mtlv.data.batches import Batch
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
 from mtlv.training.hooks import EpochLosses, Hook
+from mtlv.training.memory import kept_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
@@ -72,21 +73,23 @@ def train(
     progress = progress or EpochProgress()
     losses = ranks.wrapped(HeadLosses(trained.model, objective, precision))
     step = _Step(trained, objective, losses, ranks, clip_norm, hooks, on_pieces)
-    while progress.epoch < epochs:
-        trained.model.train()
-        begun = time.perf_counter() - progress.seconds
-        left = islice(epoch_batches(progress.epoch), progress.batches, None)
-        for batches in _groups(left, accumulation):
-            step.take(batches, progress)
-            progress.seconds = time.perf_counter() - begun
+    alone = trained.device.type == "cpu" and ranks.world == 1
+    with kept_gradients(trained.model) if alone else nullcontext():
+        while progress.epoch < epochs:
+            trained.model.train()
+            begun = time.perf_counter() - progress.seconds
+            left = islice(epoch_batches(progress.epoch), progress.batches, None)
+            for batches in _groups(left, accumulation):
+                step.take(batches, progress)
+                progress.seconds = time.perf_counter() - begun
+                for hook in hooks:
+                    hook.on_step(progress)
+            record = _record(trained, progress, begun)
             for hook in hooks:
-                hook.on_step(progress)
-        record = _record(trained, progress, begun)
-        for hook in hooks:
-            hook.on_epoch(record)
-        if ranks.same(any(hook.done for hook in hooks)):
-            return
-        progress = progress.next_epoch()
+                hook.on_epoch(record)
+            if ranks.same(any(hook.done for hook in hooks)):
+                return
+            progress = progress.next_epoch()
 
 
 class HeadLosses(nn.Module):
@@ -109,7 +112,7 @@ class HeadLosses(nn.Module):
                 heads=names,
                 padded=batch.padded,
             )
-        return self.objective.losses(self.model, logits, batch.targets, here)
+        return self.objective.losses(self.model, logits, batch.targets, here, batch.lessons)
 
 
 @dataclass
@@ -127,6 +130,7 @@ class _Step:
 
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
+        self.objective.begin(progress.step)
         loss, heads = self._gradient(batches)
         progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
         for batch in batches:

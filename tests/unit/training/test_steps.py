@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from mtlv.data.columns import dense
 from mtlv.data.tokens import Tokens
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
+from mtlv.training import loop, memory
 from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
@@ -202,6 +204,18 @@ def test_each_epoch_has_its_own_batches_and_trains_whatever_came_between(
 def test_it_ends_where_a_hook_is_done(fresh: MultiTaskModel, documents: PartDocuments) -> None:
     _, heard = run(fresh, batches_of(documents, [SIZE]), epochs=5, stop=2)
     assert [epoch.epoch for epoch in heard.epochs] == [0, 1]
+
+
+def test_gradients_of_large_embeddings_are_kept_while_it_trains(
+    fresh: MultiTaskModel, documents: PartDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
+    kept = Mock(wraps=memory.kept_gradients)
+    monkeypatch.setattr(memory, "KEPT", 0)
+    monkeypatch.setattr(loop, "kept_gradients", kept)
+    model, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
+    kept.assert_called_once_with(model)
+    assert all(not torch.any(step) for step in moved(model, plain))
 
 
 def test_an_epoch_is_told_by_the_means_of_its_batches(
