@@ -79,8 +79,10 @@ def trained(corpora: list[Corpus], encoder: Any, draw: Draw, epochs: int) -> tup
     optimizer = adamw(model, learning_rate=2e-3, weight_decay=0.0)
     named = {task.name: task for task in whole.tasks}
     losses = Losses()
+    steps = epochs * sum(1 for _ in mixture.training(seed=0, epoch=0)) // mixture.per_step
     train(
-        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
+        # At a constant rate the losses jump, and the processor's rounding decides when.
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.0)),
         lambda epoch: mixture.training(seed=0, epoch=epoch),
         objective=Objective(heads, tasks=named, combine="sum", head_weights=None),
         epochs=epochs,
