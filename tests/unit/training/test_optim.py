@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pytest
 import torch
 
@@ -83,11 +85,28 @@ def test_precision_is_what_was_asked_for_or_what_the_device_computes(
 ) -> None:
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: computes, raising=False)
+    monkeypatch.setattr(optim, "_bf16_is_faster", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0) if computes else (7, 5))
     for device in (cpu, gpu):
         assert resolve_precision("bf16", device) == "bf16"
         assert resolve_precision("fp32", device) == "fp32"
         assert resolve_precision("auto", device) == expected
+
+
+@pytest.mark.parametrize(("of_bf16", "expected"), [(1.0, "bf16"), (4.0, "fp32")])
+def test_a_processor_that_computes_bf16_more_slowly_uses_fp32(
+    of_bf16: float, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {torch.float32: cycle([9.0, 2.0]), torch.bfloat16: cycle([9.0, of_bf16])}
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True, raising=False)
+    monkeypatch.setattr(optim, "_seconds_of_a_product", lambda dtype: next(seconds[dtype]))
+    optim._bf16_is_faster.cache_clear()
+    assert resolve_precision("auto", torch.device("cpu")) == expected
+    optim._bf16_is_faster.cache_clear()
+
+
+def test_a_product_is_timed_in_each_precision() -> None:
+    assert all(optim._seconds_of_a_product(dtype) > 0 for dtype in (torch.float32, torch.bfloat16))
 
 
 def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
