@@ -95,7 +95,7 @@ def one(folder):
     with meter.part("divide"):
         fold = cache.folds(settings.data)[0]
     with meter.part("encoder"):
-        encoder = cache.encoder(settings.encoder.name, None, settings.data)
+        encoder = cache.encoder(settings.encoder, settings.data)
     with meter.part("tokenise"):
         tokens = cache.tokens(encoder, settings.data)
     targets = {task.name: cache.inputs(settings).targets[task.kind] for task in corpus.tasks}

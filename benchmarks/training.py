@@ -110,29 +110,37 @@ def trainer(**settings: Any) -> Callable[[Work], float]:
     """Hugging Face's Trainer; everything but the batch size and one epoch is its default unless given."""
 
     def run(work: Work) -> float:
-        from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
+        from transformers import DataCollatorWithPadding
 
-        with tempfile.TemporaryDirectory() as folder:
-            it = Trainer(
-                model=classifier(work),
-                args=TrainingArguments(
-                    output_dir=folder,
-                    per_device_train_batch_size=work.batch_size,
-                    num_train_epochs=1,
-                    report_to="none",
-                    save_strategy="no",
-                    disable_tqdm=True,
-                    use_cpu=work.device.type == "cpu",
-                    **settings,
-                ),
-                train_dataset=Rows(work),
-                data_collator=DataCollatorWithPadding(work.encoder.tokenizer),
-            )
-            start = time.perf_counter()
-            it.train()
-            return time.perf_counter() - start
+        collator = DataCollatorWithPadding(work.encoder.tokenizer)
+        return trained_by_trainer(work, classifier(work), Rows(work), collator, **settings)
 
     return run
+
+
+def trained_by_trainer(work: Work, model: Any, rows: Any, collator: Any, **settings: Any) -> float:
+    """Seconds of an epoch of Hugging Face's Trainer."""
+    from transformers import Trainer, TrainingArguments
+
+    with tempfile.TemporaryDirectory() as folder:
+        it = Trainer(
+            model=model,
+            args=TrainingArguments(
+                output_dir=folder,
+                per_device_train_batch_size=work.batch_size,
+                num_train_epochs=1,
+                report_to="none",
+                save_strategy="no",
+                disable_tqdm=True,
+                use_cpu=work.device.type == "cpu",
+                **settings,
+            ),
+            train_dataset=rows,
+            data_collator=collator,
+        )
+        start = time.perf_counter()
+        it.train()
+        return time.perf_counter() - start
 
 
 def padded(work: Work) -> float:

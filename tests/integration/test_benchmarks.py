@@ -33,7 +33,12 @@ LONGER = {
     "tracking_http",
     "waiting",
 }
-NEEDS = {"training": "accelerate", "inference": "accelerate", "ray_overhead": "ray"}
+NEEDS = {
+    "training": "accelerate",
+    "pretraining": "accelerate",
+    "inference": "accelerate",
+    "ray_overhead": "ray",
+}
 RESULTS = sorted(path.stem for path in (FOLDER / "results").glob("*.json"))
 # Imports each, and runs those that are not among the last argument.
 SCRIPT = """
