@@ -1,0 +1,73 @@
+"""Keep the predictions of finished units without documents and targets, and restore them to a store.
+
+    python experiments/openi-minilm/units.py keep CONFIG data.path=FILE
+    python experiments/openi-minilm/units.py restore CONFIG data.path=FILE
+
+`keep` writes results/full/KEY.npz for each finished unit of the config's store; `restore` writes the units
+back, with the targets of the corpus, so that `mtlv run` continues where an earlier machine stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mtlv.planning.resolve import resolve_all
+from mtlv.settings import load_suite
+from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.units.input_cache import InputCache
+from mtlv.units.job import Job
+
+RESULTS = Path(__file__).parent / "results" / "full"
+PLAIN = ("train_seconds", "total_seconds", "parameters", "peak_memory_mb", "device", "chosen_epoch")
+
+
+def keep(store: Store, job: Job) -> None:
+    record, names = store.load(job.unit.key), job.unit.model.tasks
+    plain = {key: getattr(record, key) for key in PLAIN}
+    plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
+    parts = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}
+    curve = np.stack([np.stack([outputs[name] for name in names], 1) for outputs in record.curve])
+    path = RESULTS / f"{job.unit.key}.npz"
+    np.savez_compressed(path, record=json.dumps(plain), curve=curve.astype(np.float32), **parts)
+
+
+def restore(store: Store, job: Job, cache: InputCache) -> None:
+    found = np.load(RESULTS / f"{job.unit.key}.npz")
+    plain, names = json.loads(str(found["record"])), job.unit.model.tasks
+    inputs, scores = cache.inputs(job.settings), {}
+    for part in ("validation", "test"):
+        rows = job.fold.part(part)
+        outputs = dict(zip(names, found[part].astype(np.float32).T, strict=True))
+        scores[part] = inputs.scores(job.unit.key, part, rows, inputs.parts(names, rows), outputs)
+    epochs = tuple(EpochRecord(**epoch) for epoch in plain.pop("epochs"))
+    curve = tuple(dict(zip(names, each.T, strict=True)) for each in found["curve"])
+    store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, **scores, **plain), None)
+
+
+def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:
+    for member in resolve_all(cache, load_suite(config, overrides).members):
+        yield from member.jobs
+
+
+def main(do: str, config: str, *overrides: str) -> None:
+    """Keep or restore what there is of the config's units."""
+    store = Store(Path(load_suite(config, list(overrides)).members[0].settings.store.uri))
+    cache = InputCache(store)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for job in {job.unit.key: job for job in jobs(cache, config, list(overrides))}.values():
+        kept = (RESULTS / f"{job.unit.key}.npz").is_file()
+        if do == "keep" and store.has(job.unit.key) and not kept:
+            keep(store, job)
+            print("kept", job.name)
+        if do == "restore" and kept and not store.has(job.unit.key):
+            restore(store, job, cache)
+            print("restored", job.name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
