@@ -1,8 +1,9 @@
-"""Removal of folders, and errors of full disks."""
+"""Digests of files, removal of folders, and errors of full disks."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import uuid
@@ -26,6 +27,12 @@ def remove(folder: Path) -> None:
     except OSError:  # a read-only parent folder, or an open file on systems where that prevents renaming
         rest = folder
     shutil.rmtree(rest, ignore_errors=True)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def flush(path: Path) -> None:

@@ -236,7 +236,7 @@ def code_groups(settings: Settings, cache: InputCache) -> tuple[tuple[str, ...],
     """The thesis's slip on OHSUMED: the strings C01, C02, ... are embedded where the names should be."""
     corpus = cache.corpus(settings.data)
     code = {label.name: label.code for label in catalog.card(settings.data.name).labels}
-    encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+    encoder = cache.encoder(settings.encoder, settings.data)
     raw = embed_texts(
         encoder,
         [code[name] for name in corpus.names],

@@ -51,7 +51,9 @@ class DrawingPool:
 
     def __init__(self, processes: int | None = None) -> None:
         count = max(1, min(MOST, cores() - 1 if processes is None else processes))
-        self._free = deque(_begin() for _ in range(count))
+        self._free = deque(
+            ChildProcess("mtlv.comparison.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED)) for _ in range(count)
+        )
         self._hands = ThreadPoolExecutor(count)
 
     def draw(self, specs: Sequence[Mapping[str, Any]]) -> list[Future[FigureFiles]]:
@@ -105,11 +107,6 @@ def _scale(svg: str) -> float:
 def _effort(spec: Mapping[str, Any]) -> int:
     """Estimate the drawing time of a figure, in rows; a facet costs about as much as 2000 rows."""
     return len(spec["data"]["values"]) + 2000 * ("facet" in spec)
-
-
-def _begin() -> ChildProcess:
-    """Start another process that runs this file."""
-    return ChildProcess("mtlv.comparison.drawing", FONTCONFIG_FILE=str(ONLY_BUNDLED))
 
 
 def _end(process: ChildProcess, spec: Mapping[str, Any]) -> None:

@@ -14,7 +14,6 @@ from mtlv.comparison import vega
 from mtlv.comparison.blocks import (
     Block,
     Disagreement,
-    DocumentRow,
     FigureBlock,
     Section,
     TableBlock,
@@ -23,7 +22,7 @@ from mtlv.comparison.blocks import (
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
 from mtlv.comparison.page import columns_of, page_html
 from mtlv.comparison.rows import visible
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
 
@@ -125,11 +124,9 @@ def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
     data["groups"] = asdict(run.groups) if run.groups else None
     data["training_end"] = asdict(learning.end) if learning.end else None
     data["not_learned"] = [each.task.name for each in learning.unlearned] if learning.tasks else None
-    return data | {"children": [_child(child) for child in run.children]}
-
-
-def _child(child: ComparedFold) -> dict[str, Any]:
-    return {name: getattr(child, name) for name in ("run_id", "fold", "seed", "metrics", "tasks")}
+    names = ("run_id", "fold", "seed", "metrics", "tasks")
+    data["children"] = [{name: getattr(child, name) for name in names} for child in run.children]
+    return data
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -138,13 +135,13 @@ def _block(block: Block) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": block.kind}
     data |= {"id": block.id, "title": block.title, "caption": block.caption}
     if isinstance(block, Disagreement):
-        return data | {"pairs": [_pair(pair, documents) for pair, documents in block.pairs.items()]}
+        data["pairs"] = [
+            {"run": run, "other": other, "documents": list(map(asdict, documents))}
+            for (run, other), documents in block.pairs.items()
+        ]
+        return data
     baseline = asdict(block.baseline) if block.baseline else None
     return data | {"baseline": baseline, "columns": columns_of(block.rows)}
-
-
-def _pair(pair: tuple[str, str], documents: Sequence[DocumentRow]) -> dict[str, Any]:
-    return {"run": pair[0], "other": pair[1], "documents": [asdict(document) for document in documents]}
 
 
 def _strict(value: Any) -> Any:

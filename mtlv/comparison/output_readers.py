@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Said
 from mtlv.evaluation.kinds.entities import entity_f1
+from mtlv.evaluation.kinds.masked import FOUND, PIECES
 from mtlv.plan import Task, TaskScores
 from mtlv.plan.spans import Span
 
@@ -104,6 +105,24 @@ class NumberReader(_Means):
         return f"{target:.4g}"
 
 
+class MaskedReader(_Means):
+    """Sums over hidden pieces [D, 6]; the share that was found is shown."""
+
+    how = "the distance between their shares of hidden pieces that were found"
+
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+        return np.abs(self._share(left) - self._share(right))
+
+    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+        return f"{float(self._share(output)):.2f} of the hidden pieces"
+
+    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+        return "the text itself"
+
+    def _share(self, output: NDArray) -> NDArray:
+        return np.asarray(output[..., FOUND] / np.maximum(output[..., PIECES], 1))
+
+
 class SpanReader:
     """Spans; with several children, those found by more than half of them."""
 
@@ -136,6 +155,7 @@ READINGS: Mapping[str, OutputReader] = {
     "multiclass": ClassReader(),
     "regression": NumberReader(),
     "tagging": SpanReader(),
+    "mlm": MaskedReader(),
 }
 
 

@@ -31,7 +31,8 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
     element, the page's script inserts them only as text, and the Content-Security-Policy allows only the two
     scripts with the given digests, without `eval` and without any request.
     """
-    library, script = vega.bundle(), _script()
+    library, parts = vega.bundle(), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{parts}}})();\n'
     return Template(_part("page.html")).substitute(
         title=escape(comparison.title),
         policy=_policy(library, script),
@@ -148,11 +149,6 @@ def _headed(block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
 
 def _rows(block: TableBlock | FigureBlock) -> dict[str, Any]:
     return {"packed": packed(block.rows), "baseline": asdict(block.baseline) if block.baseline else None}
-
-
-def _script() -> str:
-    parts = "\n".join(_part(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
 def _policy(*scripts: str) -> str:

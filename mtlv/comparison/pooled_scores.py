@@ -40,18 +40,14 @@ def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
 
     Only tasks scored by all of them are kept; None if no child has scores.
     """
-    parts = _parts(run, split)
+    found = [child.validation if split == "validation" else child.test for child in run.children]
+    parts = [part for part in found if part is not None and part.ids]
     if not parts:
         return None
     names = [name for name in parts[0].tasks if all(name in part.tasks for part in parts)]
     tasks = {name: _below([part.tasks[name] for part in parts]) for name in names}
     units = tuple(unit for part in parts for unit in part.units)
     return Scores(units, split, tuple(i for part in parts for i in part.ids), tasks)
-
-
-def _parts(run: ComparedRun, split: str) -> list[Scores]:
-    found = [child.validation if split == "validation" else child.test for child in run.children]
-    return [part for part in found if part is not None and part.ids]
 
 
 def _below(parts: Sequence[TaskScores]) -> TaskScores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import TargetColumn
-from mtlv.data.sampling import longest_first, random_batches
+from mtlv.data.masking import Masking
+from mtlv.data.sampling import Batching, longest_first, random_batches
 from mtlv.data.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -26,14 +27,16 @@ class Batch:
         index: [B] indices of the documents in their corpus.
         input_ids: [B, L].
         attention_mask: [B, L], true for tokens.
-        targets: [B] by task name, or [B, W] with a target per word.
+        targets: [B] by task name, or [B, W] with a target per word, or [B, W, 3] per hidden piece
+            (`mtlv.data.masking`).
         segments: [B, L] text of a pair that each token belongs to; None without pairs.
-        words: [B, W] index of each word's first token, or `CUT_OFF`, `NO_WORD`; None if documents are not
-            given as words.
+        words: [B, W] index of each word's first token, or `CUT_OFF`, `NO_WORD`; or of each hidden piece;
+            None without words and hidden pieces.
         mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
             `NO_WORD`; None without marked entities.
         padded: whether a document may be shorter than L. If False, the encoder needs no mask; stored here to
             avoid a synchronization with the device.
+        lessons: raw outputs of teachers by task name: [B], [B, C] or [B, W, C]; empty without teachers.
     """
 
     index: NDArray[np.int64]
@@ -44,6 +47,7 @@ class Batch:
     words: torch.Tensor | None = None
     mentions: torch.Tensor | None = None
     padded: bool = True
+    lessons: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def counted(self, by_word: bool) -> int:
         """Return the number of items in a mean loss: words that were read, or documents."""
@@ -93,6 +97,7 @@ class Batch:
             input_ids=change(self.input_ids),
             attention_mask=change(self.attention_mask),
             targets={name: change(target) for name, target in self.targets.items()},
+            lessons={name: change(lesson) for name, lesson in self.lessons.items()},
             segments=None if self.segments is None else change(self.segments),
             words=None if self.words is None else change(self.words),
             mentions=None if self.mentions is None else change(self.mentions),
@@ -121,6 +126,10 @@ def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.T
     ]
 
 
+UNCHANGING = (0, 0)
+"""Seed of the pieces that are hidden outside training, equal in every epoch and run."""
+
+
 @dataclass(frozen=True)
 class PartDocuments:
     """Documents of one part of a split, ready for batching.
@@ -130,20 +139,27 @@ class PartDocuments:
         targets: targets of N documents by task name.
         index: [n] indices of the documents of this part.
         multiple: L of every batch is a multiple of it, up to the longest document.
+        masking: hides pieces of the texts, which are then the targets of the tasks; None if documents have
+            targets.
+        lessons: raw outputs of teachers by task name.
+        batching: batches of an epoch of training.
     """
 
     tokens: Tokens
     targets: Mapping[str, TargetColumn]
     index: NDArray[np.int64]
     multiple: int = 1
+    masking: Masking | None = None
+    lessons: Mapping[str, TargetColumn] = field(default_factory=dict)
+    batching: Batching = random_batches
 
     def __len__(self) -> int:
         return len(self.index)
 
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
-        """Yield every document once, in random batches that differ in each epoch."""
-        order = random_batches(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
-        return self._batches(order)
+        """Yield every document once, in random batches that differ in each epoch; or as `batching` says."""
+        order = self.batching(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
+        return self._batches(order, (seed, epoch + 1))
 
     def inference(
         self, batch_size: int, *, tokens: int | None = None, which: slice = slice(None)
@@ -158,9 +174,24 @@ class PartDocuments:
         order = longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens)
         return self._batches(order[which])
 
-    def _batches(self, order: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
+    def _batches(
+        self, order: Sequence[NDArray[np.int64]], seed: tuple[int, ...] = UNCHANGING
+    ) -> Iterator[Batch]:
         for positions in order:
-            yield self._batch(self.index[positions])
+            batch = self._batch(self.index[positions])
+            yield batch if self.masking is None else self._hidden(batch, self.masking, seed)
+
+    def _hidden(self, batch: Batch, masking: Masking, seed: tuple[int, ...]) -> Batch:
+        import torch
+
+        seeds = [(*seed, row) for row in batch.index.tolist()]
+        found = masking.hide(batch.input_ids.numpy(), batch.attention_mask.numpy(), seeds=seeds)
+        return replace(
+            batch,
+            input_ids=torch.from_numpy(found.ids),
+            words=torch.from_numpy(found.places),
+            targets=dict.fromkeys(self.targets, torch.from_numpy(found.targets)),
+        )
 
     def _batch(self, index: NDArray[np.int64]) -> Batch:
         import torch
@@ -178,4 +209,5 @@ class PartDocuments:
             words if words is not None and words.shape[1] else None,  # one of several sources may lack words
             None if mentions is None else torch.from_numpy(mentions),
             padded=not mask.all(),
+            lessons={name: column.batch(index) for name, column in self.lessons.items()},
         )

@@ -14,19 +14,22 @@ if TYPE_CHECKING:
 
 
 class TargetColumn(Protocol):
-    """Targets of N documents."""
+    """Targets of N documents, or a teacher's outputs for them."""
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
-        """Return the targets of the documents `index` [B]: [B], or [B, W] with one per word."""
+        """Return the targets of the documents `index` [B]: [B], or [B, W] with one per word.
+
+        A teacher's outputs may have another dimension, of classes or tags.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class DenseColumn:
-    """One value for each document.
+    """One value for each document, or one row of values.
 
     Args:
-        values: [N].
+        values: [N] or [N, C].
     """
 
     values: NDArray
@@ -44,15 +47,15 @@ def dense(targets: Mapping[str, NDArray]) -> dict[str, DenseColumn]:
 
 @dataclass(frozen=True)
 class RaggedColumn:
-    """One integer for each word of each document.
+    """One number for each word of each document, or one row of numbers.
 
     Args:
-        flat: [sum of words], the documents concatenated.
+        flat: [sum of words] or [sum of words, C], the documents concatenated.
         offsets: [N + 1]; document n has `flat[offsets[n]:offsets[n + 1]]`.
         fill: padding after the last word of short documents.
     """
 
-    flat: NDArray[np.int64]
+    flat: NDArray
     offsets: NDArray[np.int64]
     fill: int
 
@@ -63,11 +66,11 @@ class RaggedColumn:
         flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))
         return cls(flat, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), fill)
 
-    def padded(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the documents' numbers [B, W]."""
+    def padded(self, index: NDArray[np.int64]) -> NDArray:
+        """Return the documents' numbers [B, W] or [B, W, C]."""
         lengths = np.diff(self.offsets)[index]
         mask = np.arange(lengths.max(initial=0))[None, :] < lengths[:, None]
-        out = np.full(mask.shape, self.fill, dtype=np.int64)
+        out = np.full((*mask.shape, *self.flat.shape[1:]), self.fill, self.flat.dtype)
         if mask.any():
             out[mask] = np.concatenate([self.flat[self.offsets[i] : self.offsets[i + 1]] for i in index])
         return out

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.source import Card, Corpus, groups_of
+from mtlv.data.source import Card, Corpus, DataOptions, groups_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError, shorten
@@ -83,6 +83,16 @@ def _as_bioul(tag: str, untyped: str) -> str:
     mark, _, type_ = tag.partition("-")
     type_ = type_ or untyped
     return OUTSIDE if mark == OUTSIDE else f"{_LETTERS.get(mark, mark)}-{type_}"
+
+
+def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path | None, DataOptions], Corpus]:
+    """Return the `load` of a data set with one tagging task; see `tagged_corpus`."""
+
+    def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+        assert path is not None
+        return tagged_corpus(card, path, untyped=untyped)
+
+    return load
 
 
 def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import urllib.error
 import urllib.request
@@ -13,6 +12,7 @@ from typing import IO, Any
 from mtlv import __version__
 from mtlv.data.archives import unpack
 from mtlv.data.source import Card, Download
+from mtlv.disk import digest_of
 from mtlv.errors import DataError
 
 # (bytes so far, total bytes or None if unknown)
@@ -63,7 +63,7 @@ def fetch(
             download(item, folder, progress=progress, opener=opener)
             lines.append(f"{item.url} -> {path} ({path.stat().st_size:,} bytes)")
         if item.sha256 is None:
-            lines.append(f"sha256 {_sha256(path)} (no published checksum to compare with)")
+            lines.append(f"sha256 {digest_of(path)} (no published checksum to compare with)")
         if item.unpack:
             lines.append(f"{unpack(path, folder)} files unpacked into {folder}")
     return lines
@@ -78,7 +78,7 @@ def download(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (opener or _open)(_request(item, part, mark)) as response:
-            _receive(response, item, part, mark, progress or _silent)
+            _receive(response, item, part, mark, progress or (lambda *_: None))
         check_sum(part, item)
         part.replace(folder / item.filename)
         mark.unlink(missing_ok=True)
@@ -93,13 +93,9 @@ def download(
 
 def check_sum(path: Path, item: Download) -> None:
     """Delete a file with a wrong checksum, and raise an error."""
-    if item.sha256 is not None and (got := _sha256(path)) != item.sha256:
+    if item.sha256 is not None and (got := digest_of(path)) != item.sha256:
         path.unlink()
         raise DataError(f"`{path.name}` has a wrong checksum and was deleted", got=got, allowed=item.sha256)
-
-
-def _silent(done: int, total: int | None) -> None:
-    """Ignore progress."""
 
 
 def _need_https(url: str) -> None:
@@ -163,8 +159,3 @@ def _need_size(size: int, item: Download) -> None:
         raise DataError(
             f"`{item.url}` is larger than expected", got=f"{size:,} bytes", allowed=f"{item.max_bytes:,}"
         )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,6 +13,7 @@ from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, Rows
 from mtlv.data.targets import TARGETS
 from mtlv.errors import DataError
+from mtlv.formatting import many
 
 
 def join(corpora: Sequence[Corpus]) -> Corpus:
@@ -56,7 +57,8 @@ def join_folds(
 
     Documents whose text is in the test part of another source are removed from training and
     validation, and those whose text is in another's validation part from training, because corpora share
-    abstracts. Within a corpus, its own folds are unchanged. With `repeats: keep`, all documents stay.
+    abstracts. Within a corpus, its own folds are unchanged. With `repeats: keep`, all documents stay. Texts
+    without targets are left out likewise, and leave out none, because no model is judged by them.
 
     Args:
         corpora: S corpora.
@@ -96,6 +98,7 @@ class _Texts:
         self.source = np.repeat(np.arange(len(corpora)), [len(corpus) for corpus in corpora])
         self.texts = repeats_of(corpora)
         self.keep = keep
+        self.targeted = np.array([corpus.targeted for corpus in corpora])[self.source]
 
     def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
         """Return `rows` without those with a text in another source's `held`, or all; and a note per source.
@@ -105,6 +108,7 @@ class _Texts:
             held: rows of other parts.
             part, where: names of these parts.
         """
+        held = held[self.targeted[held]]
         left: list[Rows] = []
         notes = []
         for number, name in enumerate(self.names):
@@ -116,7 +120,8 @@ class _Texts:
                 whose = self._sources(foreign[_shared(self.texts.near, foreign, own[repeated])])
                 done = f"kept in {part}, though" if self.keep else f"left out of {part}:"
                 said = (
-                    f"{repeated.sum()} documents {done} one of their texts is in the {where} part of {whose}"
+                    f"{many(int(repeated.sum()), 'document')} {done} one of their texts is in the {where} "
+                    f"part of {whose}"
                 )
                 notes.append(f"{name}: {said}{near}")
         return rows if self.keep else np.concatenate(left), notes

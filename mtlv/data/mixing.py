@@ -23,12 +23,13 @@ class Draw(Protocol):
 
     together: bool
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return the source of each batch of an epoch.
+    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
+        """Return the source of each batch of an epoch; their number is that of every epoch.
 
         Args:
             batches: number of batches of each of S sources in which all its documents are seen once.
             rng: random generator of the epoch.
+            epoch: from 0.
         """
         ...
 
@@ -38,7 +39,12 @@ class InProportion:
 
     together = False
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+    def order(
+        self,
+        batches: Sequence[int],
+        rng: np.random.Generator,
+        epoch: int = 0,  # noqa: ARG002
+    ) -> NDArray[np.int64]:
         return rng.permutation(np.repeat(np.arange(len(batches)), batches))
 
 
@@ -49,19 +55,35 @@ class ByTemperature:
     T = 1 draws in proportion to the batches n_s, a large T draws all sources equally (jiant; Phang et al.
     2020). Sources that are exhausted start again, in another order.
 
+    Args:
+        temperature: T, or that of the first and that of the last epoch, between which 1/T changes by equal
+            steps (from 1 to 5: annealed sampling, Stickland and Murray 2019).
+        epochs: number of epochs.
+
     Raises:
         DataError: `temperature` is below 1.
     """
 
-    temperature: float
+    temperature: float | tuple[float, float]
+    epochs: int = 1
     together = False
 
     def __post_init__(self) -> None:
-        if not self.temperature >= 1:
+        if not all(each >= 1 for each in self._ends):
             raise DataError("the temperature of a draw", got=self.temperature, allowed="1 or more")
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
-        shares = np.asarray(batches, np.float64) ** (1 / self.temperature)
+    @property
+    def _ends(self) -> tuple[float, float]:
+        given = self.temperature
+        return given if isinstance(given, tuple) else (given, given)
+
+    def exponent(self, epoch: int) -> float:
+        """Return 1/T of an epoch."""
+        first, last = (1 / each for each in self._ends)
+        return first + (last - first) * epoch / max(self.epochs - 1, 1)
+
+    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
+        shares = np.asarray(batches, np.float64) ** self.exponent(epoch)
         return rng.choice(len(batches), size=sum(batches), p=shares / shares.sum())
 
 
@@ -70,7 +92,12 @@ class Uniform:
 
     together = False
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+    def order(
+        self,
+        batches: Sequence[int],
+        rng: np.random.Generator,
+        epoch: int = 0,  # noqa: ARG002
+    ) -> NDArray[np.int64]:
         return rng.integers(len(batches), size=sum(batches))
 
 
@@ -79,17 +106,22 @@ class Rounds:
 
     together = True
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
+    def order(
+        self,
+        batches: Sequence[int],
+        rng: np.random.Generator,  # noqa: ARG002
+        epoch: int = 0,  # noqa: ARG002
+    ) -> NDArray[np.int64]:
         return np.tile(np.arange(len(batches)), max(batches))
 
 
-DRAWS: dict[str, Callable[[float], Draw]] = {
-    "in_proportion": lambda _: InProportion(),
-    "uniform": lambda _: Uniform(),
+DRAWS: dict[str, Callable[..., Draw]] = {
+    "in_proportion": lambda *_: InProportion(),
+    "uniform": lambda *_: Uniform(),
     "temperature": ByTemperature,
-    "rounds": lambda _: Rounds(),
+    "rounds": lambda *_: Rounds(),
 }
-"""Draws by name in a config; each takes the temperature."""
+"""Draws by name in a config; each takes the temperature and the number of epochs."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +162,7 @@ class Mixture:
 
     def _order(self, *, seed: int, epoch: int) -> NDArray[np.int64]:
         counts = [-(-len(part) // size) for part, size in zip(self.parts, self.sizes, strict=True)]
-        return self.draw.order(counts, np.random.default_rng([seed, epoch]))
+        return self.draw.order(counts, np.random.default_rng([seed, epoch]), epoch)
 
 
 def _again_and_again(part: PartDocuments, size: int, *, seed: int, epoch: int) -> Iterator[Batch]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
@@ -83,6 +82,10 @@ def inspect(
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
     notes = (*corpus.notes, *(folds[0].notes if folds else ()))
+    per_part = {
+        name: {part: int(flags[folds[0].part(part)].sum()) for part in PARTS}
+        for name, flags in (strata.items() if folds else ())
+    }
     sources = corpus.members or (corpus,)
     documents = repeats_of(sources).documents
     marked = [marks for each in sources for marks in each.mentions or [()] * len(each)]
@@ -96,7 +99,7 @@ def inspect(
         near=int(documents.exact.max() - documents.near.max()),
         sizes=tuple({part: len(fold.part(part)) for part in PARTS} for fold in folds),
         counts=counts,
-        per_part=_per_part(strata, folds[0]) if folds else {},
+        per_part=per_part,
         rare=tuple(name for name, count in counts.items() if count < wanted_folds),
         lengths=None if lengths is None else summarise(_lengths(corpus, lengths), max_length),
         notes=tuple(dict.fromkeys(notes)),
@@ -150,12 +153,6 @@ def _table(report: CorpusReport) -> list[str]:
         for name, count in report.counts.items()
     ]
     return [head + ("  (fold 0)" if parts else ""), *rows]
-
-
-def _per_part(strata: Mapping[str, NDArray[np.bool_]], fold: Fold) -> dict[str, dict[str, int]]:
-    return {
-        name: {part: int(flags[fold.part(part)].sum()) for part in PARTS} for name, flags in strata.items()
-    }
 
 
 def _lengths(corpus: Corpus, lengths: Lengths) -> Sequence[int]:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mtlv.data.tokens import Tokens
+
+
+class Batching(Protocol):
+    """Batches of an epoch, such as `random_batches`."""
+
+    def __call__(
+        self, lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
+    ) -> list[NDArray[np.int64]]: ...
 
 
 def random_batches(
@@ -26,7 +41,65 @@ def random_batches(
     rng = np.random.default_rng([seed, epoch])
     count = -(-len(lengths) // batch_size)
     drawn = np.array_split(rng.permutation(len(lengths)), count) if count else []
-    return [batch[np.argsort(-lengths[batch], kind="stable")] for batch in drawn]
+    return [_longest_first(batch, lengths) for batch in drawn]
+
+
+def _longest_first(batch: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return batch[np.argsort(-lengths[batch], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Random batches of documents that are easy enough for the model's competence (Platanios et al. 2019).
+
+    An epoch has as many batches of the same sizes as without a pace. Until the model's competence is 1, each
+    is drawn from the easiest documents, so that a document may come more than once in an epoch, or never.
+
+    Args:
+        order: [N] documents from easy to hard.
+        epochs: epochs until the competence is 1, and `random_batches` are used.
+        start: competence at the first step: the share of the documents that it draws from.
+    """
+
+    order: NDArray[np.int64]
+    epochs: float
+    start: float
+
+    def competence(self, epoch: float) -> float:
+        """Return the share of the documents that are drawn from after so many epochs."""
+        return min(1.0, (epoch / self.epochs * (1 - self.start**2) + self.start**2) ** 0.5)
+
+    def __call__(
+        self, lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
+    ) -> list[NDArray[np.int64]]:
+        """Return the batches of an epoch; see `random_batches`."""
+        usual = random_batches(lengths, batch_size, seed=seed, epoch=epoch)
+        if epoch >= self.epochs:
+            return usual
+        rng = np.random.default_rng([seed, epoch, len(self.order)])
+        found = []
+        for number, batch in enumerate(usual):
+            share = self.competence(epoch + number / len(usual))
+            easy = self.order[: max(round(share * len(self.order)), len(batch))]
+            found.append(_longest_first(rng.choice(easy, len(batch), replace=False), lengths))
+        return found
+
+
+def _rarity(tokens: Tokens, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the negative log-likelihood of each document's tokens, by their shares in all of the rows."""
+    each = [tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]] for row in rows]
+    counts = np.bincount(np.concatenate(each))
+    rarity = -np.log(np.maximum(counts, 1) / counts.sum())
+    return np.array([rarity[ids].sum() for ids in each])
+
+
+Difficulty = Callable[["Tokens", NDArray[np.int64], int], NDArray]
+DIFFICULTIES: dict[str, Difficulty] = {
+    "length": lambda tokens, rows, _: tokens.lengths[rows],
+    "rarity": lambda tokens, rows, _: _rarity(tokens, rows),
+    "random": lambda _, rows, seed: np.random.default_rng(seed).random(len(rows)),
+}
+"""Difficulty of documents by name in a config, from tokens, rows of documents and the unit's seed."""
 
 
 def longest_first(

@@ -151,6 +151,7 @@ class DataOptions:
         seed: seed for `limit` and generated text.
         alias: name of the corpus instead of its catalog name.
         hub: name of a data set on a hub, instead of `path`.
+        text_only: whether to read only texts, for masked language modelling.
     """
 
     path: Path | None = None
@@ -162,6 +163,7 @@ class DataOptions:
     seed: int = 0
     alias: str | None = None
     hub: str | None = None
+    text_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,9 +242,16 @@ class Corpus:
         """First and second texts, including those of joined corpora."""
         return (*self.texts, *(text for each in (self, *self.members) for text in each.seconds or ()))
 
-    def with_tasks(self, tasks: Sequence[Task]) -> Corpus:
-        """Return the same documents with some of the tasks."""
-        return replace(self, tasks=tuple(tasks))
+    @property
+    def targeted(self) -> bool:
+        """Whether a document has a target of its own; if not, its text is learned."""
+        return any(TARGETS[task.kind].own for task in self.tasks)
+
+    def text_only(self) -> Corpus:
+        """Return the same documents with masked language modelling as their only task."""
+        task = text_task(f"{self.name}.text", self.name)
+        targets = {task.name: TARGETS[task.kind].none(len(self))}
+        return replace(self, tasks=(task,), targets=targets, seconds=None, words=None, mentions=None)
 
     def strata(self) -> dict[str, NDArray[np.bool_]]:
         """Return the strata of a split: flags [N] by readable name, to spread evenly over the parts."""
@@ -294,16 +303,17 @@ class Corpus:
             ids=tuple(self.ids[i] for i in index),
             texts=tuple(self.texts[i] for i in index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
-            parts=_rows(self.parts, index),
-            seconds=_rows(self.seconds, index),
-            words=_rows(self.words, index),
-            mentions=_rows(self.mentions, index),
-            groups=_rows(self.groups, index),
+            parts=rows_of(self.parts, index),
+            seconds=rows_of(self.seconds, index),
+            words=rows_of(self.words, index),
+            mentions=rows_of(self.mentions, index),
+            groups=rows_of(self.groups, index),
             notes=(*self.notes, note) if note else self.notes,
         )
 
 
-def _rows(column: tuple[T, ...] | None, index: NDArray[np.int64]) -> tuple[T, ...] | None:
+def rows_of(column: Sequence[T] | None, index: Iterable[int]) -> tuple[T, ...] | None:
+    """Return some rows of a column; None if there is no column."""
     return None if column is None else tuple(column[i] for i in index)
 
 
@@ -311,6 +321,13 @@ def groups_of(groups: Iterable[str], ids: Sequence[str]) -> tuple[str, ...] | No
     """Return groups of N documents; a document without one is its own group; None if none has one."""
     found = tuple(groups)
     return tuple(group or id_ for group, id_ in zip(found, ids, strict=True)) if any(found) else None
+
+
+def text_task(name: str, source: str) -> Task:
+    """Return the task of masked language modelling."""
+    return Task(
+        name, "mlm", source, main_metric="piece_accuracy", description="words that are hidden in a text"
+    )
 
 
 def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDArray[np.int8]]:

@@ -21,6 +21,7 @@ from mtlv.data.repeats import near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.errors import DataError
 from mtlv.foreign import read_json
+from mtlv.formatting import many
 from mtlv.seeding import content_key, seed_from
 
 SCHEMES = ("fixed_test", "rotate_test")
@@ -136,7 +137,8 @@ class _Texts:
         if repeated.any():
             done = "kept, though" if self.keep else "left out:"
             near = near_of(repeated.sum() - exactly.sum())
-            self.notes.append(f"{repeated.sum()} documents {done} their text is in the {name} part{near}")
+            found = many(int(repeated.sum()), "document")
+            self.notes.append(f"{found} {done} their text is in the {name} part{near}")
         return rows if self.keep else rows[~repeated]
 
     def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:

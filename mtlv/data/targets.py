@@ -6,6 +6,7 @@ A new kind needs one more entry in `TARGETS`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,10 +30,11 @@ class Targets(Protocol):
 
     Args:
         by_word: whether there is a target per word, so that documents can be cut into windows.
+        own: whether documents have targets; otherwise they are learned from the text itself.
     """
 
-    @property
-    def by_word(self) -> bool: ...
+    by_word: bool
+    own: bool
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """Return the strata of a split: flags [N] by readable name."""
@@ -68,6 +70,7 @@ class _OnePerDocument:
 
     dtype: type[np.generic]
     by_word = False
+    own = True
 
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
@@ -121,6 +124,7 @@ class NumberTargets(_OnePerDocument):
         return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter).tolist()}
 
 
+@dataclass(frozen=True)
 class SpanTargets:
     """A tuple of `Span`s in words per document: an array of objects.
 
@@ -128,10 +132,10 @@ class SpanTargets:
         scheme: tagging scheme.
     """
 
-    by_word = True
+    scheme: Scheme = BIO
 
-    def __init__(self, scheme: Scheme = BIO) -> None:
-        self.scheme = scheme
+    by_word = True
+    own = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         held = [{span.type for span in spans} for spans in values]
@@ -180,11 +184,25 @@ class SpanTargets:
         return [[tuple(span) for span in spans] for spans in values]
 
 
+class NoTargets(_OnePerDocument):
+    """Documents whose text is learned; see `mtlv.data.masking`."""
+
+    dtype = np.int8
+    own = False
+
+    def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
+        return {task.name: np.ones(len(values), bool)}
+
+    def learnable(self, values: NDArray) -> bool:
+        return len(values) > 0
+
+
 TARGETS: dict[str, Targets] = {
     "binary": BinaryTargets(),
     "multiclass": ClassTargets(),
     "regression": NumberTargets(),
     "tagging": SpanTargets(),
+    "mlm": NoTargets(),
 }
 
 

@@ -15,6 +15,7 @@ from mtlv.data.columns import RaggedColumn
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
+from mtlv.plan.windows import Window
 
 T = TypeVar("T")
 
@@ -66,11 +67,6 @@ class Tokens:
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the document of each row."""
         return rows if self.cuts is None else self.cuts.documents[rows]
-
-    @property
-    def mentions_cut(self) -> int:
-        """Number of mentions beyond the maximum length; those partly inside are not counted."""
-        return 0 if self.mentions is None else int((self.mentions.flat == CUT_OFF).sum()) // 2
 
     def padded_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the first token of each mention of documents and the one after its last [B, M, 2].
@@ -228,6 +224,30 @@ def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> RaggedColum
             places += [int(held[0]), int(held[-1]) + 1] if len(held) else [CUT_OFF, CUT_OFF]
         found.append(places)
     return RaggedColumn.of(found, fill=NO_WORD)
+
+
+def in_chunks(tokens: Tokens, max_length: int) -> Tokens:
+    """Cut documents into rows of at most `max_length` tokens, each with the document's special tokens.
+
+    Args:
+        tokens: single texts, not truncated, with one special token at the start and one at the end.
+        max_length: in tokens.
+    """
+    size = max_length - 2
+    counts = np.maximum(-(-(tokens.lengths - 2) // size), 1)
+    document = np.repeat(np.arange(len(tokens)), counts)
+    number = np.arange(len(document)) - np.repeat(np.cumsum(counts) - counts, counts)
+    begins = tokens.offsets[document] + 1 + number * size
+    ends = np.minimum(begins + size, tokens.offsets[document + 1] - 1)
+    lengths = ends - begins + 2
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    ids = np.empty(offsets[-1], tokens.ids.dtype)
+    for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        ids[offsets[row] + 1 : offsets[row + 1] - 1] = tokens.ids[begin:end]
+    ids[offsets[:-1]] = tokens.ids[tokens.offsets[document]]
+    ids[offsets[1:] - 1] = tokens.ids[tokens.offsets[document + 1] - 1]
+    layout = WindowLayout(tuple((Window(0, 0),) * count for count in counts.tolist()))
+    return Tokens(ids, offsets, tokens.pad, 0, cuts=layout)
 
 
 def join_tokens(parts: Sequence[Tokens]) -> Tokens:

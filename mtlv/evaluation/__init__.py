@@ -1,15 +1,12 @@
 """Evaluation of saved scores: thresholds fitted on validation, then metrics of the plan and of each task."""
 
-from mtlv.evaluation.metrics import Decisions, Metrics, PlanMetrics, TaskMetrics, decide, evaluate
+from mtlv.evaluation.metrics import Metrics, PlanMetrics, decide, evaluate
 from mtlv.evaluation.texts import classification_report, per_task_csv
-from mtlv.evaluation.thresholds import SCOPES, Thresholds, fit_thresholds, grid_values
+from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 
 __all__ = [
-    "SCOPES",
-    "Decisions",
     "Metrics",
     "PlanMetrics",
-    "TaskMetrics",
     "Thresholds",
     "classification_report",
     "decide",

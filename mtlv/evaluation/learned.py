@@ -13,6 +13,7 @@ training documents, or needs no choice:
   most frequent one for accuracy
 - a number: the mean of the training documents; its correlations are 0
 - tags: nothing is marked; its F1 is 0
+- hidden words: none is found; its accuracy is 0
 """
 
 from __future__ import annotations
@@ -155,11 +156,16 @@ def _nothing(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa:
     return found
 
 
+def _no_piece(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
+    return np.tile([0.0, 1.0, 0.0, 1.0, 0.0, 1.0], (documents, 1))
+
+
 CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {
     "binary": ConstantAnswer(_yes, "always answering yes"),
     "multiclass": ConstantAnswer(_best_class, "always answering the same class"),
     "regression": ConstantAnswer(_mean, "always answering the mean"),
     "tagging": ConstantAnswer(_nothing, "marking nothing"),
+    "mlm": ConstantAnswer(_no_piece, "finding no hidden word"),
 }
 """Constant answers by kind of task."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
-from mtlv.evaluation.kinds import classes, entities, numbers, words
+from mtlv.evaluation.kinds import classes, entities, masked, numbers, words
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.sums import Sums, values
 from mtlv.plan.scores import TaskScores
@@ -34,13 +34,13 @@ class Scoring(Protocol):
         others: metrics that are no functions of sums over documents: (targets, predictions) -> metric.
     """
 
-    needs_threshold: bool
-    counts_positive: bool
-    others: Mapping[str, Metric]
+    needs_threshold: bool = False
+    counts_positive: bool = False
+    others: Mapping[str, Metric] = {}
 
     def watched(self, task: Task) -> str:
-        """Return the metric to log per epoch, which needs no threshold."""
-        ...
+        """Return the metric to log per epoch, which needs no threshold; by default the main metric."""
+        return task.main_metric
 
     def pairs(self, scores: TaskScores) -> tuple[Any, Any]:
         """Return targets and predictions of the documents with a target."""
@@ -51,7 +51,7 @@ class Scoring(Protocol):
         ...
 
 
-class YesNoScoring:
+class YesNoScoring(Scoring):
     """Predicts yes if the probability is at least a threshold."""
 
     needs_threshold = True
@@ -70,18 +70,7 @@ class YesNoScoring:
         return np.asarray(scores.targets)[known] == 1, np.asarray(scores.outputs)[known]
 
 
-class _WithoutThreshold:
-    """Tasks that are evaluated one by one."""
-
-    needs_threshold = False
-    counts_positive = False
-    others: Mapping[str, Metric] = {}
-
-    def watched(self, task: Task) -> str:
-        return task.main_metric
-
-
-class ClassScoring(_WithoutThreshold):
+class ClassScoring(Scoring):
     """Predicts the class with the highest score, on ties the first."""
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
@@ -96,7 +85,7 @@ class ClassScoring(_WithoutThreshold):
         return {"classes": len(task.classes), "positive": positive}
 
 
-class NumberScoring(_WithoutThreshold):
+class NumberScoring(Scoring):
     """Uses the score as the prediction."""
 
     others: Mapping[str, Metric] = {"spearman": numbers.spearman}
@@ -109,7 +98,7 @@ class NumberScoring(_WithoutThreshold):
         return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
 
-class SpanScoring(_WithoutThreshold):
+class SpanScoring(Scoring):
     """Evaluates spans, as whole entities and word by word."""
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
@@ -121,11 +110,21 @@ class SpanScoring(_WithoutThreshold):
         return [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
 
 
+class MaskedScoring(NumberScoring):
+    """Evaluates how well hidden pieces of the text are found."""
+
+    others: Mapping[str, Metric] = {}
+
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+        return masked.sums(self.pairs(scores)[1])
+
+
 SCORING: Mapping[str, Scoring] = {
     "binary": YesNoScoring(),
     "multiclass": ClassScoring(),
     "regression": NumberScoring(),
     "tagging": SpanScoring(),
+    "mlm": MaskedScoring(),
 }
 
 

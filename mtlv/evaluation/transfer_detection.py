@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol
 
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, from_rows
+from mtlv.plan import Task
 
 Names = tuple[str, ...]
 
@@ -28,16 +28,9 @@ class TransferRun:
     nothing: bool = False
 
 
-class _Task(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def main_metric(self) -> str: ...
-
-
-def mean_score(name: str, tasks: Sequence[_Task], figures: Mapping[str, Mapping[str, float]]) -> float | None:
+def mean_score(
+    name: str, tasks: Sequence[Task | TaskInfo], figures: Mapping[str, Mapping[str, float]]
+) -> float | None:
     """Return the mean of the main metric over the tasks of a name; None if one is missing.
 
     Args:
@@ -68,11 +61,8 @@ def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
 
 
 def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
-    def of(child: ComparedFold, name: str) -> float | None:
-        return mean_score(name, comparison.tasks, child.tasks)
-
     def scores(name: str) -> dict[Pair, float]:
-        found = ((child.pair, of(child, name)) for child in run.children)
+        found = ((child.pair, mean_score(name, comparison.tasks, child.tasks)) for child in run.children)
         return {pair: value for pair, value in found if value is not None}
 
     return TransferRun(run.learned, scores, comparison.learning(run).nothing)

@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed, WarningGiven
+from mtlv.execution.executor import Executor
 from mtlv.execution.local import others_work
 from mtlv.execution.messages import (
     Ending,
     EpochScored,
     HeldElsewhere,
     Message,
-    StartDamaged,
+    NeededDamaged,
     Trained,
 )
 from mtlv.execution.runner import OnEpoch, UnitRunner
@@ -48,7 +48,7 @@ class _Seen:
     noted: bool = False
 
 
-class AsyncExecutor(ABC):
+class AsyncExecutor(Executor, ABC):
     """Executor that trains units before they are requested.
 
     Events are passed on in the thread that requests units; `on_epoch` is called when it is the member's turn.
@@ -75,12 +75,6 @@ class AsyncExecutor(ABC):
     @abstractmethod
     def _listen(self) -> None:
         """Wait up to `PAUSE` seconds for messages, and handle them with `_receive`."""
-
-    @abstractmethod
-    def __enter__(self) -> Self: ...
-
-    @abstractmethod
-    def __exit__(self, *_: object) -> None: ...
 
     def expect(self, jobs: Sequence[Job]) -> None:
         self._scheduler.expect(jobs)
@@ -141,9 +135,8 @@ class AsyncExecutor(ABC):
                 seen.epochs.append((record, scores))
             case Trained():
                 self._tell_end(seen, cached=False)
-            case StartDamaged():
-                assert seen.job.start is not None
-                self._train_again(self._seen[seen.job.start.unit.key].job)
+            case NeededDamaged(needed):
+                self._train_again(self._seen[needed].job)
             case HeldElsewhere():
                 if not seen.noted:
                     seen.noted = True
@@ -173,7 +166,7 @@ class AsyncExecutor(ABC):
 
     def _settle(self, job: Job, ending: Ending) -> None:
         """Update the scheduler after the last message of a unit."""
-        if isinstance(ending, HeldElsewhere | StartDamaged):
+        if isinstance(ending, HeldElsewhere | NeededDamaged):
             self._scheduler.again(job, after=PAUSE)
         elif isinstance(ending, Trained):
             self._scheduler.ended(job)

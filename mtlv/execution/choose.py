@@ -149,7 +149,7 @@ def seconds_of(cache: InputCache, jobs: Sequence[Job]) -> float:
     total = 0.0
     for job in jobs:
         own = job.settings
-        module = cache.encoder(own.encoder.name, own.encoder.revision, own.data).module
+        module = cache.encoder(own.encoder, own.data).module
         tokens = cache.inputs(own).tokens
         kind = id(module), id(tokens)
         if kind not in known:
@@ -160,9 +160,7 @@ def seconds_of(cache: InputCache, jobs: Sequence[Job]) -> float:
 
 def _bytes_of(cache: InputCache, jobs: Sequence[Job]) -> int:
     """Return the bytes of the largest encoder's weights, gradients and optimizer state, with a margin."""
-    modules = [
-        cache.encoder(j.settings.encoder.name, j.settings.encoder.revision, j.settings.data) for j in jobs
-    ]
+    modules = [cache.encoder(j.settings.encoder, j.settings.data) for j in jobs]
     distinct = {id(each.module): each.module for each in modules}.values()
     return max(sum(weight.numel() for weight in module.parameters()) for module in distinct) * PARAMETER
 

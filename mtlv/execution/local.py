@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Self
 
 from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
-from mtlv.execution.runner import OnEpoch, StartMissing, UnitRunner
+from mtlv.execution.executor import Executor
+from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
 from mtlv.store.local import Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
@@ -16,7 +16,7 @@ from mtlv.units.job import Job, starts_of
 PAUSE = 1.0  # seconds between checks of a unit that another process trains
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Trains in this process. While another process trains the requested unit, it trains later ones.
 
     Args:
@@ -31,18 +31,6 @@ class LocalExecutor:
         self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was reported
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing: there is no background work."""
-
-    def expect(self, jobs: Sequence[Job]) -> None:
-        """Do nothing: units are trained ahead only while another process has the requested one."""
-
-    def give_up(self, jobs: Sequence[Job]) -> None:
-        """Do nothing: units are not trained ahead."""
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         job = self.jobs[self._places[job.unit.key]]  # shared units have the name of the first member
@@ -82,9 +70,8 @@ class LocalExecutor:
         """Train a unit, unless another process is training it or has just finished it."""
         try:
             record = self._runner.train(job, self._places[job.unit.key] + 1, on_epoch)
-        except StartMissing:
-            assert job.start is not None
-            self.run(job.start, lambda *_: None)
+        except UnitMissing as missing:
+            self.run(missing.job, lambda *_: None)
             return self._try(job, on_epoch)
         except TrainingError:
             self.callback(UnitFailed(job.name))

@@ -32,11 +32,17 @@ class HeldElsewhere:
 
 
 @dataclass(frozen=True)
-class StartDamaged:
-    """The unit from which this one starts is damaged, and must be trained again first."""
+class NeededDamaged:
+    """A unit that this one needs is damaged, and must be trained again first.
+
+    Args:
+        key: key of the damaged unit.
+    """
+
+    key: str
 
 
-Ending = Trained | HeldElsewhere | StartDamaged | Failed | Crashed
+Ending = Trained | HeldElsewhere | NeededDamaged | Failed | Crashed
 """The last message of a unit."""
 Message = Event | EpochScored | Ending
 Send = Callable[[Message], None]

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 from mtlv.errors import DamagedError
 from mtlv.events import Callback, UnitStarted, WarningGiven, warner
 from mtlv.plan import Scores
+from mtlv.store.lessons import read_lessons, write_lessons
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
+from mtlv.units.lessons import Lessons, lessons_of, taught
 from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
 
     from mtlv.settings.schema import Settings
@@ -25,8 +29,16 @@ if TYPE_CHECKING:
 OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
-class StartMissing(Exception):
-    """The unit from which another starts was damaged and must be trained again first."""
+class UnitMissing(Exception):
+    """A unit whose weights another needs was damaged and must be trained again first.
+
+    Args:
+        job: the damaged unit.
+    """
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job.name)
+        self.job = job
 
 
 class InputProvider(Protocol):
@@ -59,8 +71,8 @@ class UnitRunner:
         return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
 
     def ready(self, job: Job) -> bool:
-        """Whether a unit can be trained now: it is not finished, and its start is."""
-        return not self.there(job) and (job.start is None or self.there(job.start))
+        """Whether a unit can be trained now: it is not finished, and those that it needs are."""
+        return not self.there(job) and all(map(self.there, job.needs))
 
     def taken(self, job: Job) -> UnitRecord | None:
         """Return the record of a finished unit; None if it was damaged and must be trained again.
@@ -75,12 +87,12 @@ class UnitRunner:
         """Train a unit, unless another process is training it or has just finished it.
 
         Args:
-            job: the unit, whose start is finished.
+            job: the unit; those that it needs are finished.
             number: its number in the suite, from 1.
             on_epoch: called for each epoch.
 
         Raises:
-            StartMissing: the unit from which it starts was damaged.
+            UnitMissing: a unit that it needs was damaged.
             MtlvError: as for `train_unit`, or the store cannot be written.
         """
         key = job.unit.key
@@ -91,12 +103,12 @@ class UnitRunner:
                 self._warn(job, f"the finished unit is damaged ({lost}); {self.store.set_aside(key)}")
             elif self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights, and others start from them
-            start = self._start(job)
+            start, lessons = self._start(job), self._lessons(job)
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             callbacks = UnitCallbacks(
                 self.callback, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
             )
-            inputs = self.cache.inputs(job.settings)
+            inputs = taught(self.cache.inputs(job.settings), lessons)
             checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             kept = job.settings.store.keep_weights or key in self.starts
@@ -111,22 +123,57 @@ class UnitRunner:
         key = job.start.unit.key
         found = self.store.whole(key, lambda: self._weights(key), partial(self._warn, job.start))
         if found is None:
-            raise StartMissing
+            raise UnitMissing(job.start)
         return found
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:
         """Return the weights of a finished unit."""
+        path = self.store.weights(key)
+        if path is None:  # another run has trained it in the meantime without keeping weights
+            raise _weightless(key)
+        return self._read(path)
+
+    def _read(self, path: Path) -> dict[str, torch.Tensor]:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        path = self.store.weights(key)
-        if path is None:  # another run has trained it in the meantime without keeping weights
-            raise DamagedError(f"the finished unit {key} has no weights", why="it has no weights")
         with reading(path.parent):
             try:
                 return load_file(path)
             except SafetensorError as error:
                 raise ValueError(f"`{path.name}`: {error}") from error
 
+    def _lessons(self, job: Job) -> list[tuple[Job, Lessons]]:
+        """Return a unit's teachers with their lessons for its tasks."""
+        found: list[tuple[Job, Lessons]] = []
+        for teacher in job.teachers:
+            read = partial(self._lessons_of, teacher)
+            lessons = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))
+            if lessons is None:
+                raise UnitMissing(teacher)
+            tasks = job.unit.model.tasks
+            found.append((teacher, {name: lessons[name] for name in lessons if name in tasks}))
+        return found
+
+    def _lessons_of(self, teacher: Job) -> Lessons:
+        """Return the lessons of a finished unit, which are computed once and kept."""
+        key = teacher.unit.key
+        kept = read_lessons(self.store.units / key)
+        if kept is not None:
+            return kept
+        files: dict[Path, list[str]] = {}
+        for task, path in self.store.weights_of(self.store.load(key)).items():
+            files.setdefault(path, []).append(task)
+        if not files:
+            raise _weightless(key)
+        weights = ((tasks, self._read(path)) for path, tasks in files.items())
+        found = lessons_of(teacher, self.cache.inputs(teacher.settings), weights)
+        write_lessons(self.store.units / key, found)
+        return found
+
     def _warn(self, job: Job, text: str) -> None:
         self.callback(WarningGiven(f"{job.name}: {text}"))
+
+
+def _weightless(key: str) -> DamagedError:
+    return DamagedError(f"the finished unit {key} has no weights", why="it has no weights")

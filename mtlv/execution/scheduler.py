@@ -16,8 +16,8 @@ PAUSE = 1.0  # seconds until a unit of another process is checked again
 class Scheduler:
     """Queue of units in order, each taken by one thread at a time; threads wait here for one.
 
-    A unit waits for the one from which it starts, and is not checked before that is finished. Taking one of n
-    units costs log n.
+    A unit waits for those that it needs (its start and its teachers), and is not checked before they are
+    finished. Taking one of n units costs log n.
 
     Args:
         jobs: all units, in order, without duplicates.
@@ -31,7 +31,7 @@ class Scheduler:
         self._changed = Condition()
         self._wanted: Counter[str] = Counter()  # by how many members
         self._turns: list[tuple[int, str]] = []  # (place, key) of units that may be ready, with duplicates
-        self._waiting: defaultdict[str, set[str]] = defaultdict(set)  # for the unit from which they start
+        self._waiting: defaultdict[str, set[str]] = defaultdict(set)  # for a unit that they need
         self._later: list[tuple[float, str]] = []  # when to check units of other processes again
         self._out: set[str] = set()  # running or ended here
         self._done: set[str] = set()
@@ -52,7 +52,7 @@ class Scheduler:
             self._wanted.subtract(job.unit.key for job in jobs)
 
     def want(self, job: Job) -> None:
-        """Move a unit that is waited for to the front, with the units from which it starts."""
+        """Move a unit that is waited for to the front, with the units that it needs."""
         with self._changed:
             for each in (*job.before, job):
                 heappush(self._turns, (-1, each.unit.key))
@@ -125,8 +125,9 @@ class Scheduler:
             if key in self._out or self._wanted[key] <= 0 or self._is_done(key):
                 continue
             job = self._jobs[key]
-            if job.start is not None and not self._is_done(job.start.unit.key):
-                self._waiting[job.start.unit.key].add(key)
+            needed = next((need.unit.key for need in job.needs if not self._is_done(need.unit.key)), None)
+            if needed is not None:
+                self._waiting[needed].add(key)
                 continue
             self._out.add(key)
             return job

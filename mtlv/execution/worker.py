@@ -20,11 +20,11 @@ from mtlv.execution.messages import (
     Ending,
     EpochScored,
     HeldElsewhere,
+    NeededDamaged,
     Send,
-    StartDamaged,
     Trained,
 )
-from mtlv.execution.runner import InputProvider, StartMissing, UnitRunner
+from mtlv.execution.runner import InputProvider, UnitMissing, UnitRunner
 from mtlv.plan import Scores
 from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded, failure
 from mtlv.store import open_store
@@ -43,7 +43,7 @@ class TrainRequest:
     Args:
         job: the unit.
         number: its number in the suite, from 1.
-        start: whether others start from it, so that its weights must be kept.
+        start: whether others need its weights, which are then kept.
     """
 
     job: Job
@@ -156,16 +156,15 @@ class UnitTrainer:
         job = request.job
         if request.start:
             self._starts.add(job.unit.key)
-        if job.start is not None:
-            self._starts.add(job.start.unit.key)
+        self._starts |= {need.unit.key for need in job.needs}
 
         def on_epoch(record: EpochRecord, scores: Scores) -> None:
             self._send(EpochScored(record, scores))
 
         try:
             record = self._runner.train(job, request.number, on_epoch)
-        except StartMissing:
-            return StartDamaged()
+        except UnitMissing as missing:
+            return NeededDamaged(missing.job.unit.key)
         return HeldElsewhere() if record is None else Trained(record.peak_memory_mb)
 
 

@@ -74,7 +74,7 @@ def elbow_figure(curve: ElbowCurve, *, title: str, chosen: int) -> Figure:
         for axes in (left, right):
             canvas.bare(axes, "left", "bottom")
             axes.set_xlabel("Number of groups k")
-            axes.set_xticks(_ticks(curve.k))
+            axes.set_xticks(list(curve.k[:: 1 + (len(curve.k) - 1) // 12]))
             axes.set_xlim(curve.k[0] - 0.5, curve.k[-1] + 0.5)
         caption = canvas.wrapped(curve.reason, CAPTION, lines=4)
         figure.supxlabel(caption, x=0.01, ha="left", size=7.5, color=canvas.GREY)
@@ -129,8 +129,3 @@ def _silhouette(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
             axes.text(k, value + (-0.02 if below else 0.02) * span, f"{value:.2f}", ha="center",
                       va="top" if below else "bottom", size=7)  # fmt: skip
     axes.margins(y=0.14)
-
-
-def _ticks(ks: Sequence[int]) -> list[int]:
-    step = 1 + (len(ks) - 1) // 12
-    return list(ks[::step])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 ROW = 0.26  # inches per task
 WIDEST_NAME = 44  # letters per line of a name
-MOST_ROWS = 200  # otherwise draw the first and last of the order; report/per_task.csv has all
-Order = Literal["support", "f1"]
+MOST_ROWS = 200  # otherwise draw the first and last; report/per_task.csv has all
 
 
 def draw_per_task(
@@ -28,10 +27,9 @@ def draw_per_task(
     *,
     title: str,
     spread: ArrayLike | None = None,
-    order: Order = "support",
     figure: str = "F1",
 ) -> Path:
-    """Draw F1 per task, largest `order` on top, and return `path`.
+    """Draw F1 per task, largest support on top, and return `path`.
 
     Args:
         names: T task names.
@@ -40,15 +38,14 @@ def draw_per_task(
         path: path of the PNG.
         title: title above the bars.
         spread: [T] standard deviations, drawn as thin lines.
-        order: `support`: rare tasks at the bottom; `f1`: difficult tasks at the bottom.
         figure: name of the metric, if it is not F1 of yes/no tasks.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
-    sizes_first = np.lexsort((np.arange(len(names)), -values if order == "f1" else -sizes))
+    sizes_first = np.lexsort((np.arange(len(names)), -sizes))
     if len(names) > MOST_ROWS:
         half = MOST_ROWS // 2
         sizes_first = np.concatenate([sizes_first[:half], sizes_first[-half:]])
-        title = f"{title} (the first and last {half} of {len(names):,} tasks, by {order})"
+        title = f"{title} (the first and last {half} of {len(names):,} tasks, by support)"
     errors = None if spread is None else np.asarray(spread, float)[sizes_first]
     labels = [f"{canvas.wrapped(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
     lines = sum(label.count("\n") for label in labels)

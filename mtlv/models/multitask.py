@@ -80,8 +80,10 @@ class MultiTaskModel(nn.Module):
             width = encoder.config.hidden_size
             outputs = kind.outputs([tasks[name] for name in head.tasks])
             module = kind.head(HeadSize(width, outputs, head.layers, rate, reader.width(width)))
+            module.use_encoder(encoder)
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
-            self._modules_of[head.name] = _module_name(head.name)
+            # PyTorch allows no dots and no existing attribute names.
+            self._modules_of[head.name] = f"head_{content_key(head.name, 8)}"
             self.heads[self._modules_of[head.name]] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
         use_fast_dropout(self)
@@ -184,7 +186,3 @@ def _reader(head: HeadSpec, usual: Pooler, relations: Mapping[str, Pooler]) -> P
             then="give relations separate heads, or the same features to all",
         )
     return found.pop()
-
-
-def _module_name(head: str) -> str:
-    return f"head_{content_key(head, 8)}"  # PyTorch allows no dots and no existing attribute names

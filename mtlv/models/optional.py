@@ -20,6 +20,25 @@ def check_layer(layer: str) -> None:
         raise missing(layer)
 
 
+UNTAUGHT = {"crf": "its loss is of whole sequences of tags, while a teacher scores each word by itself"}
+"""Tagging layer -> why it cannot learn from a teacher."""
+
+
+def check_taught(layer: str) -> None:
+    """Check that a tagging layer can learn from a teacher.
+
+    Raises:
+        PlanError: it cannot.
+    """
+    if layer in UNTAUGHT:
+        raise PlanError(
+            f"`training.teach` with tagging tasks and `heads.tagging_layer: {layer}`: {UNTAUGHT[layer]}",
+            got=layer,
+            allowed="linear or bilstm",
+            then="set one of these, or leave the tagging tasks out of the stage with `tasks`",
+        )
+
+
 def missing(layer: str) -> PlanError:
     """Return the error for a missing package of a tagging layer."""
     return PlanError(

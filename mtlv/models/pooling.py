@@ -32,8 +32,8 @@ class Pooler(Protocol):
     """Computes the vectors for a head."""
 
     def width(self, hidden: int) -> int:
-        """Return the size of a vector, for an encoder of width `hidden`."""
-        ...
+        """Return the size of a vector, for an encoder of width `hidden`; by default the same."""
+        return hidden
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         """Return [B, width], or [B, W, width] for words, from the encoder's output."""
@@ -92,7 +92,7 @@ FEATURES: dict[str, Featurizer] = {
 
 
 @dataclass(frozen=True)
-class DocumentPooler:
+class DocumentPooler(Pooler):
     """One vector per document [B, H].
 
     Args:
@@ -101,19 +101,13 @@ class DocumentPooler:
 
     vector: Featurizer
 
-    def width(self, hidden: int) -> int:
-        return hidden
-
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return self.vector(output, places.mask)
 
 
 @dataclass(frozen=True)
-class WordPooler:
+class WordPooler(Pooler):
     """One vector per word [B, W, H]."""
-
-    def width(self, hidden: int) -> int:
-        return hidden
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return word_vectors(output, places.words)

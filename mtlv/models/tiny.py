@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.errors import EncoderError
+from mtlv.models.wordpiece import SPECIAL, tokenizer_of
 from mtlv.seeding import seed_from
 
 VOCABULARY = 2000
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
@@ -40,27 +40,11 @@ def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 def _train_tokenizer(texts: Sequence[str]) -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import normalizers, pre_tokenizers
 
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     words = (word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
-    core = Tokenizer(models.WordPiece(_vocabulary(Counter(words)), unk_token="[UNK]"))  # nosec B106 # a token of a text
-    core.normalizer, core.pre_tokenizer = normalizer, splitter
-    core.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(token, core.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
-    )
-    return PreTrainedTokenizerFast(  # nosec B106 # tokens of a vocabulary
-        tokenizer_object=core,
-        model_max_length=512,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
+    return tokenizer_of(_vocabulary(Counter(words)), lowercase=True, max_length=512)
 
 
 def _vocabulary(counts: Mapping[str, int]) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Task layouts as plain data: tasks, plans, units and scores."""
 
-from mtlv.plan.architectures import Architecture
 from mtlv.plan.names import ascii_slug, group_name, slug, slugs
 from mtlv.plan.scores import Scores, TaskScores, gather
 from mtlv.plan.task import Task, select_tasks
@@ -8,7 +7,6 @@ from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, from_json, tree_l
 from mtlv.plan.unit import Unit
 
 __all__ = [
-    "Architecture",
     "HeadSpec",
     "ModelSpec",
     "Plan",

@@ -126,7 +126,8 @@ class Tags:
         tags = np.zeros(words, np.int64)
         for span in spans:
             self._check(span, tags)
-            tags[span.start : span.end] = self._ids_of(span)
+            letters = self.scheme.letters_of(span.end - span.start)
+            tags[span.start : span.end] = [self._ids[span.type, letter] for letter in letters]
         return tags
 
     def _check(self, span: Span, tags: NDArray[np.int64]) -> None:
@@ -140,9 +141,6 @@ class Tags:
             raise DataError(
                 "two spans overlap, and a word has one tag", got=f"{span.start} to {span.end} ({span.type})"
             )
-
-    def _ids_of(self, span: Span) -> list[int]:
-        return [self._ids[span.type, letter] for letter in self.scheme.letters_of(span.end - span.start)]
 
     def decode(self, ids: ArrayLike) -> tuple[Span, ...]:
         """Return the spans of any sequence of tag ids, as conlleval does.
@@ -199,16 +197,6 @@ def _read(name: str, scheme: Scheme) -> _Part:
             "a tag is unknown", got=name, allowed=", ".join([OUTSIDE, *(f"{x}-TYPE" for x in scheme.letters)])
         )
     return _part(letter, type_, scheme)
-
-
-def convert(ids: ArrayLike, given: Tags, wanted: Tags) -> NDArray[np.int64]:
-    """Convert tag ids to another scheme. A valid sequence is converted between BIO and BIOUL without loss.
-
-    Raises:
-        DataError: an id is unknown, or `wanted` lacks a type.
-    """
-    tags = np.asarray(ids, np.int64)
-    return wanted.encode(given.decode(tags), len(tags))
 
 
 def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:

@@ -24,6 +24,7 @@ class Unit:
         start: key of the initial weights.
         data: digest of the documents, targets and split that are read.
         train: every setting that can change the weights, as plain values.
+        teachers: keys of the units that teach it, in the order of its tasks.
     """
 
     stage: str
@@ -33,18 +34,20 @@ class Unit:
     start: str
     data: str
     train: Mapping[str, object] = field(hash=False)
+    teachers: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> str:
         """Content key: equal keys mean equal weights on the same kind of device."""
         heads = [[list(head.tasks), head.layers] for head in self.model.heads]
         content = [heads, self.fold, self.seed, self.start, self.data, dict(self.train)]
-        return content_key(content)
+        taught = [list(self.teachers)] if self.teachers else []
+        return content_key([*content, *taught])
 
     def draw_seed(self, purpose: str) -> int:
         """Return the seed for one purpose (`heads`, `order`, `dropout`), based on content, never on position.
 
-        It does not depend on the initial weights, so that differences between results are caused by these
-        weights.
+        It depends neither on the initial weights nor on teachers, so that differences between results are
+        caused by these.
         """
         return seed_from(self.seed, DRAWN, self.model.name, self.fold, purpose)

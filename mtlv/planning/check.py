@@ -17,7 +17,7 @@ from mtlv.grouping.given import given
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, known_layers
-from mtlv.models.optional import check_layer
+from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
 from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
@@ -79,7 +79,10 @@ def check_suite(suite: Suite) -> SuiteCheck:
         errors = _errors(member.settings, read)
         problems += [f"{_place(suite, member, line)}: {line}" for error in errors for line in error.problems]
         if not errors:
-            found.append(_check(member.name, member.settings, read))
+            trains = outline(member.settings, read.tasks)
+            stages = member.settings.each_stage
+            warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
+            found.append(MemberCheck(member.name, trains.lines, trains.units, tuple(warnings)))
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     return SuiteCheck(tuple(found))
@@ -253,6 +256,20 @@ def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
     check_layer(settings.heads.tagging_layer)
 
 
+def _prove_taught(settings: Settings, tasks: Sequence[Task]) -> None:
+    if settings.training.teach is None:
+        return
+    if any(TARGETS[task.kind].by_word for task in tasks):
+        check_taught(settings.heads.tagging_layer)
+    texts = [task.name for task in tasks if not TARGETS[task.kind].own]
+    if texts:
+        raise PlanError(
+            "`training.teach`: hidden words have no teacher, because they differ in every epoch",
+            got=", ".join(texts),
+            then="leave the task out of `tasks` of the stage",
+        )
+
+
 def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     """Check several devices; imports PyTorch, which takes a second, if they may be CUDA devices."""
     world, name = settings.execution.devices_per_unit, settings.training.device
@@ -271,16 +288,18 @@ WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
     _prove_layer,
     _prove_devices,
 )
-PROOFS = (*WITHOUT_TASKS, _prove_k, _prove_engine, _prove_groups, _prove_weights, _prove_head_loss)
+PROOFS = (
+    *WITHOUT_TASKS,
+    _prove_k,
+    _prove_engine,
+    _prove_groups,
+    _prove_weights,
+    _prove_head_loss,
+    _prove_taught,
+)
 
 
 # ---- The plan --------------------------------------------------------------------------------------------
-
-
-def _check(name: str, settings: Settings, read: _Read) -> MemberCheck:
-    found = outline(settings, read.tasks)
-    warnings = dict.fromkeys(text for own in settings.each_stage for text in _warnings(own, layers(own)))
-    return MemberCheck(name, found.lines, found.units, tuple(warnings))
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:

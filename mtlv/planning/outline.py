@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.grouping.given import given
 from mtlv.plan import ModelSpec, Plan, Task, tree_lines, with_own_heads
-from mtlv.planning.stages import match
+from mtlv.planning.stages import match, teachers
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.seeding import content_key
 
@@ -33,11 +33,13 @@ class MemberOutline:
 
 @dataclass(frozen=True)
 class _Laid:
-    """The models of a stage, if they are known, and a mark of each."""
+    """The tasks of a stage, its models if they are known, a mark of each, and of its own inner teachers."""
 
     lines: tuple[str, ...]
     marks: tuple[str, ...]
+    tasks: tuple[str, ...]
     models: tuple[ModelSpec, ...] = ()
+    inner: tuple[str, ...] = ()
 
 
 def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> MemberOutline:
@@ -55,17 +57,37 @@ def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) 
     for stage, own in zip(settings.stages or (None,), settings.each_stage, strict=True):
         name = "" if stage is None else stage.name
         laid[name] = _laid(stage, own, tasks_of(own), laid)
-        title = () if stage is None else (f"stage {name}{_begins(stage)}",)
+        title = () if stage is None else (f"stage {name}{_begins(stage)}{_taught(stage)}",)
         lines += [*title, *(f"{'  ' * len(title)}{line}" for line in laid[name].lines)]
-    marks = (mark for each in laid.values() for mark in each.marks)
+    trained = _trained(settings.stages or ())
+    marks = [mark for name in trained for mark in (*laid[name].marks, *laid[name].inner)]
     children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
     return MemberOutline(
         tuple(lines), frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
     )
 
 
+def _trained(stages: Sequence[StageSettings]) -> set[str]:
+    """Return the names of the stages whose models are trained: the last, and those that it needs."""
+    names = {stages[-1].name if stages else ""}
+    for stage in reversed(stages):
+        if stage.name in names:
+            teach = stage.training.teach
+            names |= set() if stage.start is None else {stage.start.stage}
+            names |= set() if teach is None or teach.crossfit is not None else {teach.stage}
+    return names
+
+
 def _begins(stage: StageSettings) -> str:
     return "" if stage.start is None else f", from stage {stage.start.stage}"
+
+
+def _taught(stage: StageSettings) -> str:
+    teach = stage.training.teach
+    if teach is None:
+        return ""
+    how = "" if teach.crossfit is None else f" on {teach.crossfit} inner folds"
+    return f", taught by stage {teach.stage}{how}"
 
 
 def _laid(
@@ -78,16 +100,38 @@ def _laid(
     ]
     content.append(own.training.model_dump(mode="json"))
     start = None if stage is None or stage.start is None else before[stage.start.stage]
-    plan = _plan(own, tasks)
+    plan, names = _plan(own, tasks), tuple(task.name for task in tasks)
+    taught_by = _teaching(own, names, before)
+    content += [taught_by] if taught_by else []
+    inner = taught_by if own.training.teach and own.training.teach.crossfit else ()
     if plan is None:
         lines, count = _unknown(own, tasks)
         content += [own.architecture.name, own.grouping.model_dump(mode="json"), start.marks if start else ()]
-        return _Laid(lines, tuple(content_key([*content, number]) for number in range(count)))
+        marks = [content_key([*content, number]) for number in range(count)]
+        return _Laid(lines, tuple(marks), names, inner=inner)
     marks = []
     for model in plan.models:
         begun = _begun(stage, model, start)
         marks.append(content_key([*content, [[h.tasks, h.layers] for h in model.heads], begun]))
-    return _Laid(tuple(tree_lines(plan)), tuple(marks), plan.models)
+    return _Laid(tuple(tree_lines(plan)), tuple(marks), names, plan.models, inner)
+
+
+def _teaching(own: Settings, tasks: Sequence[str], before: dict[str, _Laid]) -> tuple[str, ...]:
+    """Return the marks of the models that teach a stage; empty without a teacher.
+
+    Raises:
+        PlanError: a task has no teacher.
+    """
+    teach = own.training.teach
+    if teach is None:
+        return ()
+    teacher = before[teach.stage]
+    learned = [model.tasks for model in teacher.models] or [teacher.tasks]
+    found = teachers(teach, tasks, learned)
+    marks = tuple(teacher.marks[number] for number in found) if teacher.models else teacher.marks
+    if teach.crossfit is None:
+        return marks
+    return tuple(f"{mark} {part} of {teach.crossfit}" for mark in marks for part in range(teach.crossfit))
 
 
 def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -> object:

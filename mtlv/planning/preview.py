@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.planning.resolve import resolve_all
@@ -36,14 +35,9 @@ def would_run_lines(suite: Suite) -> list[str]:
     found = {job.name: _why(store, job.unit.key) for job in jobs}
     left = [(name, why) for name, why in found.items() if why != DONE]
     done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
-    lines = [f"`mtlv run {suite.path}` now: {done}"]
-    return [*lines, *_lines(left)]
-
-
-def _lines(left: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield from (f"  {name}: {why}" for name, why in left[:SHOWN])
-    for why, count in Counter(why for _, why in left[SHOWN:]).items():
-        yield f"  {count} more: {why}"
+    shown = [f"  {name}: {why}" for name, why in left[:SHOWN]]
+    more = [f"  {count} more: {why}" for why, count in Counter(why for _, why in left[SHOWN:]).items()]
+    return [f"`mtlv run {suite.path}` now: {done}", *shown, *more]
 
 
 def _why(store: Store, key: str) -> str:

@@ -110,7 +110,7 @@ def resolve(cache: InputCache, member: Member) -> ResolvedMember:
     settings = member.settings
     corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
     data = content_key([corpus.digest, cache.folds_digest(settings.data)])
-    start = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data).digest
+    start = cache.encoder(settings.encoder, settings.data).digest
     cache.inputs(settings)
     children = []
     for fold in folds:

@@ -52,15 +52,7 @@ POLICIES: Mapping[IfExists, Callable[[Sequence[ResolvedMember], Store], list[Res
     "only-missing": _only_missing,
     "fail": _fail,
 }
-
-
-def as_asked(if_exists: IfExists, resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Return the members to run.
-
-    Raises:
-        TrackingError: units exist, and `if_exists` does not allow this.
-    """
-    return POLICIES[if_exists](resolved, store)
+"""(members, store) -> members to run; raises `TrackingError` where existing units are not allowed."""
 
 
 def _attempt(member: ResolvedMember, store: Store) -> ResolvedMember:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from mtlv.data.joined import begins
 from mtlv.errors import PlanError
 from mtlv.formatting import many
 from mtlv.plan import ModelSpec, Plan, Unit
+from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
 from mtlv.units.job import Job
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
-    from mtlv.settings.schema import StageSettings
+    from mtlv.settings.schema import StageSettings, TeachSettings
     from mtlv.units.input_cache import InputCache
     from mtlv.units.inputs import UnitInputs
 
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
 ARITHMETIC = 4
 
-NOT_WEIGHTS = ("budget", "device", "precision", "auto_batch", "gradient_checkpointing", "compile")
+NOT_WEIGHTS = ("budget", "masking", "device", "precision", "auto_batch", "gradient_checkpointing", "compile")
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
 PARTS = ("train", "validation", "test")
@@ -93,10 +94,13 @@ class StageBuilder:
     def _job(
         self, stage: StageSettings | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
     ) -> Job:
-        start = None if stage is None or stage.start is None else stage.start
-        begun = None if start is None else before[start.stage][self._match(stage, model, before)]
-        carry = "encoder" if start is None else start.carry
+        begun, carry = None, "encoder"
+        if stage is not None and stage.start is not None:
+            earlier = before[stage.start.stage]
+            begun = earlier[match(stage, model, [job.unit.model for job in earlier])]
+            carry = stage.start.carry
         corpus = self.cache.corpus(own.data)
+        teachers = self._teachers(own, model, before)
         unit = Unit(
             stage="train" if stage is None else stage.name,
             model=model,
@@ -104,18 +108,40 @@ class StageBuilder:
             seed=self.seed,
             start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(own, _sources(corpus, model)),
+            train=what_shapes_weights(own, _sources(corpus, model)) | _masking(own, corpus, model),
+            teachers=tuple(job.unit.key for job in teachers),
         )
         rows = _rows(self.cache.inputs(own), model, self.fold)
-        return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry)
+        return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry, teachers)
 
-    def _match(
-        self, stage: StageSettings | None, model: ModelSpec, before: dict[str, tuple[Job, ...]]
-    ) -> int:
-        assert stage is not None
-        assert stage.start is not None
-        models = [job.unit.model for job in before[stage.start.stage]]
-        return match(stage, model, models)
+    def _teachers(
+        self, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
+    ) -> tuple[Job, ...]:
+        """Return the jobs that teach a model: those of the same fold and seed, which saw no other part."""
+        teach = own.training.teach
+        if teach is None:
+            return ()
+        jobs = before[teach.stage]
+        found = [jobs[n] for n in teachers(teach, model.tasks, [job.unit.model.tasks for job in jobs])]
+        if teach.crossfit is None:
+            return tuple(found)
+        return tuple(inner for job in found for inner in self._crossfitted(job, teach.crossfit))
+
+    def _crossfitted(self, job: Job, parts: int) -> Iterator[Job]:
+        """Yield the jobs of a model on inner folds, which teach documents that they have not learned."""
+        corpus = self.cache.corpus(job.settings.data)
+        key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
+        folds = self.cache.once(key, lambda: inner_folds(corpus, self.fold, parts))
+        for number, fold in enumerate(folds):
+            data = content_key([job.unit.data, "crossfit", parts, number])
+            yield replace(
+                job,
+                unit=replace(job.unit, data=data),
+                fold=fold,
+                name=f"{job.name} · part {number + 1} of {parts}",
+                rows=_rows(self.cache.inputs(job.settings), job.unit.model, fold),
+                lessons="test",
+            )
 
     def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
         """Return a unit's name: the member, the fold and seed if it has several, the stage and the model."""
@@ -170,9 +196,39 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
     return found[0]
 
 
+def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Sequence[str]]) -> list[int]:
+    """Return the indices of the models that teach a model, in the order of its tasks.
+
+    Args:
+        teach: the teacher of its stage.
+        tasks: tasks of the model.
+        learned: tasks of each model of the teacher's stage.
+
+    Raises:
+        PlanError: a task has no teacher.
+    """
+    of_task = {task: number for number, names in enumerate(learned) for task in names}
+    if alone := [task for task in tasks if task not in of_task]:
+        raise PlanError(
+            f"`training.teach.from`: stage `{teach.stage}` did not learn all tasks that it is to teach",
+            got=", ".join(of_task),
+            allowed=f"a stage that also learned {', '.join(alone)}",
+            then="give both stages the same `tasks`",
+        )
+    return list(dict.fromkeys(of_task[task] for task in tasks))
+
+
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
+
+
+def _masking(own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
+    """Return the settings of masked language modelling, if a model learns it."""
+    learned = [each for each in corpus.members or (corpus,) if not set(model.tasks).isdisjoint(each.names)]
+    if all(each.targeted for each in learned):
+        return {}
+    return {"masking": own.training.masking.model_dump(mode="json")}
 
 
 def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
@@ -204,6 +260,8 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
 
     training = settings.training.model_dump(mode="json")
     kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
+    if "teach" in kept:  # the unit has the keys of the teachers
+        kept["teach"] = {key: kept["teach"][key] for key in ("gold", "temperature")}
     device = resolve_device(settings.training.device)
     precision = resolve_precision(settings.training.precision, device)
     compiled = {"compile": True} if resolve_compile(settings.training.compile, device) else {}

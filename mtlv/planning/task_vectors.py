@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,16 +38,18 @@ class VectorSource:
     @property
     def corpus(self) -> Corpus:
         """The documents, with the tasks to learn."""
-        return self.cache.corpus(self.settings.data).with_tasks(self.cache.tasks(self.settings))
+        return replace(self.cache.corpus(self.settings.data), tasks=self.cache.tasks(self.settings))
 
     def embed(self, texts: tuple[str, ...]) -> NDArray[np.float32]:
         """Return vectors [n, H] of texts from the published encoder of the grouping."""
         from mtlv.training.embed import embed_texts
 
         settings = self.settings
-        own = settings.grouping.encoder is None
-        name = settings.encoder.name if own else str(settings.grouping.encoder)
-        encoder = self.cache.encoder(name, settings.encoder.revision if own else None, settings.data)
+        wanted, other = settings.encoder, settings.grouping.encoder
+        if other is not None:
+            published = {"name": other, "revision": None, "weights": "published", "vocabulary": None}
+            wanted = wanted.model_copy(update=published)
+        encoder = self.cache.encoder(wanted, settings.data)
         key = ("vectors", encoder.digest, texts, self.special_tokens, settings.data.max_length)
         return self.cache.once(
             key,

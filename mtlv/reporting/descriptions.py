@@ -21,6 +21,7 @@ from mtlv.tracking import View
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
+    from mtlv.settings.schema import TeachSettings
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 LONGEST = 7500  # characters; MLflow truncates at 8000 without notice
@@ -63,6 +64,8 @@ def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     trained = {job.unit.stage: job.settings for job in child.earlier}
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
         lines.append(_stage(stage.name, trained.get(stage.name, before)))
+    if settings.training.teach is not None:
+        lines.append(_taught(settings.training.teach))
     if child.groups is not None:
         lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
         if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
@@ -76,6 +79,16 @@ def _stage(name: str, settings: Settings) -> str:
     return (
         f"Preceded by stage {plain(name)}: {what}, {_epochs(settings)}, "
         f"learning rate {settings.training.learning_rate:g}."
+    )
+
+
+def _taught(teach: TeachSettings) -> str:
+    """Describe the teacher of the last stage in one line."""
+    rising = "a share that rises from 0 to 1" if teach.gold == "annealed" else f"a share of {teach.gold:g}"
+    inner = "" if teach.crossfit is None else f", trained on {teach.crossfit} inner folds"
+    return (
+        f"Taught by stage {plain(teach.stage)}{inner}: true targets have {rising} of the loss, its outputs "
+        f"for the training documents the rest (temperature {teach.temperature:g})."
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mtlv.environment import environment_text
 from mtlv.evaluation import Thresholds, classification_report, per_task_csv
 from mtlv.figures.per_task import draw_per_task
-from mtlv.plan import Scores, Task, as_json
+from mtlv.plan import Task, as_json
 from mtlv.reporting.descriptions import describe_child
 from mtlv.reporting.groups import groups_json
 from mtlv.reporting.member_result import CURVES, FoldResult
@@ -104,7 +104,9 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
         tracker.text(run, content, "grouping/groups.json")
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):
-            tracker.artifact(run, _parquet(scores, Path(folder)), "scores")
+            file = Path(folder) / f"{scores.split}.parquet"
+            write_scores(scores, file)
+            tracker.artifact(run, file, "scores")
         values = [found.metrics.tasks[task].main for task in order]
         support = [found.metrics.tasks[task].support for task in order]
         figure = main_title(list(names.known.values()))
@@ -114,9 +116,3 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
         tracker.artifact(run, picture)
         tracker.image(run, picture, "pictures/per_task_f1")
     tracker.describe(run, describe_child(result, CHILD_FILES))
-
-
-def _parquet(scores: Scores, folder: Path) -> Path:
-    path = folder / f"{scores.split}.parquet"
-    write_scores(scores, path)
-    return path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 from mtlv.evaluation.scoring import SCORING, KindOfTask
+from mtlv.plan import Task
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
 SEVERAL = "main metric"
@@ -16,20 +16,13 @@ SCORE_SAID = (
 )
 
 
-class TaskTitles(Protocol):
-    """A task."""
-
-    @property
-    def main_metric(self) -> str: ...
-
-
 def titled(figure: str) -> str:
     """Return the readable name of a metric: `average precision`, `F1 macro`."""
     words = figure.replace("_", " ").replace("f1", "F1")
     return words.title() if words in NAMES_OF_PERSONS else words
 
 
-def main_title(tasks: Sequence[TaskTitles]) -> str:
+def main_title(tasks: Sequence[Task | TaskInfo]) -> str:
     """Return the main metric of all tasks, or `main metric` if they differ."""
     names = {task.main_metric for task in tasks} or {"f1"}
     return titled(names.pop()) if len(names) == 1 else SEVERAL

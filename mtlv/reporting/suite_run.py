@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -45,7 +45,9 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
     rows = member_rows(results)
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
-    tracker.text(run, json.dumps(_groups_of(results), indent=1, ensure_ascii=False), "groups.json")
+    grouped = {result.name: result.resolved.children[0].groups for result in results}
+    groups = {name: found.groups for name, found in grouped.items() if found is not None}
+    tracker.text(run, json.dumps(groups, indent=1, ensure_ascii=False), "groups.json")
     drawn = ["comparison.png"] if _drawn(tracker, run, results) else []
     files = ["comparison.md", *drawn, *_transfers(tracker, run, results)]
     tracker.describe(run, describe_comparison(results, rows, files))
@@ -111,8 +113,3 @@ def _micro(results: Sequence[MemberResult]) -> list[float] | None:
     if not all(result.joint for result in results):
         return None
     return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]
-
-
-def _groups_of(results: Sequence[MemberResult]) -> Mapping[str, Sequence[Sequence[str]]]:
-    grouped = ((result.name, result.resolved.children[0].groups) for result in results)
-    return {name: groups.groups for name, groups in grouped if groups is not None}

@@ -98,27 +98,30 @@ class OutputFormat(Protocol):
         ...
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
-        """Return the same in two cells, for tables of several kinds: the prediction, and details."""
-        ...
+        """Return the same in two cells, for tables of several kinds: the prediction, and details.
+
+        By default, the first cell has everything.
+        """
+        return self.cells(prediction, row)[0], ""
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
         """Return a short text with the task's name; empty if there is nothing to show."""
         ...
 
-    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
-        """Return the sort key of the task among others, lowest first."""
-        ...
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
+        """Return the sort key of the task among others, lowest first; by default before all others."""
+        return FIRST
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         """Return the predictions of all tasks of this kind for a row, for JSON."""
         ...
 
     def none(self, task: Task, rows: int) -> NDArray:
-        """Return outputs for rows without anything to read."""
-        ...
+        """Return outputs for rows without anything to read; by default those of documents without targets."""
+        return TARGETS[task.kind].none(rows)
 
 
-class BinaryOutput:
+class BinaryOutput(OutputFormat):
     """A probability, and a decision at the task's threshold."""
 
     thresholded = True
@@ -138,7 +141,8 @@ class BinaryOutput:
         return [probability, decided]
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        return (f"{prediction.outputs[row]:.3f}", f"{prediction.threshold:.3g}", self._word(prediction, row))
+        decided = "yes" if prediction.decided[row] else "no"
+        return (f"{prediction.outputs[row]:.3f}", f"{prediction.threshold:.3g}", decided)
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         probability, threshold, decided = self.cells(prediction, row)
@@ -159,11 +163,8 @@ class BinaryOutput:
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows).astype(np.float64)
 
-    def _word(self, prediction: TaskPrediction, row: int) -> str:
-        return "yes" if prediction.decided[row] else "no"
 
-
-class ClassOutput:
+class ClassOutput(OutputFormat):
     """The class with the highest probability (on ties the first), and all probabilities."""
 
     thresholded = False
@@ -198,9 +199,6 @@ class ClassOutput:
         best, probability, _ = self.cells(prediction, row)
         return f"{prediction.task.name}: {best} {float(probability):.2f}"
 
-    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
-        return FIRST
-
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         return {"classes": {each.task.name: self._one(each, row) for each in prediction}}
 
@@ -212,7 +210,7 @@ class ClassOutput:
         return np.zeros((rows, len(task.classes)))
 
 
-class NumberOutput:
+class NumberOutput(OutputFormat):
     """A number, in the unit of the training corpus."""
 
     thresholded = False
@@ -230,23 +228,23 @@ class NumberOutput:
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         return (f"{prediction.outputs[row]:.3f}",)
 
-    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
-        return self.cells(prediction, row)[0], ""
-
     def short(self, prediction: TaskPrediction, row: int) -> str:
         return f"{prediction.task.name}: {prediction.outputs[row]:.2f}"
-
-    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
-        return FIRST
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         return {"values": {each.task.name: float(each.outputs[row]) for each in prediction}}
 
-    def none(self, task: Task, rows: int) -> NDArray:
-        return TARGETS[task.kind].none(rows)
+
+class NoOutput(NumberOutput):
+    """Masked language modelling, which a served model is not asked for."""
+
+    gives = ""
+
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:  # noqa: ARG002
+        return []
 
 
-class SpanOutput:
+class SpanOutput(OutputFormat):
     """Spans of the text, with the words and characters they cover."""
 
     thresholded = False
@@ -265,21 +263,12 @@ class SpanOutput:
         found = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(prediction, row)]
         return (", ".join(found) or "none",)
 
-    def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
-        return self.cells(prediction, row)[0], ""
-
     def short(self, prediction: TaskPrediction, row: int) -> str:
         found = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
         return f"{prediction.task.name}: {', '.join(found)}" if found else ""
 
-    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
-        return FIRST
-
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         return {"spans": {each.task.name: spans_found(each, row) for each in prediction}}
-
-    def none(self, task: Task, rows: int) -> NDArray:
-        return TARGETS[task.kind].none(rows)
 
     def _as_json(self, prediction: TaskPrediction) -> NDArray:
         rows = [
@@ -319,4 +308,5 @@ ANSWERS: dict[str, OutputFormat] = {
     "multiclass": ClassOutput(),
     "regression": NumberOutput(),
     "tagging": SpanOutput(),
+    "mlm": NoOutput(),
 }

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.tables.cells import is_text
-from mtlv.data.targets import targets_with
+from mtlv.data.targets import TARGETS, targets_with
+from mtlv.disk import digest_of
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
@@ -22,7 +23,6 @@ from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_
 from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
 from mtlv.serving.texts import InputTexts
 from mtlv.settings.schema import HeadSettings
-from mtlv.store.remote.client import digest_of
 from mtlv.units.input_cache import tokens_of
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import build_model
@@ -112,8 +112,9 @@ class ServedPlan:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks, in the order of the corpus."""
-        return tuple(self.description.tasks)
+        """Names of the tasks that texts can be asked for, in the order of the corpus."""
+        known = self.description.tasks.items()
+        return tuple(name for name, each in known if TARGETS[each.task.kind].own)
 
     def predict(
         self, texts: Sequence[str] | InputTexts, *, tasks: Collection[str] | None = None

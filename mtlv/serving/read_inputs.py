@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.relations import INPUTS
-from mtlv.data.source import Corpus
+from mtlv.data.source import Corpus, rows_of
 from mtlv.data.tables.cells import is_missing, mentions_of, second_of, words_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import TARGETS
@@ -93,16 +93,12 @@ class QueryDocuments:
             name="rows",
             tasks=tuple(tasks),
             ids=tuple(map(str, rows)),
-            texts=_some(self.texts, rows) or (),
+            texts=tuple(self.texts[row] for row in rows),
             targets={task.name: TARGETS[task.kind].none(count) for task in tasks},
-            seconds=_some(self.seconds, rows),
+            seconds=rows_of(self.seconds, rows),
             words=None if self.words is None else tuple(tuple(self.words[row]) for row in rows),
-            mentions=_some(self.mentions, rows),
+            mentions=rows_of(self.mentions, rows),
         )
-
-
-def _some(column: Sequence[T] | None, rows: Sequence[int]) -> tuple[T, ...] | None:
-    return None if column is None else tuple(column[row] for row in rows)
 
 
 def read_documents(query: Query) -> QueryDocuments:

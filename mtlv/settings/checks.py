@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mtlv.registries import GROUPINGS, OBJECTIVES
+from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET
 from mtlv.settings.schema import Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
@@ -67,6 +68,15 @@ def _labels_repeat(s: Settings) -> str:
     return f"names a label twice: {doubled}" if doubled else ""
 
 
+@_check("training.masking.masked", "training.masking.random")
+def _masked_shares(s: Settings) -> str:
+    masking = s.training.masking
+    above = masking.masked + masking.random > 1
+    return (
+        f"{masking.masked:g}, with `random` {masking.random:g}: these shares are together at most 1" * above
+    )
+
+
 @_check("data.path", "data.name")
 def _table_path(s: Settings) -> str:
     missing = s.data.sources is None and s.data.name == "table" and s.data.path is None
@@ -78,7 +88,8 @@ def _table_labels(s: Settings) -> str:
     if s.data.sources is not None or s.data.name not in TABLES:
         return ""
     columns = s.data.columns
-    if not any((columns.labels, columns.label_list, columns.target, columns.tags)):
+    targets = (columns.labels, columns.label_list, columns.target, columns.tags)
+    if columns.kind not in WITHOUT_TARGET and not any(targets):
         return (
             "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`, or for "
             "other kinds of task `data.columns.kind` and `target` or `tags`"
@@ -161,6 +172,12 @@ def _graphs_of_one_batch(s: Settings) -> str:
     )
 
 
+@_check("training.teach", "stages")
+def _teacher_without_stages(s: Settings) -> str:
+    alone = s.training.teach is not None and s.stages is None
+    return "set, but only a stage has a teacher: an earlier stage; write `stages`" if alone else ""
+
+
 @_check("training.head_weights", "training.head_loss")
 def _weights_missing(s: Settings) -> str:
     t = s.training
@@ -192,7 +209,7 @@ def _grid_step(s: Settings) -> str:
 
 
 def _beside_sources(key: str, s: Settings) -> bool:
-    return getattr(s.data, key) not in (None, GENERATED)
+    return getattr(s.data, key) not in (None, False, GENERATED)
 
 
 def _has_column(key: str, s: Settings) -> bool:
@@ -213,7 +230,7 @@ UNREAD = (
             lambda s: s.data.sources is None,
             "set, but `data.sources` names the data sets; write it in the list",
         )
-        for key in ("name", "alias", "path", "hub", "labels", "limit")
+        for key in OF_A_SOURCE
     ),
     Unread(
         ("data.window_overlap", "data.window"),
@@ -238,6 +255,12 @@ UNREAD = (
         lambda s: s.training.head_weights is not None,
         lambda s: OBJECTIVES[s.training.head_loss].weighted,
         "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
+    ),
+    Unread(
+        ("training.temperature", "training.draw"),
+        lambda s: isinstance(s.training.temperature, tuple),
+        lambda s: s.training.draw == "temperature",
+        "changes over the epochs, but only `training.draw: temperature` reads it",
     ),
     Unread(
         ("data.hub", "data.name"),

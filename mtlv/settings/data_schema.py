@@ -6,8 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
+from mtlv.settings.values import Count, Flag, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
+OF_A_SOURCE = ("name", "alias", "path", "hub", "text_only", "labels", "limit")
+WITHOUT_TARGET = ("mlm",)
+"""Kinds of tables that have no column with a target."""
 LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
@@ -19,7 +22,7 @@ class ColumnSettings(SettingsSection):
     id: MaybeText
     part: MaybeText
     group: MaybeText
-    kind: Literal["binary", "multiclass", "regression", "tagging"]
+    kind: Literal["binary", "multiclass", "regression", "tagging", "mlm"]
     task: MaybeText
     labels: Annotated[Names | None, Field(description="a list of column names, or null")]
     label_list: MaybeText
@@ -36,10 +39,13 @@ class ColumnSettings(SettingsSection):
 class SourceSettings(SettingsSection):
     """One of several corpora; keys that it omits have the values of `data`."""
 
+    later = {"text_only": False}  # noqa: RUF012
+
     name: Text
     alias: MaybeText = None
     path: MaybeText = None
     hub: MaybeText = None
+    text_only: Flag = False
     columns: Annotated[ColumnSettings | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
@@ -48,19 +54,22 @@ class SourceSettings(SettingsSection):
 
 
 class DataSettings(SettingsSection):
+    later = {"text_only": False}  # noqa: RUF012
+
     name: Text
     sources: Annotated[
         tuple[SourceSettings, ...] | None,
         Field(
             min_length=2,
             strict=False,
-            description="a list of two or more mappings with name, alias, path, hub, columns, labels, limit, "
-            "max_length (4 to 8192) and batch_size, or null",
+            description="a list of two or more mappings with name, alias, path, hub, text_only, columns, "
+            "labels, limit, max_length (4 to 8192) and batch_size, or null",
         ),
     ]
     alias: MaybeText
     path: MaybeText
     hub: MaybeText
+    text_only: Flag
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
@@ -93,7 +102,7 @@ class DataSettings(SettingsSection):
         return tuple(self._of(one) for one in self.sources)
 
     def _of(self, one: SourceSettings) -> DataSettings:
-        changes = {key: getattr(one, key) for key in ("name", "alias", "path", "hub", "labels", "limit")}
+        changes = {key: getattr(one, key) for key in OF_A_SOURCE}
         own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
         return self.model_copy(update={**changes, **own, "sources": None})
 

@@ -10,7 +10,7 @@ import yaml
 
 from mtlv.errors import shorten
 from mtlv.plan import slugs
-from mtlv.settings.schema import Settings
+from mtlv.settings.schema import Settings, TrainingSettings
 from mtlv.settings.text import resolve_scalars
 
 LONGEST = 500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
@@ -46,7 +46,9 @@ def _stages(settings: Settings, last: Mapping[str, Scalar]) -> dict[str, Scalar]
     out: dict[str, Scalar] = {"stages": " > ".join(names)}
     for name, own in zip(names.values(), settings.each_stage[:-1], strict=False):
         alone = flatten(own.model_copy(update={"stages": None}))
-        out |= {f"stages.{name}.{key}": x for key, x in alone.items() if key != "stages" and x != last[key]}
+        # Keys in `later` are only there if they are used.
+        both = {key: (alone.get(key, "null"), last.get(key, "null")) for key in {**last, **alone}}
+        out |= {f"stages.{name}.{key}": x for key, (x, y) in both.items() if key != "stages" and x != y}
     for stage in settings.stages:
         if stage.start is not None:
             start = stage.start
@@ -66,6 +68,10 @@ def plain(value: Any) -> Scalar:
 def dump(settings: Settings) -> str:
     """Return the settings as YAML, which `load_suite` reads back as the same settings."""
     values = settings.model_dump(mode="json")
+    for key, default in TrainingSettings.later.items():
+        if key in values["training"]:  # otherwise stages without it would inherit this one
+            for stage in values["stages"] or ():
+                stage["training"].setdefault(key, default)
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

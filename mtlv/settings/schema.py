@@ -28,7 +28,19 @@ from mtlv.settings.values import (
 Weight = Annotated[float, Field(ge=0)]
 
 
+class VocabularySettings(SettingsSection):
+    """A vocabulary learned from the texts of the corpus."""
+
+    size: Annotated[int, Field(ge=100, le=1_000_000, description="a whole number from 100 to 1000000")]
+    lowercase: Flag = True
+    sources: Annotated[
+        Names | None, Field(alias="from", description="a list of names of data sets, or null")
+    ] = None
+
+
 class EncoderSettings(SettingsSection):
+    later = {"weights": "published", "vocabulary": None}  # noqa: RUF012
+
     name: Annotated[
         str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
     ]
@@ -38,6 +50,10 @@ class EncoderSettings(SettingsSection):
     ]
     frozen_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
     revision: MaybeText
+    weights: Literal["published", "random"]
+    vocabulary: Annotated[
+        VocabularySettings | None, Field(description="a mapping with size, lowercase and from, or null")
+    ]
 
 
 class ArchitectureSettings(SettingsSection):
@@ -80,7 +96,43 @@ class GroupingSettings(SettingsSection):
     seed: Seed
 
 
+class MaskingSettings(SettingsSection):
+    """Masked language modelling; see `mtlv.data.masking`."""
+
+    rate: Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
+    whole_words: Flag
+    masked: Fraction
+    random: Fraction
+
+
+Temperature = Annotated[float, Field(ge=1)]
+
+
+class TeachSettings(SettingsSection):
+    """A teacher: an earlier stage, from whose models' outputs a stage learns."""
+
+    stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
+    gold: Annotated[Literal["annealed"] | Fraction, Field(description="annealed, or a number from 0 to 1")]
+    temperature: Positive
+    crossfit: Annotated[int | None, Field(ge=2, le=20, description="a whole number from 2 to 20, or null")]
+
+
+class PaceSettings(SettingsSection):
+    """A curriculum: easy documents first."""
+
+    by: Literal["length", "rarity", "random"]
+    reverse: Flag
+    start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+    until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+
+
 class TrainingSettings(SettingsSection):
+    later = {  # noqa: RUF012
+        "teach": None,
+        "pace": None,
+        "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
+    }
+
     epochs: Count
     budget: MaybeCount
     batch_size: Count
@@ -92,8 +144,14 @@ class TrainingSettings(SettingsSection):
     schedule: Literal["linear", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
+    pace: Annotated[
+        PaceSettings | None, Field(description="a mapping with by, reverse, start and until, or null")
+    ]
     draw: Literal["in_proportion", "uniform", "temperature", "rounds"]
-    temperature: Annotated[float, Field(ge=1, description="a number of 1 or more")]
+    temperature: Annotated[
+        Temperature | Annotated[tuple[Temperature, Temperature], Field(strict=False)],
+        Field(description="a number of 1 or more, or two, of the first and the last epoch"),
+    ]
     clip_norm: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
     head_loss: Annotated[str, OneOf(OBJECTIVES)]
     head_weights: Annotated[
@@ -103,6 +161,11 @@ class TrainingSettings(SettingsSection):
     task_weights: Annotated[
         dict[str, Positive] | None,
         Field(description="a mapping of task or data set to a number above 0, or null"),
+    ]
+    masking: MaskingSettings
+    teach: Annotated[
+        TeachSettings | None,
+        Field(description="a mapping with from, gold, temperature and crossfit, or null"),
     ]
     select: Literal["last", "best"]
     select_per: Literal["model", "task"]

@@ -10,18 +10,32 @@ from mtlv.settings.draft import Change, Draft, Origin, dotted
 from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
 
 START = {"match": "auto", "carry": "encoder"}
+OF_TRAINING: dict[str, dict[str, Any]] = {
+    "teach": {"gold": "annealed", "temperature": 1.0, "crossfit": None},
+    "pace": {"reverse": False, "start": 0.01, "until": 0.5},
+}
+"""Defaults of mappings of `training` that are null by default."""
 
 
 def fill_stages(draft: Draft) -> None:
     """Complete every stage of a draft; stages that are not mappings are left for the schema to report."""
+    _fill_training(draft)
     given = draft.values.get("stages")
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         return
+    origin, depth = draft.origin(("stages",))
+    assert origin is not None, depth
     stages: list[dict[str, Any]] = []
     for number, each in enumerate(given):
         before = stages[-1].get("name") if stages else None
-        stages.append(_whole(each, draft, _origin(draft, number), before))
+        stages.append(_whole(each, draft, origin.below(number), before))
     draft.values["stages"] = stages
+
+
+def _fill_training(draft: Draft) -> None:
+    for key, defaults in OF_TRAINING.items():
+        if isinstance(given := draft.get(("training", key)), dict):
+            draft.values["training"][key] = defaults | given
 
 
 def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> dict[str, Any]:
@@ -35,17 +49,14 @@ def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> 
             inner.apply(Change(key, value, origin.below(key)))
         else:
             others[key] = value  # a key that stages do not have; the schema reports it
-    start = own.get("start", None if before is None else {"from": before})
+    _fill_training(inner)
+    teach = inner.get(("training", "teach"))
+    # A teacher's stage is the usual reason for the one before; it often has several models.
+    start = own.get("start", None if before is None or teach is not None else {"from": before})
     if isinstance(start, str):
         start = {"from": start}
     own["start"] = START | start if isinstance(start, dict) else start
     return own | {key: inner.values[key] for key in OF_A_STAGE} | others
-
-
-def _origin(draft: Draft, number: int) -> Origin:
-    origin, depth = draft.origin(("stages",))
-    assert origin is not None, depth
-    return origin.below(number)
 
 
 def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -54,6 +65,9 @@ def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
     for number, (stage, own) in enumerate(zip(stages, settings.each_stage, strict=False)):
         place = dotted(("stages", number))
         yield from ((f"{place}.name", text) for text in _name_problems(stages[:number], stage))
+        yield from (
+            (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)
+        )
         if not any(key.startswith(place) for key in wrong):
             inside = (each for each in contradictions(own, wrong) if each[0].partition(".")[0] in OF_A_STAGE)
             yield from ((f"{place}.{key}", text) for key, text in inside)
@@ -64,5 +78,27 @@ def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Ite
     if stage.name in names:
         yield f"the name `{stage.name}` is taken by an earlier stage; give each its own"
     if stage.start is not None and stage.start.stage not in names:
-        known = f"earlier stages: {', '.join(names)}" if names else "there is no earlier stage"
-        yield f"`start.from` names no earlier stage (got `{stage.start.stage}`; {known})"
+        yield f"`start.from` names no earlier stage (got `{stage.start.stage}`; {_known(names)})"
+
+
+def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[tuple[str, str]]:
+    names, teach = [each.name for each in before], stage.training.teach
+    if teach is None:
+        return
+    if teach.stage not in names:
+        yield "teach", f"`from` names no earlier stage (got `{teach.stage}`; {_known(names)})"
+        return
+    teacher = before[names.index(teach.stage)]
+    learned = (
+        teacher.start.stage if teacher.start else teacher.training.teach and teacher.training.teach.stage
+    )
+    if teach.crossfit is not None and learned:
+        text = (
+            f"stage `{teacher.name}` begins with what stage `{learned}` learned of all training documents, "
+            "so none is new to it; leave `crossfit` out, or let that stage start anew without a teacher"
+        )
+        yield "teach.crossfit", text
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"earlier stages: {', '.join(names)}" if names else "there is no earlier stage"

@@ -5,11 +5,18 @@ The description of a value is what is allowed; messages about wrong values quote
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic_core import core_schema
 
 Text = Annotated[str, Field(min_length=1, description="text")]
@@ -43,7 +50,13 @@ class OneOf:
 
 
 class SettingsSection(BaseModel):
-    """A mapping of known keys, all required; values are never changed or converted."""
+    """A mapping of known keys, all required; values are never changed or converted.
+
+    `later` has the keys that were added after a release, with their defaults. At its default, such a key is
+    left out of dumps, so that keys of units and members, and tracked settings, are those before it existed.
+    """
+
+    later: ClassVar[Mapping[str, object]] = {}
 
     model_config = ConfigDict(
         frozen=True,
@@ -53,3 +66,7 @@ class SettingsSection(BaseModel):
         serialize_by_alias=True,
         defer_build=True,  # all are built together at the end of schema.py
     )
+
+    @model_serializer(mode="wrap")
+    def _dumped(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in dump(self).items() if self.later.get(key, ...) != value}

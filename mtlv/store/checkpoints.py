@@ -77,7 +77,7 @@ class Checkpoints:
         part = path.with_suffix(PART)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(part, state)
+            write(part, state)
             part.replace(path)
             flush(self.folder)
         except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
@@ -124,7 +124,12 @@ def _parts(path: Path) -> tuple[memoryview, bytes]:
             raise ValueError(f"its {size:,} bytes do not fit into memory") from error
 
 
-def _write_whole(path: Path, state: Mapping[str, Any]) -> None:
+def write(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a state, with a checksum and flushed to disk.
+
+    Raises:
+        OSError, RuntimeError: it cannot be written.
+    """
     import torch
 
     with path.open("w+b") as file:

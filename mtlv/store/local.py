@@ -160,7 +160,7 @@ class Store:
 
     def last_step(self, key: str) -> int | None:
         """Return the step of the last checkpoint of a unit, or None."""
-        return max(map(_step, self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
+        return max((int(path.stem) for path in self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
 
     def lock(self, key: str) -> Path:
         """Return the lock file of a unit, held by the process of this machine that works on it; see "
@@ -334,10 +334,6 @@ class Store:
             remove(self.units / record.key)  # of an earlier release
             os.replace(folder, self.units / record.key)
             flush(self.units)
-
-
-def _step(path: Path) -> int:
-    return int(path.stem)
 
 
 def _file(epoch: int, record: UnitRecord) -> str:

@@ -19,14 +19,9 @@ CACHE_GB = 20.0
 class StoreOptions(Protocol):
     """The `store` section of settings."""
 
-    @property
-    def uri(self) -> str: ...
-
-    @property
-    def cache(self) -> str | None: ...
-
-    @property
-    def cache_gb(self) -> float: ...
+    uri: str
+    cache: str | None
+    cache_gb: float
 
 
 @dataclass(frozen=True)

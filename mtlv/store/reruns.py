@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 
+@dataclass
 class RerunCounter:
     """Counts reruns in a small file for each member that was run again.
 
@@ -13,8 +15,7 @@ class RerunCounter:
         folder: created with the first count.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def count(self, uid: str) -> int:
         """Return the number of reruns; 0 for a member that was only resumed."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.foreign import parse_json
 
 
+@dataclass
 class EpochTimestamps:
     """Append-only files of first timestamps, one per unit key.
 
@@ -20,8 +22,7 @@ class EpochTimestamps:
     stored twice, with values that differ in their last digits.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def timestamp_ms(self, key: str, epoch: int) -> int:
         """Return the first time in milliseconds since 1970 for `epoch` of unit `key`; now, if it is new."""

@@ -12,9 +12,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from mtlv.disk import digest_of
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.foreign import read_json
-from mtlv.store.remote.client import digest_of
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mtlv.data.targets import TARGETS
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.events import Callback, NoteGiven, WarningGiven
@@ -74,6 +75,8 @@ class ModelKeeper:
 
     def _keep(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult, why: str) -> None:
         settings = resolved.member.settings
+        if not any(TARGETS[task.kind].own for task in resolved.known):
+            return  # no text can be asked for anything
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
@@ -143,7 +146,7 @@ def package(
 ) -> TrackedModel:
     """Return a child's trained plan as files; `networks`: the file of each task's weights."""
     settings = resolved.member.settings
-    encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+    encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
     tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data)
     description = describe(child, found, tasks, files.tokenizer, resolved, networks)
@@ -159,11 +162,11 @@ def _words(description: ModelManifest, why: str) -> str:
         (TEXT, *(name for each in description.tasks.values() for name in each.schema.reads))
     )
     takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
-    kinds = dict.fromkeys(ANSWERS[each.task.kind] for each in description.tasks.values())
+    kinds = dict.fromkeys(ANSWERS[each.task.kind].gives for each in description.tasks.values())
     row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
     return (
         f"`{description.origin}`: {networks}. {why}Its input is {takes}; its output for each task is the "
-        f"{', or '.join(kind.gives for kind in kinds)}.\n\n"
+        f"{', or '.join(filter(None, kinds))}.\n\n"
         f'```python\nmodel = mlflow.pyfunc.load_model("runs:/{RUN_ID}/model")\n'
         f"model.predict({row})\n```\n\n"
         f"or `mtlv predict {RUN_ID} {asked}`"

@@ -23,7 +23,6 @@ from mtlv.store.local import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.tracker import Status
-from mtlv.units.job import Job
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -90,11 +89,6 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     return result
 
 
-def _run_earlier(session: SuiteContext, job: Job) -> UnitRecord:
-    """Run a unit of an earlier stage, which has no own run, unlike the last stage of a member."""
-    return session.executor.run(job, lambda *_: None)
-
-
 def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
     """Return the name of a child, with fold and seed first, because nested names are cut off."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
@@ -143,7 +137,8 @@ def _run_child(
             settings.evaluation,
             warner(session.callback),
         )
-        earlier = [_run_earlier(session, job) for job in child.earlier]
+        # A unit of an earlier stage has no run of its own.
+        earlier = [session.executor.run(job, lambda *_: None) for job in child.earlier]
         inputs = session.models.cache.inputs(settings)
         for job in child.jobs:
             live.ended(_placed(session.executor.run(job, live.epoch), inputs, child.fold))

@@ -13,7 +13,7 @@ from mtlv.execution.choose import executor_of
 from mtlv.figures.palette import RUNS
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
-from mtlv.planning.reuse import IfExists, as_asked
+from mtlv.planning.reuse import POLICIES, IfExists
 from mtlv.reporting.descriptions import describe_experiment
 from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.member_result import MemberResult, as_members
@@ -97,7 +97,7 @@ def _run(
     for note in store.catch_up():
         callback(NoteGiven(note))
     cache = InputCache(store, warner(callback))
-    resolved = as_asked(if_exists, resolve_all(cache, suite.members), store)
+    resolved = POLICIES[if_exists](resolve_all(cache, suite.members), store)
     if not resolved:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
     _tell_notes(resolved, cache, callback)
@@ -213,7 +213,7 @@ def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Cal
         if groups is not None:
             notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
             notes |= dict.fromkeys(f"{member.name}: {note}" for note in groups.grouping.notes)
-        encoder = cache.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        encoder = cache.encoder(settings.encoder, settings.data)
         notes |= dict.fromkeys(encoder.notes)
     for note in notes:
         callback(NoteGiven(note))

@@ -9,14 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mtlv.tracking.address import DEFAULT_URI, page_url
+    from mtlv.tracking.address import DEFAULT_URI
     from mtlv.tracking.memory import MemoryTracker
     from mtlv.tracking.tracker import (
         DataPart,
         Metric,
         NullTracker,
         RunSpec,
-        Status,
         TableFile,
         TrackedModel,
         Tracker,
@@ -25,13 +24,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "DEFAULT_URI": "address",
-    "page_url": "address",
     "MemoryTracker": "memory",
     "DataPart": "tracker",
     "Metric": "tracker",
     "NullTracker": "tracker",
     "RunSpec": "tracker",
-    "Status": "tracker",
     "TableFile": "tracker",
     "TrackedModel": "tracker",
     "Tracker": "tracker",
@@ -47,12 +44,10 @@ __all__ = [
     "Metric",
     "NullTracker",
     "RunSpec",
-    "Status",
     "TableFile",
     "TrackedModel",
     "Tracker",
     "View",
-    "page_url",
 ]
 
 

@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +50,11 @@ class MlflowReader:
         if file is None:
             address.check_answers(self.uri)  # for a file, it would check that it can be written
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
-        with self._guarded():
+        with guarded(self.uri):
             self._client = open_client(self.uri)
 
     def experiments(self) -> Mapping[str, str]:
-        with self._guarded():
+        with guarded(self.uri):
             found = self._client.search_experiments(order_by=["last_update_time DESC"])
         return {each.name: each.experiment_id for each in found}
 
@@ -65,7 +64,7 @@ class MlflowReader:
         query = " and ".join(f"tags.`{key}` = '{_quoted(value)}'" for key, value in tags.items())
         out: list[StoredRun] = []
         token: str | None = None
-        with self._guarded():
+        with guarded(self.uri):
             while most is None or len(out) < most:
                 page = self._client.search_runs(
                     list(experiments),
@@ -83,7 +82,7 @@ class MlflowReader:
     def run(self, run_id: str) -> StoredRun | None:
         from mlflow.exceptions import MlflowException
 
-        with self._guarded():
+        with guarded(self.uri):
             try:
                 found = self._client.get_run(run_id)
             except MlflowException as error:
@@ -93,7 +92,7 @@ class MlflowReader:
         return _stored(found) if found.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        with self._guarded():  # the client would request all points, without a limit
+        with guarded(self.uri):  # the client would request all points, without a limit
             store = self._client._tracking_client.store
             points = store.get_metric_history(run_id, key, max_results=MOST_POINTS + 1)
         if len(points) > MOST_POINTS:
@@ -106,7 +105,7 @@ class MlflowReader:
 
     def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
         pairs = list(wanted)
-        with self._guarded(), ThreadPoolExecutor(HANDS) as hands:
+        with guarded(self.uri), ThreadPoolExecutor(HANDS) as hands:
             folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
             listed = hands.map(lambda place: self._listing(folders[place], place[1]), folders)
             sizes = dict(zip(folders, listed, strict=True))
@@ -152,9 +151,6 @@ class MlflowReader:
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
         return get_artifact_repository(run.artifacts, tracking_uri=self.uri)
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return guarded(self.uri)
 
 
 def _need_size(run: StoredRun, name: str, size: int | None) -> None:

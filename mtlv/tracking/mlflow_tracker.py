@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class MlflowTracker:
         self._ended: dict[str, int] = {}
         self._made: dict[str, str] = {}
         file = address.sqlite_file(self.uri)
-        with self._guarded(), one_at_a_time(file) if file else nullcontext():
+        with guarded(self.uri), one_at_a_time(file) if file else nullcontext():
             self._client = open_client(self.uri)
             self.experiment_id = self._open_experiment(file)
 
@@ -60,14 +60,14 @@ class MlflowTracker:
     @property
     def view_of_runs(self) -> str:
         """Id of the experiment's view of all runs; empty if there is none."""
-        with self._guarded():
+        with guarded(self.uri):
             tags = self._client.get_experiment(self.experiment_id).tags
         return ALL_RUNS if f"{PREFIX}{ALL_RUNS}" in tags else ""
 
     def open_run(self, spec: RunSpec) -> str:
         uid = check_key(spec.uid, "run")
         params, tags = check_params(spec.params), check_tags(self._tags(spec))
-        with self._guarded():
+        with guarded(self.uri):
             run = self._find(uid)
             if run is None:
                 run = self._create(spec, tags)
@@ -84,7 +84,7 @@ class MlflowTracker:
         from mlflow.entities import Metric as Point
 
         points = [Point(m.key, m.value, m.timestamp_ms, m.step) for m in check_metrics(metrics)]
-        with self._guarded():
+        with guarded(self.uri):
             for start in range(0, len(points), BATCH):
                 self._client.log_batch(run, metrics=points[start : start + BATCH])
 
@@ -93,46 +93,46 @@ class MlflowTracker:
         if not local.exists():
             raise TrackingError(f"the file `{local}` does not exist")
         log = self._client.log_artifacts if local.is_dir() else self._client.log_artifact
-        with self._guarded():
+        with guarded(self.uri):
             log(run, str(local), folder or None)
 
     def text(self, run: str, text: str, name: str) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             self._client.log_text(run, text, check_name(name))
 
     def model(self, run: str, model: TrackedModel) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             keep_model(self._client, self.experiment_id, run, model)
 
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             self._set_tags(run, check_tags(tags))
 
     def describe(self, run: str, text: str) -> None:
         self.tags(run, {NOTE: with_links(text, self.experiment_id, run)})
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             shown = view_tags(tuple(views)) if reads_views(served_release(self.uri)) else {}
             tags = {NOTE: with_links(text, self.experiment_id), **shown}
             for key, value in tags.items():
                 self._client.set_experiment_tag(self.experiment_id, key, value)
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             keep_data(self._client, run, parts)
 
     def table(self, run: str, table: TableFile) -> None:
         check_name(table.name)
-        with self._guarded():
+        with guarded(self.uri):
             keep_table(self._client, run, table)
 
     def image(self, run: str, local: Path, key: str) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             keep_image(self._client, run, local, key)
 
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
-        with self._guarded():
+        with guarded(self.uri):
             # A finished run that is closed again keeps its end time, or its duration would grow.
             end = self._ended.get(run) if status == "FINISHED" else None
             self._client.set_terminated(run, status, end or ended_ms or None)
@@ -216,9 +216,6 @@ class MlflowTracker:
         pairs = [Param(key, value) for key, value in params.items()]
         for start in range(0, len(pairs), PARAMS):
             self._client.log_batch(run, params=pairs[start : start + PARAMS])
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return guarded(self.uri)
 
 
 def _user() -> str:

@@ -103,8 +103,8 @@ def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
 def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
     own = {
         "line": _line,
-        "bar": _bar,
-        "scatter": _scatter,
+        "bar": lambda keys: {"metricKey": keys[0], "displayName": keys[0]},
+        "scatter": lambda keys: {"xaxis": _axis(keys[0]), "yaxis": _axis(keys[1])},
         "image": lambda keys: {"imageKeys": list(keys), "step": 0, "showRunParams": False},
         "difference": lambda _: {
             "compareGroups": ["Model metrics", "Parameters", "Tags"],
@@ -134,14 +134,6 @@ def _line(keys: tuple[str, ...]) -> dict[str, object]:
         "useGlobalXaxisKey": True,
         "useGlobalLineSmoothing": True,
     }
-
-
-def _bar(keys: tuple[str, ...]) -> dict[str, object]:
-    return {"metricKey": keys[0], "displayName": keys[0]}
-
-
-def _scatter(keys: tuple[str, ...]) -> dict[str, object]:
-    return {axis: _axis(key) for axis, key in zip(("xaxis", "yaxis"), keys, strict=True)}
 
 
 def _axis(key: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: 
         UnplayableError: the record or its files are damaged, or its run was never opened.
     """
     first = records[0]
-    make = CALLS.get(first.call)
-    if make is None:
+    arguments = ARGUMENTS.get(first.call)
+    if arguments is None:
         raise UnplayableError("the call is unknown")
     try:
         run = _mapped(first.run, runs) if first.run else ""
@@ -62,7 +63,8 @@ def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: 
         if len(records) > 1:
             content = {"points": [point for record in records for point in record.content["points"]]}
         folder = journal / FILES / str(first.number)
-        return make(ReplayContext(content, run, _files(first, folder), runs, folder))
+        at = ReplayContext(content, run, _files(first, folder), runs, folder)
+        return methodcaller(first.call, *arguments(at))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnplayableError(f"its content is invalid: {error!r}") from error
 
@@ -92,52 +94,20 @@ def _points(rows: Sequence[Sequence[Any]]) -> list[Metric]:
     return [Metric(key, math.nan if value is None else value, step, ms) for key, value, step, ms in rows]
 
 
-def _open_run(at: ReplayContext) -> Call:
+def _spec(at: ReplayContext) -> RunSpec:
     parent = at.content["parent"]
-    spec = RunSpec(**{**at.content, "parent": None if parent is None else _mapped(parent, at.runs)})
-    return lambda tracker: tracker.open_run(spec)
+    return RunSpec(**{**at.content, "parent": None if parent is None else _mapped(parent, at.runs)})
 
 
-def _metrics(at: ReplayContext) -> Call:
-    points = _points(at.content["points"])
-    return lambda tracker: tracker.metrics(at.run, points)
-
-
-def _artifact(at: ReplayContext) -> Call:
-    local, folder = at.folder / _inside(at.content["name"]), at.content["folder"]
-    return lambda tracker: tracker.artifact(at.run, local, folder)
-
-
-def _text(at: ReplayContext) -> Call:
-    text, name = at.content["text"], at.content["name"]
-    return lambda tracker: tracker.text(at.run, text, name)
-
-
-def _model(at: ReplayContext) -> Call:
+def _model(at: ReplayContext) -> TrackedModel:
     held = dict(at.content)
     other, dataset = held.pop("metrics_run"), held.pop("dataset")
-    model = TrackedModel(
+    return TrackedModel(
         **held | {"metrics": _points(held["metrics"])},
         files=at.files,
         metrics_run=None if other is None else _mapped(other, at.runs),
         dataset=None if dataset is None else (dataset[0], dataset[1]),
     )
-    return lambda tracker: tracker.model(at.run, model)
-
-
-def _tags(at: ReplayContext) -> Call:
-    tags = at.content["tags"]
-    return lambda tracker: tracker.tags(at.run, tags)
-
-
-def _describe(at: ReplayContext) -> Call:
-    text = at.content["text"]
-    return lambda tracker: tracker.describe(at.run, text)
-
-
-def _describe_all(at: ReplayContext) -> Call:
-    text, views = at.content["text"], [_view(**view) for view in at.content["views"]]
-    return lambda tracker: tracker.describe_all(text, views)
 
 
 def _view(sections: Mapping[str, Any], columns: Any, closed: Any, **rest: Any) -> View:
@@ -148,38 +118,26 @@ def _view(sections: Mapping[str, Any], columns: Any, closed: Any, **rest: Any) -
     return View(sections=charts, columns=tuple(columns), closed=tuple(closed), **rest)
 
 
-def _data(at: ReplayContext) -> Call:
-    parts = [DataPart(**{**part, "tasks": tuple(part["tasks"])}) for part in at.content["parts"]]
-    return lambda tracker: tracker.data(at.run, parts)
+def _data(at: ReplayContext) -> list[DataPart]:
+    return [DataPart(**{**part, "tasks": tuple(part["tasks"])}) for part in at.content["parts"]]
 
 
-def _table(at: ReplayContext) -> Call:
-    rows = json.loads(at.content["rows"])
-    table = TableFile(at.content["name"], tuple(at.content["columns"]), rows)
-    return lambda tracker: tracker.table(at.run, table)
+def _table(at: ReplayContext) -> TableFile:
+    return TableFile(at.content["name"], tuple(at.content["columns"]), json.loads(at.content["rows"]))
 
 
-def _image(at: ReplayContext) -> Call:
-    local, key = at.files[at.content["name"]], at.content["key"]
-    return lambda tracker: tracker.image(at.run, local, key)
-
-
-def _close(at: ReplayContext) -> Call:
-    status, ended = at.content["status"], at.content["ended_ms"]
-    return lambda tracker: tracker.close(at.run, status, ended)
-
-
-CALLS: Mapping[str, Callable[[ReplayContext], Call]] = {
-    "open_run": _open_run,
-    "metrics": _metrics,
-    "artifact": _artifact,
-    "text": _text,
-    "model": _model,
-    "tags": _tags,
-    "describe": _describe,
-    "describe_all": _describe_all,
-    "data": _data,
-    "table": _table,
-    "image": _image,
-    "close": _close,
+ARGUMENTS: Mapping[str, Callable[[ReplayContext], tuple[Any, ...]]] = {
+    "open_run": lambda at: (_spec(at),),
+    "metrics": lambda at: (at.run, _points(at.content["points"])),
+    "artifact": lambda at: (at.run, at.folder / _inside(at.content["name"]), at.content["folder"]),
+    "text": lambda at: (at.run, at.content["text"], at.content["name"]),
+    "model": lambda at: (at.run, _model(at)),
+    "tags": lambda at: (at.run, at.content["tags"]),
+    "describe": lambda at: (at.run, at.content["text"]),
+    "describe_all": lambda at: (at.content["text"], [_view(**view) for view in at.content["views"]]),
+    "data": lambda at: (at.run, _data(at)),
+    "table": lambda at: (at.run, _table(at)),
+    "image": lambda at: (at.run, at.files[at.content["name"]], at.content["key"]),
+    "close": lambda at: (at.run, at.content["status"], at.content["ended_ms"]),
 }
+"""Method of the tracker -> its arguments."""

@@ -50,7 +50,8 @@ class ProcessGroup(Ranks):
         # A batch of one source leaves other heads without a gradient. If no parameter lacks one, PyTorch
         # prints a warning, which this parameter prevents. With the search for unused parameters, PyTorch
         # never reorders its buckets, so sums stay the same bit for bit when training resumes.
-        losses.register_parameter("without_gradient", nn.Parameter(torch.zeros((), device=_device(losses))))
+        device = next(losses.parameters()).device
+        losses.register_parameter("without_gradient", nn.Parameter(torch.zeros((), device=device)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # an argument that PyTorch 2.6 does not have yet
             return DistributedDataParallel(losses, find_unused_parameters=True, broadcast_buffers=False)
@@ -86,10 +87,6 @@ class ProcessGroup(Ranks):
         found: list[Any] = [None] * self.world
         distributed.all_gather_object(found, value)
         return found
-
-
-def _device(module: nn.Module) -> torch.device:
-    return next(module.parameters()).device
 
 
 def need_group() -> None:

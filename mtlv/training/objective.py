@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.registries import OBJECTIVES
+from mtlv.training.teaching import ALL, NO_TEACHER, Teaching
 
 Heads = tuple[int, ...]
 """Indices of heads of a model."""
+NO_LESSONS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 class Objective:
@@ -25,6 +28,7 @@ class Objective:
             GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
         together: whether to combine the heads of all sources in a step at once, instead of those of each
             source separately.
+        teaching: how much is learned from teachers, if the batches have their lessons.
     """
 
     def __init__(
@@ -35,13 +39,20 @@ class Objective:
         combine: str,
         head_weights: str | Mapping[str, float] | None,
         together: bool = False,
+        teaching: Teaching = NO_TEACHER,
     ) -> None:
         self.heads = tuple(heads)
         self.names = tuple(head.name for head in heads)
         self.combine, self.together = OBJECTIVES[combine], together
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
+        self.teaching = teaching
         self._places: dict[Heads, torch.Tensor] = {}
+        self.begin(0)
+
+    def begin(self, step: int) -> None:
+        """Prepare for an optimizer step, by its number from 0."""
+        self._gold = self.teaching.share(step)
 
     def to(self, device: torch.device) -> Objective:
         """Move the weights to `device`."""
@@ -75,9 +86,18 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
         here: Sequence[int],
+        lessons: Mapping[str, torch.Tensor] = NO_LESSONS,
     ) -> torch.Tensor:
-        """Return the loss of each of some heads [here]: means over documents, or over words."""
-        return torch.stack([self._loss(model, number, logits, targets) for number in here])
+        """Return the loss of each of some heads [here]: means over documents, or over words.
+
+        Args:
+            model: the model.
+            logits: its logits by head.
+            targets: targets by task.
+            here: indices of the heads.
+            lessons: raw outputs of teachers by task.
+        """
+        return torch.stack([self._loss(model, number, logits, targets, lessons) for number in here])
 
     def factors(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
         """Return the factor of each head's loss in a step; the sum of the products is minimised.
@@ -113,9 +133,15 @@ class Objective:
         number: int,
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
+        lessons: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
-        name, wanted = self.names[number], [targets[task] for task in self.heads[number].tasks]
-        per_task = model.kinds[name].losses(logits[name], wanted)  # [T]
+        name, tasks = self.names[number], self.heads[number].tasks
+        kind, wanted = model.kinds[name], [targets[task] for task in tasks]
+        per_task = kind.losses(logits[name], wanted)  # [T]
+        if self._gold != ALL:
+            given = [lessons[task] for task in tasks]
+            taught = kind.taught(logits[name], wanted, lessons=given, temperature=self.teaching.temperature)
+            per_task = self._gold * per_task + (1 - self._gold) * taught
         return (per_task * self.task_weights[name]).mean()
 
 

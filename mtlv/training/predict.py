@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import of_objects
 from mtlv.data.tokens import NO_WORD
+from mtlv.models.kinds import Kind
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan.tagging import OUTSIDE_ID
 from mtlv.training.loop import autocast
 from mtlv.training.ranks import ALONE, Ranks
 
+Read = Callable[[Kind, torch.Tensor, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+"""What is read of a head: its kind, logits and targets -> values of each of its tasks, [B, ...]."""
 Found = dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]]
 """Scores of batches by task, with the indices of their documents."""
 MOST = 4096
@@ -35,14 +38,31 @@ def inference_batches(
     return documents.inference(MOST, tokens=tokens, which=slice(ranks.rank, None, ranks.world))
 
 
+def scores(kind: Kind, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Return the scores of a head."""
+    return kind.scores(logits, targets)
+
+
 def predict(
-    model: MultiTaskModel, documents: PartDocuments, *, precision: str, ranks: Ranks = ALONE
+    model: MultiTaskModel,
+    documents: PartDocuments,
+    *,
+    precision: str,
+    ranks: Ranks = ALONE,
+    read: Read = scores,
 ) -> dict[str, NDArray]:
     """Return scores of the model's tasks, in the order of `documents.index`.
 
     Predicts the tasks for which the documents have targets, or all if they have none: [n] or [n, C] float32;
-    for scores per word, an array of n arrays [W]. With several ranks, each predicts a part of the batches
-    and gets all scores.
+    for values per word, an array of n arrays [W] or [W, C]. With several ranks, each predicts a part of the
+    batches and gets all scores.
+
+    Args:
+        model: the model.
+        documents: n documents.
+        precision: `fp32` or `bf16`.
+        ranks: ranks that predict together.
+        read: what is returned of each head.
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
@@ -53,8 +73,8 @@ def predict(
     with torch.no_grad(), autocast(device, precision):
         for batch in inference_batches(documents, device, precision, ranks):
             rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
-            for task, scores in _scores(model, batch.to(device)).items():
-                found.setdefault(task, []).append((rows, scores))
+            for task, values in _values(model, batch.to(device), read).items():
+                found.setdefault(task, []).append((rows, values))
     return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
 
 
@@ -64,8 +84,8 @@ def _together(found: Sequence[Found]) -> Found:
     return {task: [part for each in found for part in each.get(task, [])] for task in tasks}
 
 
-def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDArray]]:
-    """Return by task the scores of the batch's documents: [B] or [B, C], or B arrays [W]."""
+def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, NDArray | list[NDArray]]:
+    """Return by task what is read of the batch's documents: [B] or [B, C], or B arrays [W] or [W, C]."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
     logits = model(
         batch.input_ids,
@@ -78,18 +98,19 @@ def _scores(model: MultiTaskModel, batch: Batch) -> dict[str, NDArray | list[NDA
     )
     out: dict[str, NDArray | list[NDArray]] = {}
     for name in here:
-        kind = model.kinds[name]
-        for task, scores in zip(model.specs[name].tasks, kind.scores(logits[name]), strict=True):
-            values = scores.cpu().numpy()
-            out[task] = _cut(list(values), batch) if kind.by_word else values
+        kind, tasks = model.kinds[name], model.specs[name].tasks
+        targets = [batch.targets[task] for task in tasks if task in batch.targets]
+        for task, found in zip(tasks, read(kind, logits[name], targets), strict=True):
+            values = found.cpu().numpy()
+            out[task] = _cut(values, batch) if kind.scored_by_word else values
     return out
 
 
-def _cut(values: list[NDArray], batch: Batch) -> list[NDArray]:
-    """Return the tags of each document's words, without padding; `O` for words that were not read."""
+def _cut(values: NDArray, batch: Batch) -> list[NDArray]:
+    """Return values of each document's words, without padding; `O` for words that were not read."""
     assert batch.words is not None
     words = batch.words.cpu().numpy()
-    read = np.where(words < 0, OUTSIDE_ID, np.stack(values))
+    read = np.where((words < 0).reshape(*words.shape, *[1] * (values.ndim - 2)), OUTSIDE_ID, values)
     return [row[:count] for row, count in zip(read, (words > NO_WORD).sum(1), strict=True)]
 
 

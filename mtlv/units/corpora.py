@@ -15,12 +15,14 @@ from mtlv.data.joined import join, join_folds
 from mtlv.data.source import Card, Columns, Corpus, DataOptions
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
-from mtlv.plan.task import Task
 
 if TYPE_CHECKING:
     from mtlv.data.fetch import Progress
     from mtlv.data.report import Lengths
     from mtlv.settings.data_schema import DataSettings
+
+HELD_TEXTS = 0.03
+"""Share of texts without targets in the validation part, and in the test part: enough to measure a loss."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def options_of(data: DataSettings) -> DataOptions:
         seed=data.split_seed,
         alias=data.alias,
         hub=data.hub,
+        text_only=data.text_only,
     )
 
 
@@ -62,10 +65,11 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
     if corpus.members:
         folds = [read_folds(data, member) for member in corpus.members]
         return join_folds(corpus.members, folds, repeats=data.repeats)
+    own = corpus.targeted
     return make_folds(
         corpus,
-        test_share=data.test_share,
-        validation_share=data.validation_share,
+        test_share=data.test_share if own else HELD_TEXTS,
+        validation_share=data.validation_share if own else HELD_TEXTS,
         folds=data.folds,
         scheme=data.scheme,
         repeats=data.repeats,
@@ -95,7 +99,8 @@ def show_lines(name: str) -> tuple[str, ...]:
     out += _wrapped("by hand     ", card.by_hand) if card.by_hand else []
     for task in card.other_tasks:
         out.append(f"task        {task.name} ({task.kind}, {task.main_metric})")
-        out += _wrapped("  ", f"{task.description}{_classes(task)}")
+        classes = f" Classes: {', '.join(task.classes)}." if task.classes else ""
+        out += _wrapped("  ", f"{task.description}{classes}")
     if not card.other_tasks:
         out.append(f"labels      {len(card.labels) or 'as in your file'}")
     for label in card.labels:
@@ -150,10 +155,6 @@ def _list_line(card: Card, width: int) -> str:
     kinds = ", ".join(dict.fromkeys(task.kind for task in card.other_tasks))
     labels = f"{len(card.labels)} labels" if card.labels else "your labels"
     return f"{card.name:<{width}}  {kinds or labels:<11}  {_state(card):<12}  {card.title}"
-
-
-def _classes(task: Task) -> str:
-    return f" Classes: {', '.join(task.classes)}." if task.classes else ""
 
 
 def _state(card: Card) -> str:

@@ -7,17 +7,19 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mtlv.data.masking import need_mask_token
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
 from mtlv.data.splits import DIVIDING, folds_digest, load_folds, save_folds
 from mtlv.data.targets import TARGETS, targets_with
-from mtlv.data.tokens import join_tokens, tokenise
+from mtlv.data.tokens import in_chunks, join_tokens, tokenise
 from mtlv.data.windowed import WindowLayout
-from mtlv.errors import DataError, MtlvError
+from mtlv.errors import DataError, EncoderError, MtlvError
 from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
 from mtlv.models.encoder import check_length, load_encoder
 from mtlv.models.encoder_config import tokenizer_key
+from mtlv.models.own_vocabulary import with_random_weights, with_vocabulary
 from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
     from mtlv.models.frozen_cache import FrozenCache
-    from mtlv.settings.schema import Settings
+    from mtlv.settings.schema import EncoderSettings, Settings
 
 T = TypeVar("T")
 
@@ -95,14 +97,45 @@ class InputCache:
         self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
         return load_folds(path, corpus)
 
-    def encoder(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
-        """Return a pretrained encoder, with the tokens that mark entities in the corpus."""
+    def encoder(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
+        """Return an encoder before training, with the tokens that mark entities in the corpus.
+
+        Raises:
+            EncoderError: it cannot be loaded, or the texts do not give its vocabulary.
+        """
         shown = self._tokens_of_mentions(data)
-        found = self._published(name, revision, data)
+        found = self._initial(wanted, data)
         if not shown:
             return found
 
         return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
+
+    def _initial(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
+        found, vocabulary = self._published(wanted.name, wanted.revision, data), wanted.vocabulary
+        if vocabulary is not None:
+            texts = self._texts(vocabulary.sources, data)
+            key = ("vocabulary", found.digest, vocabulary, content_key(texts))
+            size, lowercase, old = vocabulary.size, vocabulary.lowercase, found
+            found = self.once(key, lambda: with_vocabulary(old, texts, size, lowercase=lowercase))
+        if wanted.weights == "random":
+            sized = found
+            found = self.once(("random", sized.digest), lambda: with_random_weights(sized))
+        return found
+
+    def _texts(self, sources: Sequence[str] | None, data: DataSettings) -> tuple[str, ...]:
+        """Return the texts of these sources; None: of those without targets, or else of all."""
+        corpus = self.corpus(data)
+        members = corpus.members or (corpus,)
+        without = [each.name for each in members if not each.targeted]
+        wanted = sources or without or [each.name for each in members]
+        for name in wanted:
+            if name not in [each.name for each in members]:
+                raise EncoderError(
+                    "`encoder.vocabulary.from` names no data set",
+                    got=name,
+                    allowed=", ".join(each.name for each in members),
+                )
+        return tuple(text for each in members if each.name in wanted for text in each.all_texts)
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         corpus = self.corpus(data)
@@ -127,9 +160,10 @@ class InputCache:
         """Return all inputs of a unit of this member.
 
         Raises:
-            EncoderError: heads would use tokens of a causal encoder that do not attend to the text.
+            EncoderError: heads would use tokens of a causal encoder that do not attend to the text, or hidden
+                words have no mask token.
         """
-        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        encoder = self.encoder(settings.encoder, settings.data)
         if encoder.causal:
             related = bool(marked_entities(self.corpus(settings.data)))
             need_seeing(
@@ -138,6 +172,8 @@ class InputCache:
                 relation_features=settings.heads.relation_features if related else "document",
                 tagged=any(TARGETS[task.kind].by_word for task in self.tasks(settings)),
             )
+        if not all(TARGETS[task.kind].own for task in self.tasks(settings)):
+            need_mask_token(encoder.tokenizer, encoder.name)
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
         below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
@@ -145,7 +181,7 @@ class InputCache:
 
     def inputs_key(self, settings: Settings) -> tuple[str, ...]:
         """Return a key that is equal for members with the same inputs."""
-        encoder = self.encoder(settings.encoder.name, settings.encoder.revision, settings.data)
+        encoder = self.encoder(settings.encoder, settings.data)
         choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
         how = repr(_how(settings.data))
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
@@ -195,6 +231,8 @@ def tokens_of(
             [tokens_of(encoder, member, length, *how, kept=kept) for member, length in members]
         )
     check_length(encoder, max_length)
+    if not corpus.targeted:
+        return in_chunks(_uncut(encoder, corpus, kept), max_length)
     cuts = None if window is None else _cuts(corpus, window, window_overlap)
     how_read = {
         "max_length": max_length,
@@ -209,6 +247,17 @@ def tokens_of(
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
     return replace(tokens, cuts=cuts)
+
+
+def _uncut(encoder: Encoder, corpus: Corpus, kept: TokenCache | None) -> Tokens:
+    """Return the tokens of whole texts, however long."""
+
+    def make() -> Tokens:
+        return _tokenised(encoder, corpus, 2**31 - 1, "original", None)
+
+    return (
+        make() if kept is None else kept.once(corpus, tokenizer_key(encoder.tokenizer), {"whole": True}, make)
+    )
 
 
 def _tokenised(

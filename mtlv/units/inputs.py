@@ -21,6 +21,7 @@ from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from mtlv.data.columns import TargetColumn
+    from mtlv.data.masking import Masking
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
     from mtlv.models.frozen_cache import FrozenCache
@@ -39,6 +40,8 @@ class UnitInputs:
         encoder: published encoder.
         targets: conversion of targets and outputs by kind of task.
         below: cache of the outputs of frozen layers, if there are any.
+        masking: hides pieces of the texts of sources without targets.
+        lessons: outputs of teachers for the training documents, by task; see `mtlv.units.lessons`.
     """
 
     corpus: Corpus
@@ -46,12 +49,18 @@ class UnitInputs:
     encoder: Encoder
     targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
     below: FrozenCache | None = field(default=None, repr=False)
+    masking: Masking | None = field(default=None, repr=False)
+    lessons: Mapping[str, TargetColumn] = field(default_factory=dict, repr=False)
     _columns: dict[str, TargetColumn] = field(default_factory=dict, repr=False)
 
     @property
     def tasks(self) -> dict[str, Task]:
         """Tasks by name."""
         return {task.name: task for task in self.corpus.tasks}
+
+    def by_word(self, name: str) -> bool:
+        """Whether a task has a target per word."""
+        return self.targets[self.tasks[name].kind].by_word
 
     def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[PartDocuments, ...]:
         """Return the documents of these rows with targets of these tasks, for each source with some of them.
@@ -62,7 +71,8 @@ class UnitInputs:
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
-            found.append(PartDocuments(self.tokens, columns, self.tokens.rows(here)))
+            masking = None if source.targeted else self.masking
+            found.append(PartDocuments(self.tokens, columns, self.tokens.rows(here), masking=masking))
         return tuple(found)
 
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -112,6 +122,9 @@ class UnitInputs:
         documents = self.documents(part.index)
         if self.tokens.cuts is None or len(documents) == len(values):
             return values
+        if values.dtype != object:  # sums over the pieces of a text
+            _, place = np.unique(self.tokens.documents(part.index), return_inverse=True)
+            return np.stack([np.bincount(place, column) for column in values.T], 1).astype(values.dtype)
         return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
 
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -25,6 +25,9 @@ class Job:
         rows: number of training documents of the sources of its tasks; None with one source.
         start: job of an earlier stage, from whose weights it starts; None for the published encoder.
         carry: which weights it takes, one of `mtlv.models.transfer_weights.CARRY`.
+        teachers: jobs of an earlier stage, from whose outputs it learns.
+        lessons: part of the fold for whose documents others learn from its outputs: `train`, or the `test` of
+            an inner fold, which it has not learned.
     """
 
     unit: Unit
@@ -34,11 +37,18 @@ class Job:
     rows: int | None = None
     start: Job | None = None
     carry: str = "encoder"
+    teachers: tuple[Job, ...] = ()
+    lessons: str = "train"
+
+    @property
+    def needs(self) -> tuple[Job, ...]:
+        """Jobs whose weights it uses: its start and its teachers."""
+        return self.teachers if self.start is None else (self.start, *self.teachers)
 
     @property
     def before(self) -> tuple[Job, ...]:
-        """Jobs that must be trained before, first stage first."""
-        return () if self.start is None else (*self.start.before, self.start)
+        """Jobs that must be trained before, each once, first stage first."""
+        return tuple(each_once(job for need in self.needs for job in (*need.before, need)))
 
     @property
     def documents(self) -> int:
@@ -48,8 +58,8 @@ class Job:
 
 
 def starts_of(jobs: Iterable[Job]) -> frozenset[str]:
-    """Return the keys of units from which others start."""
-    return frozenset(job.start.unit.key for job in jobs if job.start is not None)
+    """Return the keys of units whose weights others use: they start from them, or are taught by them."""
+    return frozenset(need.unit.key for job in jobs for need in job.needs)
 
 
 def each_once(jobs: Iterable[Job]) -> list[Job]:

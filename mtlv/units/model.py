@@ -14,6 +14,28 @@ if TYPE_CHECKING:
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.models.pooling import Pooler
     from mtlv.settings.schema import HeadSettings
+    from mtlv.units.inputs import UnitInputs
+    from mtlv.units.job import Job
+
+
+def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
+    """Build a unit's model, with the published encoder and new heads.
+
+    Raises:
+        EncoderError, PlanError: as for `build_model`.
+    """
+    return build_model(
+        inputs.encoder.module,
+        job.unit.model.heads,
+        tasks=inputs.tasks,
+        features=job.settings.encoder.features,
+        choices=job.settings.heads,
+        marked=marked_entities(inputs.corpus),
+        seed=job.unit.draw_seed("heads"),
+        dropout=job.settings.encoder.dropout,
+        frozen_layers=job.settings.encoder.frozen_layers,
+        below=inputs.below,
+    )
 
 
 def build_model(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.events import NoteGiven
@@ -17,15 +19,20 @@ from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.model import build_model, marked_entities
+from mtlv.units.model import model_of
 from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
     import torch
 
+    from mtlv.data.batches import PartDocuments
+    from mtlv.data.columns import TargetColumn
     from mtlv.data.mixing import Mixture
+    from mtlv.data.sampling import Pace
     from mtlv.plan import Scores, Task
+    from mtlv.settings.schema import PaceSettings, TrainingSettings
     from mtlv.training.state import TrainingState
+    from mtlv.training.teaching import Teaching
 
 
 FULL = "out of memory", "ALLOC_FAILED"  # in errors of CUDA and its libraries
@@ -60,8 +67,9 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the requested device is not available.
     """
-    with _need_room(job):
-        device = _device(job, ranks)
+    inputs = _masked(job, inputs)
+    with need_room(job):
+        device = device_for(job, ranks)
         with _own_draws(job, device):
             model = _build(job, inputs, start).to(device)
             training = _training(job, inputs)
@@ -76,7 +84,7 @@ def train_unit(
 
 
 @contextmanager
-def _need_room(job: Job) -> Iterator[None]:
+def need_room(job: Job) -> Iterator[None]:
     """Convert all errors of PyTorch about a full device memory."""
     import torch
 
@@ -93,7 +101,7 @@ def _need_room(job: Job) -> Iterator[None]:
         ) from error
 
 
-def _device(job: Job, ranks: Ranks) -> torch.device:
+def device_for(job: Job, ranks: Ranks = ALONE) -> torch.device:
     """Prepare and return the device of this rank."""
     import torch
 
@@ -213,6 +221,16 @@ def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
     validation.callbacks.on_event(NoteGiven(text))
 
 
+def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
+    """Return inputs that hide pieces of texts without targets, by the settings of the unit's stage."""
+    if all(source.targeted for source in inputs.corpus.members or (inputs.corpus,)):
+        return inputs
+    from mtlv.data.masking import Masking, Pieces
+
+    pieces = Pieces.of(inputs.encoder.tokenizer, len(inputs.encoder.module.get_input_embeddings().weight))
+    return replace(inputs, masking=Masking(pieces, **job.settings.training.masking.model_dump()))
+
+
 def _training(job: Job, inputs: UnitInputs) -> Mixture:
     """Return the training batches of a unit."""
     from mtlv.data.mixing import DRAWS, Mixture
@@ -224,7 +242,23 @@ def _training(job: Job, inputs: UnitInputs) -> Mixture:
     parts = inputs.parts(tasks, job.fold.train)
     if job.unit.train.get("compile"):
         parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
-    return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature))
+    parts = tuple(replace(part, lessons=_of(part.targets, inputs.lessons)) for part in parts)
+    if settings.pace is not None:
+        epochs, seed = settings.epochs, job.unit.draw_seed("pace")
+        parts = tuple(replace(part, batching=_pace(settings.pace, part, epochs, seed)) for part in parts)
+    return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature, settings.epochs))
+
+
+def _pace(settings: PaceSettings, part: PartDocuments, epochs: int, seed: int) -> Pace:
+    from mtlv.data.sampling import DIFFICULTIES, Pace
+
+    hard = DIFFICULTIES[settings.by](part.tokens, part.index, seed)
+    order = np.argsort(-hard if settings.reverse else hard, kind="stable")
+    return Pace(order, settings.until * epochs, settings.start)
+
+
+def _of(names: Iterable[str], columns: Mapping[str, TargetColumn]) -> dict[str, TargetColumn]:
+    return {name: columns[name] for name in names if name in columns}
 
 
 def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
@@ -233,18 +267,7 @@ def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | Non
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
 
-    model = build_model(
-        inputs.encoder.module,
-        job.unit.model.heads,
-        tasks=inputs.tasks,
-        features=job.settings.encoder.features,
-        choices=job.settings.heads,
-        marked=marked_entities(inputs.corpus),
-        seed=job.unit.draw_seed("heads"),
-        dropout=job.settings.encoder.dropout,
-        frozen_layers=job.settings.encoder.frozen_layers,
-        below=inputs.below,
-    )
+    model: Any = model_of(job, inputs)
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
     if job.unit.train.get("compile"):
@@ -268,10 +291,18 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
         combine=settings.head_loss,
         head_weights=settings.head_weights,
         together=training.draw.together,
+        teaching=_teaching(settings, steps),
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = TrainingState(model, optimizer, scheduler)
     return trained, objective.to(trained.device)
+
+
+def _teaching(settings: TrainingSettings, steps: int) -> Teaching:
+    from mtlv.training.teaching import NO_TEACHER, teaching
+
+    teach = settings.teach
+    return NO_TEACHER if teach is None else teaching(teach.gold, teach.temperature, steps=steps)
 
 
 def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:

@@ -69,6 +69,7 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "units/distributed.py",
     "units/input_cache.py",
     "units/inputs.py",
+    "units/lessons.py",
     "units/model.py",
     "units/rank_process.py",
     "units/train.py",

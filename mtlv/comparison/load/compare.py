@@ -191,7 +191,7 @@ def _comparison(
 
 def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
     if wanted is None:
-        alone = (run for run in runs if run.plan and all(_single(model) for model in run.plan))
+        alone = (run for run in runs if run.plan and all(sum(map(len, model)) == 1 for model in run.plan))
         return next(alone, runs[0])
     same = [run for run in runs if wanted == run.name or (len(wanted) >= 6 and run.run_id.startswith(wanted))]
     if not same:
@@ -202,10 +202,6 @@ def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
             then=nearest(wanted, names),
         )
     return same[0]
-
-
-def _single(model: tuple[tuple[str, ...], ...]) -> bool:
-    return sum(len(head) for head in model) == 1
 
 
 def _begin_texts(

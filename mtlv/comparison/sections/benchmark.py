@@ -31,20 +31,18 @@ def build(comparison: Comparison) -> Section | None:
     there = {key for row in rows for key in row}
     alike = len({row["tested"] for row in rows}) == 1  # else the means cover different corpora
     columns = [TableColumn("name", "run", kind="text")]
-    for key, title in (*((name, name) for name in TYPES), ("score", _title(rows))):
+    mean = SCORE if all(_whole(row) for row in rows if "score" in row) else MEAN
+    for key, title in (*((name, name) for name in TYPES), ("score", mean)):
         if key in there:
             columns.append(TableColumn(key, title, best="high" if alike else "", spread=f"{key}_sd"))
     columns.append(TableColumn("tested", "corpora", kind="text"))
+    table = TableBlock("benchmark", "Scores by task type", CAPTION, columns, rows)
     return Section(
         "benchmark",
         "Task types",
         "The corpora of BLURB by task type, so that the many corpora of one type do not outweigh the others.",
-        [TextBlock(_in_words(comparison, rows, corpora), "finding"), _table(columns, rows)],
+        [TextBlock(_in_words(comparison, rows, corpora), "finding"), table],
     )
-
-
-def _table(columns: Sequence[TableColumn], rows: Sequence[Mapping[str, Any]]) -> TableBlock:
-    return TableBlock("benchmark", "Scores by task type", CAPTION, columns, rows)
 
 
 def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
@@ -55,7 +53,10 @@ def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
 
 def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, Any] | None:
     """Return means over the children that have all corpora of the run; None if there are none."""
-    found = [_scores(child, corpora) for child in run.children]
+    found = [
+        {corpus: value for corpus, tasks in corpora.items() if (value := _score(child, tasks)) is not None}
+        for child in run.children
+    ]
     names = max(found, key=len, default={}).keys()
     if not names:
         return None
@@ -74,11 +75,6 @@ def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[st
     return row
 
 
-def _scores(child: ComparedFold, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, float]:
-    found = {corpus: _score(child, tasks) for corpus, tasks in corpora.items()}
-    return {corpus: value for corpus, value in found.items() if value is not None}
-
-
 def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     """Return a corpus's score: its task's main metric; for several yes/no tasks, F1 of all decisions."""
     if len(tasks) == 1:
@@ -92,12 +88,8 @@ def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     return average_f1_micro(decide(child.test, names, limits))  # type: ignore[arg-type]
 
 
-def _title(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the benchmark's name only if all its corpora were tested."""
-    return SCORE if all(_whole(row) for row in rows if "score" in row) else MEAN
-
-
 def _whole(row: Mapping[str, Any]) -> bool:
+    """Whether all corpora of the benchmark were tested."""
     return len(row["tested"].split(", ")) == len(BLURB)
 
 

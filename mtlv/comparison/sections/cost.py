@@ -195,13 +195,14 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
     figure = plan_title(comparison)
+    best = [tip("best", f"best {figure} so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]
     tips = _tips(figure)
     return {
         "width": "container",
         "height": HEIGHT,
         "transform": _front_transforms(),
         "layer": [
-            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": _front_tips(figure)}},
+            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": bar,
@@ -245,7 +246,3 @@ def _tips(figure: str) -> list[dict[str, str]]:
         tip("peak_memory_mb", "peak memory, MB", ",.0f"),
         tip("children", "folds and seeds", "d"),
     ]
-
-
-def _front_tips(figure: str) -> list[dict[str, str]]:
-    return [tip("best", f"best {figure} so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]

@@ -186,11 +186,6 @@ def _heads(comparison: Comparison) -> dict[str, Panel]:
     return {group_name(head): panels[tasks] for head, tasks in in_order.items()}
 
 
-def _last_epoch(comparison: Comparison) -> int:
-    curves = (child.curves.get("train/loss", ()) for run in comparison.runs for child in run.children)
-    return max((step for curve in curves for step, _ in curve), default=0)
-
-
 def _lines(
     comparison: Comparison,
     title: str,
@@ -216,7 +211,9 @@ def _lines(
         "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
         "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
     }
-    ticks = whole_ticks(0, _last_epoch(comparison), 10 if banded else 4)
+    curves = (child.curves.get("train/loss", ()) for run in comparison.runs for child in run.children)
+    last_epoch = max((step for curve in curves for step, _ in curve), default=0)
+    ticks = whole_ticks(0, last_epoch, 10 if banded else 4)
     axis = {"values": ticks, "format": "d", "grid": False}
     x = {"field": "epoch", "type": "quantitative", "title": "epoch", "axis": axis}
     return {

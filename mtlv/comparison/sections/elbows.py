@@ -57,15 +57,12 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
     return CHOSEN if k == chosen else ""
 
 
-def _most(comparison: Comparison) -> int:
-    return max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
-
-
 def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
+    most = max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
     x: dict[str, Any] = {"field": "k", "type": "quantitative", "title": "number of groups k"}
     x |= {
-        "axis": {"values": whole_ticks(1, _most(comparison), 9), "format": "d", "grid": False},
+        "axis": {"values": whole_ticks(1, most, 9), "format": "d", "grid": False},
         "scale": {"nice": False, "padding": 8},
     }
     y = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.comparison.sections.parts import run_names, task_axis, task_names, tip
+from mtlv.comparison.sections.parts import run_names, task_axis, tip
 from mtlv.evaluation.comparison import Comparison
 from mtlv.reporting.metric_titles import supported_by
 
@@ -39,7 +39,8 @@ class HeatmapCells:
 
 def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
     """Return two charts with a common task axis: bars of the support, and the cells."""
-    y = {"field": "task", "type": "nominal", "sort": task_names(comparison), "axis": task_axis()}
+    names = [task.name for task in comparison.tasks]
+    y = {"field": "task", "type": "nominal", "sort": names, "axis": task_axis()}
     return {
         "hconcat": [_support(comparison, y), _cells(comparison, cells, y)],
         "spacing": 10,

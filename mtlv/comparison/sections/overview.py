@@ -196,7 +196,11 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
 def _dots(comparison: Comparison) -> list[FigureBlock]:
     """Build a figure of each run's macro and micro F1 or its score, with error bars; [] without any."""
     scored = comparison.scored
-    rows = [row for run in comparison.runs for row in (_score_rows(run) if scored else _dot_rows(run))]
+    if scored:
+        rows = [row for run in comparison.runs for row in _dot(run, "score", run.mains)]
+    else:
+        values = ((run, title, run.values(f"test/{key}")) for run in comparison.runs for key, title in DOTS)
+        rows = [row for each in values for row in _dot(*each)]
     if not rows:
         return []
     apart = f" {APART}: their scores are means over different tasks." if different_tasks(comparison) else ""
@@ -207,14 +211,6 @@ def _dots(comparison: Comparison) -> list[FigureBlock]:
     )
     id, title = ("overview_score", "Score") if scored else ("overview_f1", "Macro and micro F1")
     return [FigureBlock(id, title, caption, _dot_spec(comparison), rows, wide=True)]
-
-
-def _dot_rows(run: ComparedRun) -> list[dict[str, Any]]:
-    return [row for key, title in DOTS for row in _dot(run, title, run.values(f"test/{key}"))]
-
-
-def _score_rows(run: ComparedRun) -> list[dict[str, Any]]:
-    return _dot(run, "score", run.mains)
 
 
 def _dot(run: ComparedRun, title: str, values: Sequence[float]) -> list[dict[str, Any]]:

@@ -39,11 +39,6 @@ def run_names(comparison: Comparison) -> list[str]:
     return [run.name for run in comparison.runs]
 
 
-def task_names(comparison: Comparison) -> list[str]:
-    """Return the task names, most frequent first, for sorting axes."""
-    return [task.name for task in comparison.tasks]
-
-
 # A run's name; a long name is split into two lines at a separator near its middle.
 TWO_LINES = (
     "length(datum.label) > 44 ? split(replace(datum.label, "

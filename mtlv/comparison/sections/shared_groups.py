@@ -137,10 +137,11 @@ def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
     if not rows:
         return []
+    several = len({(task.kind, task.source) for task in comparison.tasks}) > 1
     caption = (
         "A column is a run. Tasks with the same number (and colour) in it share a head, so they are learned "
         "and predicted together. “all”: one head for all tasks; a dot: the task has its own model or head."
-        + (APART if _several(comparison) else "")
+        + (APART if several else "")
         + " Groups of different runs have the same number if they have most tasks in common. Hover to "
         "see the other tasks and those that share the encoder." + left
     )
@@ -148,10 +149,6 @@ def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     return [
         FigureBlock("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)
     ]
-
-
-def _several(comparison: Comparison) -> bool:
-    return len({(task.kind, task.source) for task in comparison.tasks}) > 1
 
 
 def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import listed
@@ -11,7 +10,7 @@ from mtlv.comparison.sections.transfer_graph import graph
 from mtlv.comparison.sections.transfer_matrix import matrix
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
-from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, effects, points
+from mtlv.evaluation.transfer import POINTS, Transfers, effects, points
 from mtlv.evaluation.transfer_detection import transfers_of
 from mtlv.evaluation.transfer_words import chance, dependence, not_learned
 
@@ -66,15 +65,12 @@ def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
     left = [partner.target for partner in partners if partner.follows == NONE_HELPS]
     parts = []
     if helped:
-        parts.append(_largest(max(helped, key=lambda cell: cell.mean)))
+        best = max(helped, key=lambda cell: cell.mean)
+        gain = f"{points(best.mean)} points ({interval_text(best)})"
+        parts.append(f"Largest gain: {best.target} with {best.source}, {gain}.")
     if left:
         parts.append(f"No {transfers.wording.partner} helps {listed(left)}.")
     return " ".join(parts)
-
-
-def _largest(cell: TransferEffect) -> str:
-    gain = f"{points(cell.mean)} points ({interval_text(cell)})"
-    return f"Largest gain: {cell.target} with {cell.source}, {gain}."
 
 
 def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> TableBlock:
@@ -97,9 +93,8 @@ def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Tabl
             TableColumn("tried", "tried", digits=0),
             TableColumn("follows", "by the rule", "text"),
         ],
-        [_row(partner, record) for partner, record in zip(partners, as_records(partners), strict=True)],
+        [
+            record | {"interval": interval_text(each.best) or None if each.best else None}
+            for each, record in zip(partners, as_records(partners), strict=True)
+        ],
     )
-
-
-def _row(partner: Partner, record: dict[str, Any]) -> dict[str, Any]:
-    return record | {"interval": interval_text(partner.best) or None if partner.best else None}

@@ -34,14 +34,13 @@ def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> Fig
         f"difference. {RULE}"
         + (f" {left} of {len(found)} cells have no verdict and therefore no arrow." if left else "")
     )
-    rows = [_row(edge) for edge in drawn]
+    rows = [
+        {"edge": _name(edge), "source": edge.effect.source, "target": edge.effect.target}
+        | numbers(edge.effect)
+        for edge in drawn
+    ]
     spec = _spec(transfers, drawn, places)
     return FigureBlock(f"{id}_graph", "Which task helps which", caption, spec, rows, wide=True)
-
-
-def _row(edge: Edge) -> dict[str, Any]:
-    cell = edge.effect
-    return {"edge": _name(edge), "source": cell.source, "target": cell.target} | numbers(cell)
 
 
 def _name(edge: Edge) -> str:

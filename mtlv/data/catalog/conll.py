@@ -6,10 +6,8 @@ data.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mtlv.data.conll import tagged_corpus
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.conll import tagged
+from mtlv.data.source import Card
 
 CARD = Card(
     name="conll",
@@ -20,12 +18,4 @@ CARD = Card(
     main_metric="entity_f1",
 )
 
-
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all sentences, with parts if there is a file for each.
-
-    Raises:
-        DataError: as for `tagged_corpus`.
-    """
-    assert path is not None
-    return tagged_corpus(CARD, path)
+load = tagged(CARD)

@@ -7,11 +7,9 @@ in the notes; their documents are not drawn from the other files.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mtlv.data.conll import tagged_corpus
+from mtlv.data.conll import tagged
 from mtlv.data.parts import from_github
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card
 from mtlv.plan.task import Task
 
 CARD = Card(
@@ -45,8 +43,4 @@ CARD = Card(
     "https://github.com/allenai/scibert (data/pico/ebmnlp) and put it next to the others",
 )
 
-
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all sentences, with the corpus's own parts, as far as their files exist."""
-    assert path is not None
-    return tagged_corpus(CARD, path)
+load = tagged(CARD)

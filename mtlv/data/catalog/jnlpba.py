@@ -6,10 +6,8 @@ Reads `train.tsv`, `devel.tsv` (or `dev.tsv`) and `test.tsv`: word, tab, bare `B
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mtlv.data.conll import tagged_corpus
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.conll import tagged
+from mtlv.data.source import Card
 from mtlv.plan.task import Task
 
 CARD = Card(
@@ -36,8 +34,4 @@ CARD = Card(
     "put them in one folder",
 )
 
-
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all sentences, with the corpus's own parts."""
-    assert path is not None
-    return tagged_corpus(CARD, path, untyped="Entity")
+load = tagged(CARD, untyped="Entity")

@@ -5,11 +5,9 @@ Reads `train.tsv`, `devel.tsv` and `test.tsv`: word, tab, tag; a blank line ends
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mtlv.data.conll import tagged_corpus
+from mtlv.data.conll import tagged
 from mtlv.data.parts import from_github
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card
 from mtlv.plan.task import Task
 
 CARD = Card(
@@ -42,8 +40,4 @@ CARD = Card(
     ),
 )
 
-
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all sentences, with the corpus's own parts."""
-    assert path is not None
-    return tagged_corpus(CARD, path)
+load = tagged(CARD)

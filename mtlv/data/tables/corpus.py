@@ -51,7 +51,9 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     dropped = sum(len(table.rows) for table in tables.values()) - len(documents)
     rows = [(number, document.cells) for number, document in enumerate(documents)]
     tasks, targets = kind.learned(rows, columns, name)
-    words = tuple(map(_words(columns), rows)) if kind.by_word else None
+    words = None
+    if kind.by_word:
+        words = tuple(tuple(list_of(cells.get(_text_column(columns)))) for _, cells in rows)
     divided = any(document.part for document in documents)
     return Corpus(
         name=name,
@@ -104,10 +106,6 @@ def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
     """Return the texts, stripped unless positions in them are used."""
     found = (row[columns.text] for _, row in rows)
     return tuple(text if columns.mentions is not None else text.strip() for text in found)
-
-
-def _words(columns: Columns) -> Any:
-    return lambda row: tuple(list_of(row[1].get(_text_column(columns))))
 
 
 def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.conll import TAG, entities_of
-from mtlv.data.source import Columns, targets_of
+from mtlv.data.source import Columns, targets_of, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
 from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
 from mtlv.data.tables.rows import read_json
-from mtlv.data.targets import spans_column
+from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import Task
 
@@ -35,14 +35,9 @@ class TableKind(Protocol):
         by_word: whether documents are lists of words.
     """
 
-    @property
-    def reads(self) -> tuple[str, ...]: ...
-
-    @property
-    def text_keys(self) -> tuple[str, ...]: ...
-
-    @property
-    def by_word(self) -> bool: ...
+    reads: tuple[str, ...]
+    text_keys: tuple[str, ...] = ("text_pair", "mentions")
+    by_word: bool = False
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         """Yield errors of missing or contradictory settings; `there` lists the existing columns."""
@@ -61,14 +56,7 @@ class TableKind(Protocol):
         ...
 
 
-class _TextTable:
-    """Kinds with a text, a pair, or marked entities as input."""
-
-    text_keys: tuple[str, ...] = ("text_pair", "mentions")
-    by_word = False
-
-
-class LabelColumns(_TextTable):
+class LabelColumns(TableKind):
     """Yes/no tasks: a column of 0 and 1 for each, or one column of lists."""
 
     reads = ("labels", "label_list", "separator")
@@ -103,7 +91,7 @@ class LabelColumns(_TextTable):
         return [{name for name in columns.labels or () if _binary(row.get(name))} for _, row in rows]
 
 
-class ClassColumn(_TextTable):
+class ClassColumn(TableKind):
     """One class of several: names or integers."""
 
     reads = ("task", "target", "classes", "negative", "metric")
@@ -133,7 +121,7 @@ class ClassColumn(_TextTable):
         return (*(("f1_micro_positive",) if columns.negative else ()), "accuracy", "f1_micro", "f1_macro")
 
 
-class NumberColumn(_TextTable):
+class NumberColumn(TableKind):
     """One number per document."""
 
     reads = ("task", "target", "metric")
@@ -153,7 +141,7 @@ class NumberColumn(_TextTable):
         return (task,), {task.name: np.array(values, np.float32)}
 
 
-class WordTagColumn:
+class WordTagColumn(TableKind):
     """One tag per word, in BIO or another scheme of `mtlv.data.conll`."""
 
     reads = ("task", "tags", "classes", "metric")
@@ -177,11 +165,29 @@ class WordTagColumn:
         return (task,), {task.name: spans_column(spans)}
 
 
+class TextColumn(TableKind):
+    """No target: the text itself is learned."""
+
+    reads = ()
+    text_keys = ()
+
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:  # noqa: ARG002
+        yield from ()
+
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:  # noqa: ARG002
+        yield from ()
+
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:  # noqa: ARG002
+        task = text_task(f"{source}.text", source)
+        return (task,), {task.name: TARGETS[task.kind].none(len(rows))}
+
+
 KINDS: dict[str, TableKind] = {
     "binary": LabelColumns(),
     "multiclass": ClassColumn(),
     "regression": NumberColumn(),
     "tagging": WordTagColumn(),
+    "mlm": TextColumn(),
 }
 
 

@@ -16,8 +16,9 @@ from mtlv.errors import DataError, nearest, shorten
 
 MOST_BYTES = 4_000_000_000  # maximum bytes of a table; it needs several times this in memory
 MOST_COLUMNS = 10_000
-LINES = (".csv", ".tsv", ".jsonl")
+LINES = (".csv", ".tsv", ".jsonl", ".txt")
 FORMATS = (*LINES, ".parquet")
+TEXT = "text"  # column of a text file
 # The default limit of the csv module is 128 KiB per field; documents may be longer.
 csv.field_size_limit(2**30)
 
@@ -63,7 +64,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Read a CSV, TSV, JSONL or Parquet file, by its suffix.
+    """Read a CSV, TSV, JSONL, Parquet or text file, by its suffix; a text file has a document per line.
 
     Raises:
         DataError: an unknown suffix, invalid UTF-8, an invalid row, or no rows.
@@ -77,6 +78,8 @@ def read_table(path: Path) -> Table:
         table = _parquet(path)
     elif suffix == ".jsonl":
         table = _jsonl(path)
+    elif suffix == ".txt":
+        table = _plain(path)
     else:
         table = _delimited(path, "," if suffix == ".csv" else "\t")
     if not table.rows:
@@ -167,6 +170,12 @@ def _nearest(name: str, columns: Sequence[str]) -> str:
     """Return the column that differs only in case, else the nearest."""
     same = next((column for column in columns if column.strip().lower() == name.strip().lower()), None)
     return f"did you mean `{same}`?" if same else nearest(name, columns)
+
+
+def _plain(path: Path) -> Table:
+    with _lines(path, newline="") as file:
+        rows = tuple((number, {TEXT: line.strip()}) for number, line in enumerate(file, 1) if line.strip())
+    return Table(path, (TEXT,), rows)
 
 
 def _delimited(path: Path, delimiter: str) -> Table:

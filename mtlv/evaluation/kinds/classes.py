@@ -66,7 +66,8 @@ def sums(
         positive: indices of the classes that are not negative.
     """
     right = np.asarray(truth) == np.asarray(predicted)
-    share = Sums(np.stack([right, np.ones_like(right)], axis=1).astype(np.int64), _share)
+    counts = np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
+    share = Sums(counts, lambda sums: ratio(sums[..., 0], sums[..., 1]))
     found = {
         "accuracy": share,
         "f1_micro": share,
@@ -75,7 +76,3 @@ def sums(
     if positive is not None:
         found["f1_micro_positive"] = Sums(class_counts(truth, predicted, positive), f1_of)
     return found
-
-
-def _share(sums: NDArray) -> NDArray[np.float64]:
-    return ratio(sums[..., 0], sums[..., 1])

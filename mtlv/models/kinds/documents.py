@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from mtlv.models.heads import Head, HeadSize
+from mtlv.plan import Task
 
 
 class DocumentKind:
     """A plain head, whose outputs are interpreted without weights."""
 
     by_word = False
+    scored_by_word = False
+
+    def outputs(self, tasks: Sequence[Task]) -> int:
+        """Return one output for each task."""
+        return len(tasks)
 
     def head(self, shape: HeadSize) -> Head:
         """Return the trainable module."""

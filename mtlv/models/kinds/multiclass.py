@@ -21,5 +21,24 @@ class Multiclass(DocumentKind):
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         return functional.cross_entropy(logits.float(), the_only(targets)).unsqueeze(0)
 
-    def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        return (logits.float(),)
+
+    def taught(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        *,
+        lessons: Sequence[torch.Tensor],
+        temperature: float,
+    ) -> torch.Tensor:
+        wanted = torch.softmax(the_only(lessons) / temperature, dim=1)  # [B, C]
+        loss = functional.cross_entropy(logits.float() / temperature, wanted)
+        return loss.unsqueeze(0) * temperature**2
+
+    def scores(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
+    ) -> Sequence[torch.Tensor]:
         return (torch.softmax(logits.float(), dim=1),)

@@ -8,18 +8,31 @@ import torch
 from torch.nn import functional
 
 from mtlv.models.kinds.documents import DocumentKind
-from mtlv.plan import Task
 
 
 class Regression(DocumentKind):
     """One output per task, squared error; the score is the output."""
 
-    def outputs(self, tasks: Sequence[Task]) -> int:
-        return len(tasks)
-
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
         return functional.mse_loss(logits.float(), wanted, reduction="none").mean(0)
 
-    def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        return logits.float().unbind(1)
+
+    def taught(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        *,
+        lessons: Sequence[torch.Tensor],
+        temperature: float,  # noqa: ARG002
+    ) -> torch.Tensor:
+        return self.losses(logits, lessons)
+
+    def scores(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
+    ) -> Sequence[torch.Tensor]:
         return logits.float().unbind(1)

@@ -33,6 +33,7 @@ class Tagging:
     learned: TagHead | None = None
 
     by_word = True
+    scored_by_word = True
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(Tags(self.scheme, the_only(tasks).classes).names)
@@ -48,7 +49,25 @@ class Tagging:
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         return self._bound.loss(logits, the_only(targets)).unsqueeze(0)
 
-    def scores(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        return (logits.float(),)
+
+    def taught(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor],
+        *,
+        lessons: Sequence[torch.Tensor],
+        temperature: float,
+    ) -> torch.Tensor:
+        own, others = logits / temperature, the_only(lessons) / temperature
+        return self._bound.taught(own, the_only(targets), others).unsqueeze(0) * temperature**2
+
+    def scores(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
+    ) -> Sequence[torch.Tensor]:
         return (self._bound.tags(logits),)
 
     @property

@@ -29,6 +29,21 @@ class TagHead(Head):
         summed = functional.cross_entropy(flat, tags, ignore_index=IGNORED, reduction="sum")
         return summed / (tags != IGNORED).sum().clamp(min=1)
 
+    def taught(self, raw: torch.Tensor, wanted: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+        """Return the mean loss of a word on a teacher's scores [B, W, C] of each tag.
+
+        Not for a random field, whose loss is of whole sequences (`mtlv.models.optional.check_taught`).
+
+        Args:
+            raw: [B, W, C], the result of `forward`.
+            wanted: tags [B, W]; only words that are learned count.
+            teacher: [B, W, C].
+        """
+        learned = wanted.flatten() != IGNORED  # multiplied: a choice of words would wait for the device
+        soft = torch.softmax(teacher.float(), dim=-1).flatten(0, 1)
+        losses = functional.cross_entropy(raw.float().flatten(0, 1), soft, reduction="none")
+        return (losses * learned).sum() / learned.sum().clamp(min=1)
+
     def tags(self, raw: torch.Tensor) -> torch.Tensor:
         """Return tag ids [B, W]; arbitrary for padding."""
         return raw.argmax(-1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import time
 import uuid
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -11,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mtlv.disk import flush
+from mtlv.disk import digest_of, flush
 from mtlv.errors import DamagedError, TrackingError, masked
 from mtlv.store.remote.connect import open_objects
 from mtlv.store.remote.objects import Objects, ObjectStoreError, unsealed, with_checksum
@@ -155,12 +154,10 @@ class ObjectClient:
                 return call()
             except ObjectStoreError as trouble:
                 if pause is None or not trouble.passing:
-                    raise self._error(what, trouble) from trouble
+                    message = f"`store.uri`: {self.address} {what}"
+                    raise TrackingError(message, got=str(trouble), then=trouble.then) from trouble
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
-
-    def _error(self, what: str, trouble: ObjectStoreError) -> TrackingError:
-        return TrackingError(f"`store.uri`: {self.address} {what}", got=str(trouble), then=trouble.then)
 
 
 class Listing(Container[str]):
@@ -194,12 +191,6 @@ class Listing(Container[str]):
 
     def discard(self, key: str) -> None:
         self._keys.discard(key)
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:

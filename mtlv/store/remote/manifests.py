@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mtlv.disk import digest_of
 from mtlv.foreign import parse_json
-from mtlv.store.remote.client import ObjectClient, digest_of
+from mtlv.store.remote.client import ObjectClient
 
 FOLDER, FILES = "done", "units"
 ENDING = ".json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import PartDocuments, moved
+from mtlv.data.batches import Batch, PartDocuments, moved
 from mtlv.data.columns import RaggedColumn, dense
+from mtlv.data.masking import Masking, Pieces
 from mtlv.data.sampling import longest_first, random_batches
 from mtlv.data.tokens import CUT_OFF, NO_WORD, Tokens, tokenise
 from mtlv.models.tiny import build_tiny
@@ -223,3 +225,28 @@ def test_pairs_are_as_long_as_their_segments() -> None:
     (batch,) = PartDocuments(pair, {}, np.arange(1), multiple=8).inference(2)
     assert batch.segments is not None
     assert batch.segments.shape == batch.input_ids.shape == (1, 8)
+
+
+def test_texts_hide_other_pieces_in_every_epoch_and_seed_but_the_same_in_a_test() -> None:
+    numbers = np.arange(50)
+    pieces = Pieces(49, special=numbers == 49, continues=numbers < 0, characters=numbers)
+    part = PartDocuments(
+        tokens([20] * 6),
+        dense({"text": np.zeros(6)}),
+        np.arange(6),
+        masking=Masking(pieces, masked=1.0, random=0),
+    )
+
+    def hidden(batches: Iterable[Batch]) -> dict[int, list[int]]:
+        found = {}
+        for batch in batches:
+            assert ((batch.input_ids == 49).sum(1) == 3).all(), "what is hidden is not read"
+            assert (batch.targets["text"][..., 0] == torch.from_numpy(batch.index)[:, None] + 1).all()
+            found |= dict(zip(batch.index.tolist(), batch.words.tolist(), strict=True))
+        return found
+
+    first = hidden(part.training(2, seed=0, epoch=0))
+    assert first == hidden(part.training(2, seed=0, epoch=0))
+    assert first != hidden(part.training(2, seed=0, epoch=1))
+    assert first != hidden(part.training(2, seed=1, epoch=0))
+    assert hidden(part.inference(2)) == hidden(part.inference(6))

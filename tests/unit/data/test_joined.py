@@ -58,7 +58,7 @@ def test_any_text_of_a_held_out_document_is_left_out_of_another_source(first: bo
     for corpora in ([one, other], [other, one]):
         fold = joined(*corpora)
         assert sizes(fold, corpora) == {"one": SIZES, "other": SIZES | {"train": 5}}
-        assert fold.notes == (f"other: 1 documents left out of training: {HELD} one",)
+        assert fold.notes == (f"other: 1 document left out of training: {HELD} one",)
 
 
 @pytest.mark.parametrize("pair", [("premise", "new"), ("new", "premise")])
@@ -89,8 +89,8 @@ def test_a_note_names_the_sources_whose_parts_they_are_and_counts_those_that_are
     assert sizes(fold, corpora) == {"two": SIZES, "four": SIZES} | left
     near = "(1 except for case, spaces or punctuation)"
     assert fold.notes == (
-        "one: 1 documents left out of validation: one of their texts is in the test part of two",
-        f"three: 1 documents left out of validation: one of their texts is in the test part of two {near}",
+        "one: 1 document left out of validation: one of their texts is in the test part of two",
+        f"three: 1 document left out of validation: one of their texts is in the test part of two {near}",
         f"one: 2 documents left out of training: {HELD} two {near}",
     )
 
@@ -102,7 +102,7 @@ def test_all_sources_that_hold_a_text_are_named() -> None:
         source("three", validation=["shared"]),
     ]
     note = joined(*corpora, repeats="keep").notes[-1]
-    assert note == f"one: 1 documents kept in training, though {HELD} two, three"
+    assert note == f"one: 1 document kept in training, though {HELD} two, three"
 
 
 def test_what_was_left_out_of_validation_holds_nothing_out() -> None:

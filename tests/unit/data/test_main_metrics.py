@@ -16,6 +16,7 @@ MADE = {
     "multiclass": lambda task: (np.eye(len(task.classes)), np.arange(len(task.classes))),
     "regression": lambda _: (np.array([0.0, 1.0]), np.array([1.0, 2.0])),
     "tagging": lambda _: (spans_column([[], []]), spans_column([[], []])),
+    "mlm": lambda _: (np.ones((2, 6)), np.zeros(2)),
 }
 
 

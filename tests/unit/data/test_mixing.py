@@ -57,12 +57,34 @@ def test_by_temperature_the_roots_of_sizes_are_shares(temperature: float) -> Non
     assert shares(DRAWS["temperature"](temperature), batches) == shares(ByTemperature(temperature), batches)
 
 
+def test_a_temperature_may_change_over_the_epochs() -> None:
+    """Those of PALs: exponents from 1 to 0.2 by equal steps."""
+    batches, epochs = (64_000, 8_000, 1_000), 5
+    draw = DRAWS["temperature"]((1.0, 5.0), epochs)
+    for epoch, exponent in enumerate((1.0, 0.8, 0.6, 0.4, 0.2)):
+        order = draw.order(batches, np.random.default_rng(0), epoch)
+        assert len(order) == sum(batches)
+        wanted = np.array(batches) ** exponent
+        found = np.bincount(order, minlength=3) / len(order)
+        assert found.tolist() == pytest.approx(wanted / wanted.sum(), abs=0.01)
+    assert ByTemperature((1.0, 5.0), 1).exponent(0) == 1.0
+    still = [ByTemperature(2.0, epochs).exponent(epoch) for epoch in range(epochs)]
+    assert still == [0.5] * epochs
+
+
+def test_an_epoch_of_a_mixture_has_its_own_shares() -> None:
+    mix = mixture(ByTemperature((1.0, 1e6), 40), counts=(400, 4), sizes=(4, 4))
+    first, last = ([source for source, _ in epoch_of(mix, epoch=epoch)] for epoch in (0, 39))
+    assert len(first) == len(last) == mix.batches
+    assert np.mean(first) < 0.1 < 0.3 < np.mean(last)
+
+
 def test_uniformly_all_sources_have_the_same_share() -> None:
     assert shares(Uniform(), (9_000, 900, 100)) == pytest.approx([1 / 3] * 3, abs=0.02)
 
 
 def test_a_temperature_below_one_is_refused() -> None:
-    for wrong in (0.5, 0.0, float("nan")):
+    for wrong in (0.5, 0.0, float("nan"), (0.5, 2.0), (2.0, 0.5)):
         with pytest.raises(DataError, match="temperature of a draw"):
             ByTemperature(wrong)
 

@@ -137,7 +137,7 @@ def test_training_texts_that_are_tested_are_left_out_and_counted():
     (fold,) = make_folds(corpus)
     check_partition(corpus, fold, rows=[i for i in range(200) if i not in (0, 1, 2, 120)])
     assert "3 documents left out: their text is in the test part" in fold.notes
-    assert "1 documents left out: their text is in the validation part" in fold.notes
+    assert "1 document left out: their text is in the validation part" in fold.notes
     assert len(fold.test) == 50
 
 
@@ -153,7 +153,7 @@ def test_near_repeats_of_a_held_out_text_are_left_out_and_counted_and_no_test_do
     assert fold.notes == (
         f"5 documents repeat an earlier text (3 {near}",
         f"4 documents left out: their text is in the test part (2 {near}",
-        f"1 documents left out: their text is in the validation part (1 {near}",
+        f"1 document left out: their text is in the validation part (1 {near}",
     )
     assert np.array_equal(fold.test, np.arange(150, 200))
     (whole,) = make_folds(corpus, repeats="keep")
@@ -361,7 +361,7 @@ def test_repeats_may_be_kept_for_an_exact_published_split():
     for part in PARTS:
         assert np.array_equal(fold.part(part), np.flatnonzero(np.array(corpus.parts) == part))
     assert "3 documents kept, though their text is in the test part" in fold.notes
-    assert "1 documents kept, though their text is in the validation part" in fold.notes
+    assert "1 document kept, though their text is in the validation part" in fold.notes
 
 
 def test_near_repeats_of_another_group_are_left_out():

@@ -73,6 +73,7 @@ def test_yes_no_tasks_have_an_average_precision_without_a_threshold() -> None:
 @pytest.mark.parametrize("kind", SCORING)
 def test_every_kind_states_if_it_needs_a_threshold_and_what_is_watched_without_one(kind: str) -> None:
     mains = {"multiclass": "accuracy", "regression": "pearson", "tagging": "entity_f1"}
+    mains |= {"mlm": "piece_accuracy"}
     task = Task("t", kind, classes=("a", "b"), main_metric=mains.get(kind, "f1"))
     outputs, targets = MADE[kind](task)
     scores = Scores(("u",), "test", ("x", "y"), {"t": TaskScores(outputs, targets, np.ones(2, bool))})

@@ -20,8 +20,8 @@ class FakeUnit:
         self.key = key
 
 
-def job(key: str, start: Job | None = None) -> Job:
-    return Job(unit=FakeUnit(key), settings=None, fold=None, start=start)  # type: ignore[arg-type]
+def job(key: str, start: Job | None = None, *teachers: Job) -> Job:
+    return Job(FakeUnit(key), None, None, start=start, teachers=teachers)  # type: ignore[arg-type]
 
 
 def keys(jobs: Sequence[Job | None]) -> str:
@@ -97,13 +97,28 @@ def test_what_a_member_gives_up_is_not_taken_unless_another_expects_it() -> None
     assert all_of(scheduler) == "bc"
 
 
+def test_a_student_waits_for_its_start_and_all_its_teachers_and_draws_them_forward() -> None:
+    first, other, one, two = (job(key) for key in "foab")
+    student = job("s", first, one, two)
+    jobs = [other, first, one, two, student]
+    scheduler = Scheduler(jobs, lambda _: False)
+    scheduler.expect(jobs)
+    scheduler.want(student)
+    assert keys([scheduler.next() for _ in range(5)]) in ("abfo", "fabo")
+    for done in (two, first, one):
+        assert scheduler.next() is None
+        scheduler.ended(done)
+    assert scheduler.next() is student
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_every_unit_is_taken_once_and_after_what_it_starts_from(seed: int) -> None:
     draw = random.Random(seed)
     jobs: list[Job] = []
     for number in range(60):
         start = draw.choice(jobs) if jobs and draw.random() < 0.6 else None
-        jobs.append(job(f"{number}.", start))
+        teachers = draw.sample(jobs, draw.randrange(min(len(jobs), 4) + 1))
+        jobs.append(job(f"{number}.", start, *teachers))
     done = {each.unit.key for each in draw.sample(jobs, 10)}
     order = draw.sample(jobs, len(jobs))
     scheduler = Scheduler(order, lambda job: job.unit.key in done)
@@ -113,7 +128,7 @@ def test_every_unit_is_taken_once_and_after_what_it_starts_from(seed: int) -> No
     while True:
         one = scheduler.next()
         if one is not None:
-            assert one.start is None or one.start.unit.key in done
+            assert all(need.unit.key in done for need in one.needs)
             taken.append(one.unit.key)
             at_work.append(one)
         elif not at_work:

@@ -55,6 +55,17 @@ def test_the_axes_say_what_they_show(tmp_path, monkeypatch):
     assert seen.count("Number of groups k") == 2
 
 
+def test_many_numbers_of_groups_have_at_most_twelve_ticks(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Axes, "set_xticks", lambda self, ticks, **_: seen.append(ticks))
+    for last in (4, 12, 13, 60):
+        many = tuple(range(1, last + 1))
+        curve = Drawn(many, tuple(60.0 / k for k in many), (None,) * last, 2)
+        draw_elbow(curve, tmp_path / "elbow.png", title="Elbow", chosen=1)
+    wanted = [[*range(1, 5)], [*range(1, 13)], [*range(1, 14, 2)], [*range(1, 61, 5)]]
+    assert seen[::2] == seen[1::2] == wanted
+
+
 def test_the_same_curve_is_the_same_file(tmp_path):
     one = draw_elbow(CURVE, tmp_path / "1.png", title="Elbow", chosen=3).read_bytes()
     assert draw_elbow(CURVE, tmp_path / "2.png", title="Elbow", chosen=3).read_bytes() == one

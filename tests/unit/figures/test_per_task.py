@@ -39,14 +39,6 @@ def test_sorted_by_support_with_the_support_beside_the_name(drawn):
     assert "0.90" in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_sorted_by_f1(drawn):
-    assert labels(drawn(["a", "b", "c"], [0.1, 0.9, 0.5], [5, 20, 7], order="f1")) == [
-        "b  (20)",
-        "c  (7)",
-        "a  (5)",
-    ]
-
-
 @pytest.mark.parametrize("count", [1, 19, 100])
 def test_every_label_is_on_the_page_and_none_overlaps(drawn, count):
     rng = np.random.default_rng(0)

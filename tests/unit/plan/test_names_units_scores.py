@@ -73,8 +73,11 @@ def test_equal_units_have_equal_keys_and_every_part_counts() -> None:
         replace(UNIT, start="other"),
         replace(UNIT, data="other"),
         replace(UNIT, train={"epochs": 4}),
+        replace(UNIT, teachers=("one",)),
+        replace(UNIT, teachers=("two",)),
     ]
-    assert len({UNIT.key, *(unit.key for unit in others)}) == 8
+    assert len({UNIT.key, *(unit.key for unit in others)}) == 10
+    assert UNIT.key == "ef25c3c35df9cb88"  # as before units could have teachers
     assert UNIT.key == replace(UNIT, stage="tune").key  # a name; what a stage does is in the rest
 
 

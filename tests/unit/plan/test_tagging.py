@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
-from mtlv.plan.tagging import BIO, BIOUL, IO, SCHEMES, Tags, convert, merged, spans_of
+from mtlv.plan.tagging import BIO, BIOUL, IO, SCHEMES, Tags, merged, spans_of
 
 TYPES = ("X", "Y")
 WORDS = 20
@@ -85,9 +85,9 @@ def test_merged_counts_over_documents_and_types():
 def test_bio_and_bioul_convert_without_loss(spans):
     bio, bioul = Tags(BIO, TYPES), Tags(BIOUL, TYPES)
     ids = bio.encode(spans, WORDS)
-    there = convert(ids, bio, bioul)
+    there = bioul.encode(bio.decode(ids), WORDS)
     assert (there == bioul.encode(spans, WORDS)).all()
-    assert (convert(there, bioul, bio) == ids).all()
+    assert (bio.encode(bioul.decode(there), WORDS) == ids).all()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)

@@ -124,7 +124,7 @@ def test_names_of_labels_are_embedded_and_no_codes(cache):
     """A corpus whose folders are C01, C02, ... must not be grouped by the likeness of these codes."""
     seen = view(cache, "grouping.features=label_name")
     names = seen.corpus.names
-    encoder = cache.encoder("tiny", None, seen.settings.data)
+    encoder = cache.encoder(seen.settings.encoder, seen.settings.data)
 
     def embedded(texts, special=True):
         return embed_texts(encoder, texts, special_tokens=special, max_length=seen.settings.data.max_length)
@@ -161,7 +161,7 @@ def test_groups_come_from_training_documents_alone(cache, features, method):
     other = Bench()
     other.replaced = tampered(seen.corpus, seen.fold.train)
     # `tiny` takes its vocabulary from all texts, as a pretrained encoder brings its own: it stays the same.
-    encoder = cache.encoder("tiny", None, seen.settings.data)
+    encoder = cache.encoder(seen.settings.encoder, seen.settings.data)
     other.encoder = lambda *args: encoder
     found = task_groups(replace(seen, cache=other))
     assert found.groups == wanted.groups

@@ -135,3 +135,104 @@ def test_all_needs_data_sets(tmp_path: Path) -> None:
 def test_a_suite_is_asked_for_once(load) -> None:
     with pytest.raises(ConfigError, match="`transfer`: given together with `matrix`; keep one"):
         load("transfer: {pairs: all}\nmatrix: {seed: [1, 2]}\n")
+
+
+def test_a_draw_may_change_over_the_epochs(load) -> None:
+    training = load("training: {draw: temperature, temperature: [1, 5]}\n").members[0].settings.training
+    assert training.temperature == (1.0, 5.0)
+    assert repr(load("training: {temperature: 2}\n").members[0].settings.training.temperature) == "2.0"
+    with pytest.raises(ConfigError, match=r"`training\.temperature`: changes over the epochs, but only"):
+        load("training: {temperature: [1, 5]}\n")
+    for wrong in ("0.5", "[1]", "[1, 0.5]", "[1, 2, 3]", "warm"):
+        with pytest.raises(
+            ConfigError, match=r"`training\.temperature.*a number of 1 or more, or two, of the"
+        ):
+            load(f"training: {{draw: temperature, temperature: {wrong}}}\n")
+
+
+TAUGHT = """
+stages:
+  - {name: experts, architecture: stl}
+  - {name: one, architecture: mtl, training: {teach: {from: experts}}}
+"""
+
+
+def test_a_teacher_has_defaults_and_its_student_begins_anew(load, tmp_path: Path) -> None:
+    settings = load(TAUGHT).members[0].settings
+    first, second = settings.stages
+    assert first.training.teach is None
+    teach = second.training.teach
+    assert (teach.stage, teach.gold, teach.temperature) == ("experts", "annealed", 1.0)
+    assert second.start is None
+    assert (
+        load(TAUGHT.replace("mtl,", "mtl, start: experts,")).members[0].settings.stages[1].start is not None
+    )
+    changed = load(TAUGHT.replace("from: experts", "from: experts, gold: 0, temperature: 4")).members[0]
+    teach = changed.settings.training.teach
+    assert (teach.gold, teach.temperature) == (0.0, 4.0)
+    path = tmp_path / "dumped.yml"
+    path.write_text(dump(settings), encoding="utf-8")
+    assert load_suite(path).members[0].settings == settings
+
+
+def test_settings_without_a_teacher_are_what_they_were(load) -> None:
+    """Keys of units and members are made of them."""
+    settings = load("").members[0].settings
+    assert settings.training.teach is None
+    assert "teach" not in settings.model_dump(mode="json")["training"]
+    assert "teach" in load(TAUGHT).members[0].settings.model_dump()["training"]
+
+
+def test_a_share_may_vary_over_members(load) -> None:
+    stages = "[{name: a, architecture: stl}, {name: b, training: {teach: {from: a, gold: GOLD}}}]"
+    runs = ", ".join(f"{{name: r{gold}, stages: {stages.replace('GOLD', gold)}}}" for gold in ("0.5", "1"))
+    members = load(f"runs: [{runs}]\n").members
+    assert [member.settings.training.teach.gold for member in members] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("teach", "message"),
+    [
+        (
+            "{from: c}",
+            r"`stages\[1\].training.teach`: `from` names no earlier stage .got `c`; earlier stages",
+        ),
+        ("{from: b}", r"`from` names no earlier stage .got `b`; earlier stages: a"),
+        ("{gold: 0.5}", r"`stages\[1\].training.teach.from`: got null; allowed: the name of an earl"),
+        (
+            "{from: a, gold: 1.5}",
+            r"`stages\[1\].training.teach.gold`: got 1.5; allowed: annealed, or a number",
+        ),
+        ("{from: a, gold: -0.1}", r"`stages\[1\].training.teach.gold`: got -0.1; allowed: annealed"),
+        ("{from: a, gold: rising}", r"`stages\[1\].training.teach.gold`: got 'rising'; allowed: annealed"),
+        ("{from: a, temperature: 0}", r"teach.temperature`: got 0; allowed: a number above 0"),
+        ("{from: a, crossfit: 1}", r"teach.crossfit`: got 1; allowed: a whole number from 2 to 20, or null"),
+        ("{from: a, share: 0}", r"`stages\[1\].training.teach.share`: unknown key"),
+        (
+            "a",
+            r"`stages\[1\].training.teach`: got 'a'; allowed: a mapping of from, gold, temperature, crossfit",
+        ),
+    ],
+)
+def test_wrong_teachers_are_named(load, teach: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"stages: [{{name: a}}, {{name: b, training: {{teach: {teach}}}}}]\n")
+
+
+@pytest.mark.parametrize("own", ["start: z", "training: {teach: {from: z}}"])
+def test_a_teacher_that_begins_with_all_documents_is_not_divided(load, own: str) -> None:
+    stages = f"[{{name: z}}, {{name: a, start: null, {own}}}, {{name: b, training: {{teach: TEACH}}}}]"
+    stages = stages.replace("start: null, start", "start")
+    load(f"stages: {stages.replace('TEACH', '{from: a}')}\n")
+    message = r"`stages\[2\].training.teach.crossfit`: stage `a` begins with what stage `z` learned"
+    with pytest.raises(ConfigError, match=message):
+        load(f"stages: {stages.replace('TEACH', '{from: a, crossfit: 2}')}\n")
+
+
+def test_a_teacher_needs_stages(load) -> None:
+    with pytest.raises(
+        ConfigError, match=r"config.yml:2: `training.teach`: set, but only a stage has a teach"
+    ):
+        load("training: {teach: {from: a}}\n")
+    with pytest.raises(ConfigError, match=r"`stages\[0\].training.teach`: .* there is no earlier stage"):
+        load("training: {teach: {from: a}}\nstages: [{name: a}, {name: b}]\n")

@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole(
         path.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoints, "_write_whole", full)
+    monkeypatch.setattr(checkpoints, "write", full)
     of_unit = Checkpoints(tmp_path)
     of_unit.write(2, STATE | {"large": torch.zeros(10**6)})
     with pytest.raises(TrackingError) as raised:

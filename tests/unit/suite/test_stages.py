@@ -130,6 +130,18 @@ def test_training_moves_on_from_the_weights_of_the_stage_before(tmp_path: Path) 
         assert all(after[name].allclose(before[name], atol=1e-6) for name in encoder)
 
 
+def test_each_model_starts_from_the_one_with_its_tasks_and_takes_over_what_is_asked(tmp_path: Path) -> None:
+    tune = "{name: tune, architecture: stl, start: {from: refine, carry: encoder_and_heads}}"
+    stages = f"stages: [{{name: refine, architecture: stl}}, {tune}]"
+    (member,) = resolved_of(sources_of(tmp_path, more=stages))
+    (child,) = member.children
+    assert len(child.jobs) > 1
+    for job in child.jobs:
+        assert job.start is not None
+        assert job.start.unit.model.tasks == job.unit.model.tasks
+        assert job.carry == "encoder_and_heads"
+
+
 def test_an_earlier_stage_sees_no_text_that_a_later_one_holds_out(ran: tuple) -> None:
     suite = ran[0]
     cache = InputCache()

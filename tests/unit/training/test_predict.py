@@ -19,7 +19,9 @@ class FirstToken(torch.nn.Module):
 
     specs = {"head": SimpleNamespace(tasks=("a", "b"))}  # noqa: RUF012
     kinds = {  # noqa: RUF012
-        "head": SimpleNamespace(by_word=False, scores=lambda logits: [logits, torch.stack([logits] * 3, 1)])
+        "head": SimpleNamespace(
+            scored_by_word=False, scores=lambda logits, _: [logits, torch.stack([logits] * 3, 1)]
+        )
     }
 
     def __init__(self):

@@ -319,7 +319,7 @@ def test_a_full_device_names_the_settings_to_lower(
     assert type(pickle.loads(pickle.dumps(it.value))) is NoRoomError  # as it comes from another process
 
 
-@pytest.mark.parametrize("where", ["_device", "_build", "_optimisation", "_test"])
+@pytest.mark.parametrize("where", ["device_for", "_build", "_optimisation", "_test"])
 @pytest.mark.parametrize(
     "error",
     [

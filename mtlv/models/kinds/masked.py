@@ -1,0 +1,97 @@
+"""Masked language modelling: the pieces of a text that were hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from mtlv.errors import PlanError
+from mtlv.models.heads import Head, HeadSize
+from mtlv.models.kinds.alone import the_only
+from mtlv.models.kinds.tagging_layers import IGNORED
+from mtlv.plan import Task
+
+MOST_WORDS = 2**20  # in a document, which is at most as long as the encoder can read
+
+
+class MaskedHead(Head):
+    """BERT's head: dense layer, GELU, norm, and a decoder that shares the encoder's word embeddings."""
+
+    def __init__(self, shape: HeadSize) -> None:
+        super().__init__(replace(shape, outputs=shape.width, layers=1, dropout=0.0))
+        self.norm = nn.LayerNorm(shape.width, eps=1e-12)  # as in BERT
+        self.bias = nn.Parameter(torch.zeros(0))
+        self._encoder: tuple[Any, ...] = ()  # a tuple: not registered, its weights are the encoder's
+
+    def use_encoder(self, encoder: Any) -> None:
+        self._encoder = (encoder,)
+        self.bias = nn.Parameter(torch.zeros(len(encoder.get_input_embeddings().weight)))
+
+    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+        """[B, M, H] -> [n, V], for the n hidden pieces of all documents, so that padding is not decoded."""
+        own = vectors.flatten(0, 1) if there is None else vectors[there]
+        hidden = self.norm(functional.gelu(self.layers(own)))
+        return functional.linear(hidden, self._encoder[0].get_input_embeddings().weight, self.bias)
+
+
+class MaskedPieces:
+    """Scores of all V pieces for each hidden one, cross-entropy.
+
+    The scores of a document are sums over its hidden pieces [6]: cross-entropy in nats, pieces, pieces that
+    were found, words, words of which all pieces were found, characters.
+    """
+
+    by_word = True
+    scored_by_word = False
+
+    def outputs(self, tasks: Sequence[Task]) -> int:
+        the_only(tasks)
+        return 0  # as many as the encoder has pieces
+
+    def head(self, shape: HeadSize) -> MaskedHead:
+        return MaskedHead(shape)
+
+    def bound(self, head: Head) -> Self:  # noqa: ARG002
+        return self
+
+    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+        wanted = the_only(targets)[..., 0]
+        pieces = wanted[wanted != IGNORED]
+        summed = functional.cross_entropy(logits.float(), pieces, reduction="sum")
+        return (summed / max(len(pieces), 1)).unsqueeze(0)
+
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:  # noqa: ARG002
+        """Refuse: other pieces are hidden in every epoch."""
+        raise PlanError("hidden words have no teacher")
+
+    def taught(
+        self,
+        logits: torch.Tensor,  # noqa: ARG002
+        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        *,
+        lessons: Sequence[torch.Tensor],  # noqa: ARG002
+        temperature: float,  # noqa: ARG002
+    ) -> torch.Tensor:
+        raise PlanError("hidden words have no teacher")
+
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        wanted = the_only(targets)
+        known = wanted[..., 0] != IGNORED
+        pieces, words, characters = wanted[known].unbind(-1)
+        document = known.nonzero()[:, 0]
+        nats = functional.cross_entropy(logits.float(), pieces, reduction="none")
+        found = (logits.argmax(-1) == pieces).float()
+        # A word is found if all its hidden pieces are.
+        each, of_word = torch.unique(document * MOST_WORDS + words, return_inverse=True)
+        missed = found.new_zeros(len(each)).index_add(0, of_word, 1 - found)
+        sums = nats.new_zeros(len(wanted), 6)
+        by_piece = torch.stack([nats, torch.ones_like(nats), found, characters.float()], 1)
+        sums[:, [0, 1, 2, 5]] = nats.new_zeros(len(wanted), 4).index_add(0, document, by_piece)
+        by_word = torch.stack([torch.ones_like(missed), (missed == 0).float()], 1)
+        sums[:, [3, 4]] = nats.new_zeros(len(wanted), 2).index_add(0, each // MOST_WORDS, by_word)
+        return (sums,)

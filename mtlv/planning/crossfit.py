@@ -1,0 +1,49 @@
+"""Division of a training part, so that a model can predict documents that it has not learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mtlv.data.joined import begins
+from mtlv.data.source import Corpus
+from mtlv.data.splits import Fold, wholes
+from mtlv.errors import PlanError
+from mtlv.seeding import seed_from
+
+
+def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
+    """Divide the training part of a fold into parts of about equal size, one for each inner fold to test on.
+
+    Inner folds train on the other parts, and keep the validation part. Documents that belong together, by
+    their group or text, stay together. The division depends only on the documents of each source.
+
+    Args:
+        corpus: N documents, of one source or several.
+        fold: a fold of it.
+        parts: number of parts.
+
+    Raises:
+        PlanError: a source has fewer training documents.
+    """
+    units = wholes(corpus)
+    part = np.zeros(len(corpus), np.int64)
+    sources, starts = corpus.members or (corpus,), begins(corpus.members or (corpus,))
+    for source, first, end in zip(sources, starts, starts[1:], strict=False):
+        rows = fold.train[(fold.train >= first) & (fold.train < end)]
+        own = sorted({units[row] for row in rows}, key=lambda unit: (seed_from("crossfit", unit), unit))
+        if len(own) < parts:
+            raise PlanError(
+                "`training.teach.crossfit` is above the number of different training documents of "
+                f"`{source.name}`",
+                got=parts,
+                allowed=f"2 to {len(own)}, or null",
+            )
+        at = {unit: number % parts for number, unit in enumerate(own)}
+        part[rows] = [at[units[row]] for row in rows]
+    of_train = part[fold.train]
+    return tuple(
+        replace(fold, train=fold.train[of_train != number], test=fold.train[of_train == number])
+        for number in range(parts)
+    )

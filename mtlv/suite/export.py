@@ -1,0 +1,127 @@
+"""The command `mtlv export`: the encoder of a trained unit as a folder that Transformers and configs read."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtlv._version import __version__
+from mtlv.errors import PlanError, TrackingError
+from mtlv.planning.resolve import resolve_all
+from mtlv.store import open_store
+from mtlv.store.location import location_of
+from mtlv.units.input_cache import InputCache
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+    from mtlv.units.job import Job
+
+CARD = """\
+---
+library_name: transformers
+base_model: {base}
+---
+# {name}
+
+The encoder of `{base}` after training by mtlv {version}: stage `{stage}`, {tasks}, {epochs} epochs, learning
+rate {rate:g}, on {documents:,} training documents of {corpus} (fold {fold}, seed {seed}). It has no heads.
+
+```python
+from transformers import AutoModel, AutoTokenizer
+model, tokenizer = AutoModel.from_pretrained("{folder}"), AutoTokenizer.from_pretrained("{folder}")
+```
+
+In a config of mtlv: `encoder: {{name: {folder}}}`. Unit `{key}`.
+"""
+
+
+def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -> list[str]:
+    """Write the encoder of a unit and return the lines to print.
+
+    Args:
+        suite: the suite that trained it.
+        folder: folder to create, in the layout of Transformers, with weights, tokenizer and a model card.
+        stage: the unit's stage; None for any.
+        unit: part of the unit's name; None for any.
+
+    Raises:
+        PlanError: no unit, or several, are meant.
+        TrackingError: the unit is not trained, its weights were not kept, or the folder exists.
+    """
+    store = open_store(location_of(suite.members[0].settings.store))
+    cache = InputCache(store)
+    jobs = {job.unit.key: job for member in resolve_all(cache, suite.members) for job in member.jobs}
+    job = _the_one(list(jobs.values()), stage, unit)
+    trained = store.has(job.unit.key)
+    path = store.weights(job.unit.key) if trained else None
+    if path is None:
+        raise TrackingError(
+            f"`{job.name}` has no weights in the store",
+            got="`store.keep_weights` was false" if trained else "it is not trained yet",
+            then="train it with `mtlv run`",
+        )
+    if folder.exists():
+        raise TrackingError(f"`{folder}` exists already", then="give another folder")
+    _write(cache, job, path, folder)
+    return [f"{folder}: the encoder of `{job.name}`; use it as `encoder.name`, or with Transformers"]
+
+
+def _the_one(jobs: Sequence[Job], stage: str | None, unit: str | None) -> Job:
+    found = [job for job in jobs if stage in (None, job.unit.stage)]
+    found = [job for job in found if unit is None or unit.lower() in job.name.lower()]
+    if len(found) == 1:
+        return found[0]
+    names = [job.name for job in found or jobs]
+    raise PlanError(
+        "`--stage` and `--unit` must name one unit",
+        got=f"{len(found)} units",
+        allowed="; ".join(names[:10]) + f" and {len(names) - 10} more" * (len(names) > 10),
+        then="give the stage's name, or a part of the unit's name that no other has",
+    )
+
+
+def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
+    from safetensors.torch import load_file
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    settings = job.settings
+    encoder = cache.encoder(settings.encoder, settings.data)
+    module, start = copy.deepcopy(encoder.module), "encoder."
+    trained = {n.removeprefix(start): w for n, w in load_file(weights).items() if n.startswith(start)}
+    module.load_state_dict(trained, strict=False)  # a pooler that was not trained is as it was
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    except OSError as error:
+        raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
+    try:
+        module.save_pretrained(made)
+        encoder.tokenizer.save_pretrained(made)
+        (made / "README.md").write_text(_card(job, encoder.name, folder), encoding="utf-8")
+        made.chmod(0o755)
+        made.replace(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _card(job: Job, base: str, folder: Path) -> str:
+    return CARD.format(
+        base=base,
+        name=folder.name,
+        version=__version__,
+        stage=job.unit.stage,
+        tasks=", ".join(job.unit.model.tasks),
+        epochs=job.settings.training.epochs,
+        rate=job.settings.training.learning_rate,
+        documents=len(job.fold.train) if job.rows is None else job.rows,
+        corpus=job.settings.data.title,
+        fold=job.unit.fold,
+        seed=job.unit.seed,
+        folder=folder,
+        key=job.unit.key,
+    )

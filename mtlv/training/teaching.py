@@ -1,0 +1,46 @@
+"""Learning from a teacher: the share of the true targets in the loss, by optimizer step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ALL = 1.0
+"""Share of the true targets without a teacher."""
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """A loss of which a share is that of the true targets, and the rest that of a teacher's outputs.
+
+    Args:
+        share: share of the true targets, by optimizer step from 0.
+        temperature: divides the outputs of both models before they are compared (Hinton et al. 2015).
+    """
+
+    share: Callable[[int], float] = lambda _: ALL
+    temperature: float = 1.0
+
+
+NO_TEACHER = Teaching()
+
+
+def teaching(gold: str | float, temperature: float, *, steps: int) -> Teaching:
+    """Return the teaching of a training.
+
+    Args:
+        gold: one of `SHARES`, or a constant share.
+        temperature: see `Teaching`.
+        steps: optimizer steps of the whole training.
+    """
+    share = SHARES[gold](steps) if isinstance(gold, str) else lambda _: gold
+    return Teaching(share, temperature)
+
+
+def annealed(steps: int) -> Callable[[int], float]:
+    """Return a share that rises from 0 at the first step to 1 after the last (BAM; Clark et al. 2019)."""
+    return lambda step: step / steps
+
+
+SHARES: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": annealed}
+"""Shares that change in training, by name in a config; each takes the number of steps."""

@@ -1,0 +1,109 @@
+"""Lessons: the raw outputs of a trained unit for training documents, from which others learn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.columns import DenseColumn, RaggedColumn
+from mtlv.units.model import model_of
+from mtlv.units.train import device_for, need_room
+
+if TYPE_CHECKING:
+    import torch
+
+    from mtlv.models.kinds import Kind
+    from mtlv.units.inputs import UnitInputs
+    from mtlv.units.job import Job
+
+    Weights = Mapping[str, torch.Tensor]
+
+Lessons = Mapping[str, NDArray]
+"""Raw outputs by task, of documents (or windows of them) of its source, in their order: [n], [n, C] or
+[sum of words, C]."""
+
+
+def lessons_of(
+    job: Job, inputs: UnitInputs, weights: Iterable[tuple[Collection[str], Weights]]
+) -> dict[str, NDArray]:
+    """Return the lessons of a trained unit, for documents of the part in `job.lessons`.
+
+    Args:
+        job: the unit.
+        inputs: its inputs.
+        weights: trained weights, with the tasks that are predicted with them.
+
+    Raises:
+        NoRoomError: the device's memory is full.
+    """
+    from mtlv.training.predict import predict
+
+    with need_room(job):
+        # Without the cache of frozen layers: the student's may be of another precision.
+        model = model_of(job, replace(inputs, below=None)).to(device_for(job))
+        found: dict[str, NDArray] = {}
+        for tasks, state in weights:
+            heads = [head for head in job.unit.model.heads if not set(tasks).isdisjoint(head.tasks)]
+            model.load_state_dict(state)
+            documents = job.fold.part(job.lessons)
+            for part in inputs.parts([name for head in heads for name in head.tasks], documents):
+                values = predict(model, part, precision=str(job.unit.train["precision"]), read=_lessons)
+                found |= {name: _flat(values[name]) for name in values if name in tasks}
+    return found
+
+
+def _lessons(
+    kind: Kind,
+    logits: torch.Tensor,
+    targets: Sequence[torch.Tensor],  # noqa: ARG001
+) -> Sequence[torch.Tensor]:
+    return kind.lessons(logits)
+
+
+def _flat(values: NDArray) -> NDArray:
+    """Concatenate the words of documents."""
+    return np.concatenate(list(values)) if values.dtype == object else values
+
+
+def taught(inputs: UnitInputs, lessons: Sequence[tuple[Job, Lessons]]) -> UnitInputs:
+    """Return the inputs of a student, with lessons for its batches of training documents.
+
+    Args:
+        inputs: inputs with the documents of its teachers.
+        lessons: its teachers with their lessons; empty for a unit without.
+
+    Raises:
+        ValueError: lessons are of other documents.
+    """
+    if not lessons:
+        return inputs
+    columns: dict[str, DenseColumn | RaggedColumn] = {}
+    for teacher, found in lessons:
+        for part in inputs.parts(tuple(found), teacher.fold.part(teacher.lessons)):
+            for name in part.targets:
+                column = columns.setdefault(name, _empty(inputs, name, found[name].shape[1:]))
+                _fill(column, part.index, found[name])
+    return replace(inputs, lessons=columns)
+
+
+def _empty(inputs: UnitInputs, name: str, shape: tuple[int, ...]) -> DenseColumn | RaggedColumn:
+    """Return a column of all rows of tokens, 0 for those without a lesson."""
+    if not inputs.by_word(name):
+        return DenseColumn(np.zeros((len(inputs.tokens), *shape), np.float32))
+    assert inputs.tokens.words is not None
+    offsets = inputs.tokens.words.offsets
+    return RaggedColumn(np.zeros((int(offsets[-1]), *shape), np.float32), offsets, 0)
+
+
+def _fill(column: DenseColumn | RaggedColumn, rows: NDArray[np.int64], values: NDArray) -> None:
+    places, flat = rows, column.values if isinstance(column, DenseColumn) else column.flat
+    if isinstance(column, RaggedColumn):
+        offsets = column.offsets
+        places = np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
+    if len(values) != len(places):
+        raise ValueError(f"lessons of {len(values)} items for {len(places)}")
+    flat[places] = values

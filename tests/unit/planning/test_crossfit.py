@@ -1,0 +1,61 @@
+"""Inner folds: every training document is held out once, with all that belong to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mtlv.data.joined import begins, join, join_folds
+from mtlv.data.source import Corpus
+from mtlv.data.splits import make_folds, wholes
+from mtlv.errors import PlanError
+from mtlv.planning.crossfit import inner_folds
+
+
+@pytest.mark.parametrize("parts", [2, 3, 5])
+def test_each_document_is_held_out_once_and_never_with_its_mates_elsewhere(
+    one_corpus_per_kind: list[Corpus], parts: int
+) -> None:
+    first, *rest = one_corpus_per_kind
+    corpora = [replace(first, groups=tuple(f"file {n // 2}" for n in range(len(first)))), *rest]
+    corpus = join(corpora)
+    (fold,) = join_folds(corpora, [make_folds(each) for each in corpora])
+    found = inner_folds(corpus, fold, parts)
+    assert len(found) == parts
+    assert np.concatenate([each.test for each in found]).tolist() != fold.train.tolist()
+    assert sorted(np.concatenate([each.test for each in found]).tolist()) == fold.train.tolist()
+    units = wholes(corpus)
+    for each in found:
+        assert sorted([*each.train, *each.test]) == fold.train.tolist()
+        assert np.array_equal(each.validation, fold.validation)
+        assert {units[row] for row in each.train}.isdisjoint(units[row] for row in each.test)
+    for start, end in zip(begins(corpora), begins(corpora)[1:], strict=False):
+        sizes = [int(((each.test >= start) & (each.test < end)).sum()) for each in found]
+        assert max(sizes) - min(sizes) <= 2, "documents of a file stay together"
+        assert min(sizes) >= 1
+
+
+def test_another_source_changes_nothing(one_corpus_per_kind: list[Corpus]) -> None:
+    def held_out(corpora: list[Corpus]) -> list[set[str]]:
+        corpus = join(corpora)
+        (fold,) = join_folds(corpora, [make_folds(each) for each in corpora], repeats="keep")
+        own = corpora[0].name
+        return [
+            {corpus.ids[row] for row in each.test if corpus.ids[row].startswith(f"{own}/")}
+            for each in inner_folds(corpus, fold, 3)
+        ]
+
+    assert held_out(one_corpus_per_kind[1:3]) == held_out(one_corpus_per_kind[1:])
+
+
+def test_more_parts_than_documents_are_refused(one_corpus_per_kind: list[Corpus]) -> None:
+    corpus = one_corpus_per_kind[2]
+    (fold,) = make_folds(corpus)
+    few = replace(fold, train=fold.train[:4])
+    assert len(inner_folds(corpus, few, 4)) == 4
+    with pytest.raises(
+        PlanError, match=r"above the number of different training documents of `sts` \(got 5\)"
+    ):
+        inner_folds(corpus, few, 5)

@@ -1,0 +1,403 @@
+"""Teachers: experts of a task each teach one model, of all kinds of task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from listening import Listening
+from made_up import sources_of
+from safetensors.torch import load_file
+
+from mtlv.errors import ConfigError
+from mtlv.events import ignore
+from mtlv.execution import runner
+from mtlv.planning import check
+from mtlv.planning.check import check_suite
+from mtlv.planning.resolve import ResolvedMember, resolve_all
+from mtlv.settings import Suite
+from mtlv.store.lessons import LESSONS, read_lessons
+from mtlv.store.local import Store
+from mtlv.suite.run import run_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.training.state import EpochProgress
+from mtlv.training.teaching import SHARES
+from mtlv.units.checkpointing import CheckpointHook
+from mtlv.units.input_cache import InputCache
+from mtlv.units.job import Job
+from mtlv.units.lessons import lessons_of
+
+EXPERTS = "{name: experts, architecture: stl}"
+SMALL = ("store.keep_weights=false", "data.window=4", "execution.processes=1", "training.precision=fp32")
+
+
+def teaching(teach: str, first: str = EXPERTS, more: str = "") -> str:
+    second = f"{{name: one, architecture: mtl, training: {{teach: {teach}}}{more}}}"
+    return f"stages: [{first}, {second}]"
+
+
+FIVE = f"""
+runs:
+  - {{name: experts, architecture: stl}}
+  - {{name: plain, architecture: mtl}}
+  - {{name: truth, {teaching("{from: experts, gold: 1}")}}}
+  - {{name: taught, {teaching("{from: experts}")}}}
+  - {{name: itself, {teaching("{from: me, gold: 0.5, temperature: 2}", "{name: me, architecture: mtl}")}}}
+"""
+
+
+class Watcher(Listening):
+    def __init__(self) -> None:
+        self.trained: list[str] = []
+        self.warned: list[str] = []
+
+    def unit_started(self, name: str, *_: object) -> None:
+        self.trained.append(name)
+
+    def warn(self, text: str) -> None:
+        self.warned.append(text)
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Job]]:
+    """Whose lessons are computed."""
+    seen: list[Job] = []
+
+    def count(job: Job, *rest: Any) -> Any:
+        seen.append(job)
+        return lessons_of(job, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "lessons_of", count)
+        yield seen
+
+
+def resolved_of(suite: Suite) -> dict[str, ResolvedMember]:
+    store = Store(Path(suite.members[0].settings.store.uri))
+    return {each.member.name: each for each in resolve_all(InputCache(store), suite.members)}
+
+
+def student_of(suite: Suite, name: str | None = None) -> Job:
+    found = resolved_of(suite)
+    (job,) = (found[name] if name else next(iter(found.values()))).children[0].jobs
+    return job
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple:
+    with pytest.MonkeyPatch.context() as patch, counted(patch) as computed:
+        suite = sources_of(
+            tmp_path_factory.mktemp("teachers"), more=FIVE, changes=(*SMALL[1:], "store.checkpoint_steps=1")
+        )
+        watcher, tracker = Watcher(), MemoryTracker()
+        result = run_suite(suite, watcher, tracker)
+        assert not result.failed
+    return suite, result, watcher, tracker, computed
+
+
+def test_experts_are_trained_once_and_their_lessons_computed_once(ran: tuple) -> None:
+    suite, _, watcher, _, computed = ran
+    assert len(watcher.trained) == 3 + 1 + 1 + 1 + 1
+    keys = [job.unit.key for job in computed]
+    assert len(keys) == len(set(keys)) == 3 + 1
+    store = Store(Path(suite.members[0].settings.store.uri))
+    assert {path.parent.name for path in store.units.glob(f"*/{LESSONS}")} == set(keys)
+
+
+def weights(suite: Suite, job: Job) -> dict[str, torch.Tensor]:
+    store = Store(Path(suite.members[0].settings.store.uri))
+    return load_file(str(store.weights(job.unit.key)))
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_truth_alone_is_no_teacher_bit_for_bit(ran: tuple) -> None:
+    suite = ran[0]
+    jobs = {name: student_of(suite, name) for name in ("plain", "truth", "taught", "itself")}
+    assert len({job.unit.key for job in jobs.values()}) == 4
+    plain, truth, taught, itself = (weights(suite, job) for job in jobs.values())
+    assert same(plain, truth)
+    assert not same(plain, taught)
+    assert not same(plain, itself)
+
+
+def test_the_share_rises_with_the_steps_of_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    totals, asked = [], []
+
+    def annealed(steps: int) -> Callable[[int], float]:
+        totals.append(steps)
+        return lambda step: asked.append(step) or 0.5
+
+    monkeypatch.setitem(SHARES, "annealed", annealed)
+    changes = ("training.accumulation=2", "training.epochs=3", "execution.processes=1")
+    suite = sources_of(tmp_path, more=teaching("{from: experts}"), changes=changes)
+    run_suite(suite, ignore, MemoryTracker())
+    (steps,) = totals
+    assert steps == 3 * 6  # three times 32 documents in batches of 8, two for a step
+    assert asked == [0, *range(steps)]  # once as the objective is made
+
+
+def test_teachers_are_of_the_same_fold_and_seed(tmp_path: Path) -> None:
+    suite = sources_of(tmp_path, more=f"seed: [0, 1]\n{teaching('{from: experts}')}")
+    (member,) = resolved_of(suite).values()
+    for child in member.children:
+        (job,) = child.jobs
+        assert job.teachers == child.earlier
+        assert {teacher.unit.seed for teacher in job.teachers} == {child.seed}
+        assert all(teacher.fold is child.fold for teacher in job.teachers)
+    assert len({key for child in member.children for key in child.jobs[0].unit.teachers}) == 6
+
+
+def test_a_students_key_has_its_teachers_and_how_they_teach(tmp_path: Path) -> None:
+    def key(more: str) -> str:
+        return student_of(sources_of(tmp_path, more=more)).unit.key
+
+    usual = key(teaching("{from: experts}"))
+    assert key(teaching("{from: experts, gold: annealed, temperature: 1}")) == usual
+    assert key(teaching("{from: others}", "{name: others, architecture: stl}")) == usual
+    others = (
+        teaching("{from: experts, gold: 0.5}"),
+        teaching("{from: experts, temperature: 2}"),
+        teaching("{from: experts}", "{name: experts, architecture: stl, training: {epochs: 3}}"),
+        teaching("{from: experts}", "{name: experts, architecture: mtl}"),
+        teaching("{from: experts}", "{name: experts, architecture: mtl}", ", start: {from: experts}"),
+        "architecture: mtl",
+    )
+    assert len({usual, *map(key, others)}) == 7
+
+
+def test_a_student_starts_from_the_published_encoder_unless_it_says(tmp_path: Path) -> None:
+    anew = student_of(sources_of(tmp_path, more=teaching("{from: experts}")))
+    plain = student_of(sources_of(tmp_path, more="architecture: mtl"))
+    assert anew.start is None
+    assert anew.unit.start == plain.unit.start
+    assert {purpose: anew.unit.draw_seed(purpose) for purpose in ("heads", "order", "dropout")} == {
+        purpose: plain.unit.draw_seed(purpose) for purpose in ("heads", "order", "dropout")
+    }
+    both = student_of(
+        sources_of(
+            tmp_path,
+            more=teaching("{from: experts}", "{name: experts, architecture: mtl}", ", start: experts"),
+        )
+    )
+    assert both.start is not None
+    assert both.needs == (both.start, *both.teachers)
+    assert len(both.before) == 1
+
+
+def test_only_models_that_learned_a_task_teach_it(tmp_path: Path) -> None:
+    stages = f"stages: [{EXPERTS}, {{name: one, tasks: [biosses], training: {{teach: {{from: experts}}}}}}]"
+    job = student_of(sources_of(tmp_path, more=stages))
+    (teacher,) = job.teachers
+    assert teacher.unit.model.tasks == job.unit.model.tasks
+
+
+def test_weights_of_teachers_are_kept_and_another_run_takes_lessons_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sources_of(tmp_path, more=teaching("{from: experts}"), changes=SMALL)
+    run_suite(first, ignore, MemoryTracker())
+    store = Store(tmp_path / "store")
+    job = student_of(first)
+    kept = {path.name for path in store.units.iterdir() if store.weights(path.name)}
+    assert kept == set(job.unit.teachers)
+    again = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.25}"), changes=SMALL)
+    with counted(monkeypatch) as computed:
+        watcher = Watcher()
+        run_suite(again, watcher, MemoryTracker())
+    assert len(watcher.trained) == 1
+    assert not computed
+    lost = store.units / job.unit.teachers[0] / LESSONS
+    lost.write_bytes(b"no lessons")
+    third = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.75}"), changes=SMALL)
+    with counted(monkeypatch) as computed:
+        run_suite(third, ignore, MemoryTracker())
+    assert [each.unit.key for each in computed] == [job.unit.teachers[0]]
+    assert read_lessons(lost.parent) is not None
+
+
+class Stopped(Exception):
+    """The process is gone."""
+
+
+def test_an_interrupted_student_ends_as_an_undisturbed_one(
+    ran: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = FIVE.replace("gold: 0.5", "gold: annealed")
+    suite = sources_of(tmp_path, more=more, changes=(*SMALL[1:], "store.checkpoint_steps=1"))
+    student = student_of(suite, "taught")
+    assert student.unit.key == student_of(ran[0], "taught").unit.key
+    real = CheckpointHook.on_step
+
+    def on_step(self: CheckpointHook, progress: EpochProgress) -> None:
+        real(self, progress)
+        if self.job.unit.key == student.unit.key and progress.step in (2, 14):
+            self.checkpoints.wait()
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CheckpointHook, "on_step", on_step)
+        for _ in range(2):
+            with pytest.raises(Stopped):
+                run_suite(suite, ignore, MemoryTracker())
+    run_suite(suite, ignore, MemoryTracker())
+    assert same(weights(suite, student), weights(ran[0], student))
+
+
+@pytest.mark.parametrize(
+    ("harm", "processes"),
+    [("flipped", 1), ("missing", 1), pytest.param("flipped", 2, marks=pytest.mark.slow)],
+)
+def test_a_damaged_teacher_is_trained_again_first(tmp_path: Path, harm: str, processes: int) -> None:
+    changes = (*SMALL[:2], "training.epochs=1", f"execution.processes={processes}")
+    suite = sources_of(tmp_path, more=teaching("{from: experts}"), changes=changes)
+    run_suite(suite, ignore, MemoryTracker())
+    store, job = Store(tmp_path / "store"), student_of(suite)
+    before = store.load(job.unit.key)
+    store.forget(job.unit.key)
+    folder = store.units / job.unit.teachers[1]
+    (folder / LESSONS).unlink()
+    path = folder / "model.safetensors"
+    if harm == "missing":
+        path.unlink()
+    else:
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+    watcher = Watcher()
+    run_suite(suite, watcher, MemoryTracker())
+    assert len(watcher.trained) in (2, 3)  # the student may have begun before
+    assert watcher.trained[-1].endswith(job.name.rpartition(" · ")[2])
+    (line,) = watcher.warned
+    assert "`model.safetensors`" in line
+    after = store.load(job.unit.key)
+    for name, task in before.test.tasks.items():
+        assert np.array_equal(task.outputs, after.test.tasks[name].outputs)
+
+
+@pytest.mark.slow
+def test_processes_and_ranks_learn_the_same(table: Callable, suite: Callable, tmp_path: Path) -> None:
+    stages = (
+        "stages=[{name: experts, architecture: gmtl}, "
+        "{name: one, architecture: mtl, training: {teach: {from: experts, gold: 0.3}}}]"
+    )
+    path, records = table("t"), []
+    ways = {
+        "one": ("execution.processes=1",),
+        "pool": ("execution.processes=2",),
+        "ranks": ("execution.processes=1", "execution.devices_per_unit=2", "execution.threads=2"),
+    }
+    for store, changes in ways.items():
+        made = suite(path, stages, "training.accumulation=2", "encoder.dropout=0", *changes, store=store)
+        assert not run_suite(made, ignore, MemoryTracker()).failed
+        records.append(Store(tmp_path / store).load(student_of(made).unit.key))
+    one, pool, ranks = records
+    for name, task in one.test.tasks.items():
+        assert np.array_equal(task.outputs, pool.test.tasks[name].outputs)
+        np.testing.assert_allclose(task.outputs, ranks.test.tasks[name].outputs, atol=1e-2)
+
+
+def test_tracked_runs_name_the_teacher(ran: tuple) -> None:
+    runs = {r.spec.name: r.spec for r in ran[3].runs.values() if r.spec.kind == "suite member"}
+    assert runs["taught"].params["training.teach"] == (
+        '{"from": "experts", "gold": "annealed", "temperature": 1.0, "crossfit": null}'
+    )
+    assert runs["taught"].params["stages.experts.training.teach"] == "null"
+    assert "training.teach" not in runs["plain"].params
+    assert "Taught by stage experts: true targets have a share that rises" in runs["taught"].description
+    assert "a share of 0.5 of the loss" in runs["itself"].description
+    assert "(temperature 2)" in runs["itself"].description
+
+
+# ---- Cross-fitted ------------------------------------------------------------------------------------------
+
+
+def test_nobody_teaches_what_it_has_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = teaching("{from: experts, crossfit: 3}", EXPERTS, ", tasks: [biosses, conll]")
+    plain = "{name: experts, architecture: stl, tasks: [conll]}"
+    changes = ("data.window=4", "execution.processes=1", "store.keep_weights=false")
+    suite = sources_of(tmp_path, more=f"runs: [{plain}, {{name: s, {stages}}}]", changes=changes)
+    job = student_of(suite, "s")
+    assert len(job.teachers) == len({each.unit.key for each in job.teachers}) == 2 * 3
+    (expert,) = resolved_of(suite)["experts"].children[0].jobs
+    assert expert.unit.key not in job.unit.teachers
+    corpus = InputCache(Store(tmp_path / "store")).corpus(job.settings.data)
+    for each in job.teachers:
+        assert set(each.fold.train).isdisjoint(each.fold.part(each.lessons))
+        assert set(each.fold.part(each.lessons)) <= set(job.fold.train)
+        assert each.unit.draw_seed("heads") == replace(each.unit, data="").draw_seed("heads")
+        (source,) = (one for one in corpus.members if not set(each.unit.model.tasks).isdisjoint(one.names))
+        ids = [corpus.ids[row].startswith(f"{source.name}/") for row in each.fold.train]
+        assert each.rows == sum(ids) * (2 if source.name == "conll" else 1)  # six words, windows of four
+    found = check_suite(suite)
+    assert found.units == 1 + 2 * 3 + 1
+    assert "stage one, taught by stage experts on 3 inner folds" in found.members[1].lines
+    with counted(monkeypatch) as computed:
+        watcher, tracker = Watcher(), MemoryTracker()
+        assert not run_suite(suite, watcher, tracker).failed
+    assert len(watcher.trained) == found.units
+    assert sum(" of 3" in name for name in watcher.trained) == 6
+    assert {each.unit.key for each in computed} == set(job.unit.teachers)
+    (run,) = (r.spec for r in tracker.runs.values() if r.spec.name == "s")
+    assert "Taught by stage experts, trained on 3 inner folds: " in run.description
+
+
+def test_a_key_has_the_parts_of_its_teachers(tmp_path: Path) -> None:
+    def key(crossfit: str) -> str:
+        more = teaching(f"{{from: experts, crossfit: {crossfit}}}")
+        return student_of(sources_of(tmp_path, more=more)).unit.key
+
+    assert key("null") == student_of(sources_of(tmp_path, more=teaching("{from: experts}"))).unit.key
+    assert len({key(parts) for parts in ("null", "2", "3")}) == 3
+
+
+# ---- Check -------------------------------------------------------------------------------------------------
+
+
+def test_check_counts_students_of_other_teachers_apart(ran: tuple, tmp_path: Path) -> None:
+    found = check_suite(ran[0])
+    assert found.units == len(ran[2].trained)
+    assert "stage one, taught by stage experts" in found.members[3].lines
+    others = EXPERTS.replace("stl", "stl, training: {epochs: 9}")
+    student = "{name: one, architecture: mtl, training: {teach: {from: experts}}}"
+    two = f"runs: [{{stages: [{EXPERTS}, {student}]}}, {{stages: [{others}, {student}]}}]"
+    assert check_suite(sources_of(tmp_path, more=two)).units == 2 * 4
+
+
+FIRST = "{name: experts, tasks: [biosses], architecture: stl}"
+FIELD = "heads: {tagging_layer: crf}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            teaching("{from: experts}", FIRST),
+            r"`training.teach.from`: stage `experts` did not learn all tasks .*learned entities, ChemProt",
+        ),
+        (
+            teaching("{from: experts}", FIRST.replace("stl", "gmtl, grouping: {k: 1}")),
+            "stage `experts` did not learn all tasks",
+        ),
+        (FIELD + teaching("{from: experts}"), "`training.teach` with tagging tasks and `heads.tagging_layer"),
+    ],
+)
+def test_what_cannot_teach_is_refused_before_anything_trains(tmp_path: Path, more: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_suite(sources_of(tmp_path, more=more))
+
+
+def test_a_random_field_is_no_hindrance_without_tagging_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = FIELD + "tasks: [biosses, chemprot]\n" + teaching("{from: experts}")
+    monkeypatch.setattr(check, "check_layer", lambda _: None)  # its package may be missing
+    assert check_suite(sources_of(tmp_path, more=more)).units == 3
