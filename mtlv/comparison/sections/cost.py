@@ -1,9 +1,10 @@
-"""Quality against cost: macro F1 or the score over training time, and the Pareto front."""
+"""Quality against cost: macro F1 or the score over training time and size, and the Pareto fronts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,46 @@ ALSO = {
     "parameters": "cost/parameters",
     "peak_memory_mb": "cost/peak_memory_mb",
 }
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost on the horizontal axis of a figure.
+
+    Args:
+        key: key of the figure.
+        field: field of a row.
+        title: title of the axis.
+        over: the cost, in the figure's title.
+        about: what it is, in the caption.
+        less: a run with less of it, in the caption.
+    """
+
+    key: str
+    field: str
+    title: str
+    over: str
+    about: str
+    less: str
+
+
+TIME = Cost(
+    "cost",
+    "minutes",
+    "training time, minutes",
+    "training time",
+    "Training time is the total of all models of a run, on a logarithmic axis. Times depend on the machine.",
+    "faster",
+)
+SIZE = Cost(
+    "size",
+    "millions",
+    "parameters, millions",
+    "parameters",
+    "Parameters are those that were trained, of all models of a run, on a logarithmic axis.",
+    "smaller",
+)
+SAME = 1.01  # sizes that differ by less are not drawn: groups differ by their heads only
 TITLE = "Cost against quality"
 INTRO = (
     "How much more training time improves the results, and which runs are both slower and worse than another."
@@ -44,26 +85,33 @@ def build(comparison: Comparison) -> Section | None:
         said = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
         return Section("cost", TITLE, INTRO, [TextBlock(said)])
     figure = plan_title(comparison)
+    sizes = [row["millions"] for row in rows if row["millions"] is not None]
+    sized = len(sizes) == len(rows) and max(sizes) > SAME * min(sizes)
+    drawings = [_drawing(comparison, cost, rows) for cost in ((TIME, SIZE) if sized else (TIME,))]
+    said = _finding(comparison, rows, figure)
+    return Section("cost", TITLE, INTRO, [TextBlock(said, "finding"), *drawings])
+
+
+def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]]) -> FigureBlock:
+    figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
     short = short_names([run for run in comparison.runs if run.key in comparison.shown])
-    placed = _offsets(shown, short)
+    placed = _offsets(shown, cost.field, short)
+    placed_rows = []
     for row in rows:
-        label = short.get(row["run"], row["name"])
-        dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(_cut(label)), -LINE))
-        row |= {"label": _cut(label), "dx": dx, "dy": dy}
-    drawing = FigureBlock(
-        "cost",
-        f"{figure[0].upper()}{figure[1:]} over training time",
+        label = _cut(short.get(row["run"], row["name"]))
+        dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(label), -LINE))
+        placed_rows.append({**row, "label": label, "dx": dx, "dy": dy})
+    return FigureBlock(
+        cost.key,
+        f"{figure[0].upper()}{figure[1:]} over {cost.over}",
         "Each dot is a run: the mean over its folds and seeds, with a bar of one standard deviation of "
-        f"the {figure} if there are several. Training time is the total of all models of a run, on a "
-        "logarithmic axis. The steps are the Pareto front of the runs that are switched on: the best "
-        f"{figure} within a given time. Runs on the front have filled dots; for a hollow dot, another run "
-        "is both faster and better. Times depend on the machine.",
-        _spec(comparison),
-        rows,
+        f"the {figure} if there are several. {cost.about} The steps are the Pareto front of the runs that "
+        f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
+        f"hollow dot, another run is both {cost.less} and better.",
+        _spec(comparison, cost),
+        placed_rows,
     )
-    said = _finding(comparison, rows, figure)
-    return Section("cost", TITLE, INTRO, [TextBlock(said, "finding"), drawing])
 
 
 def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
@@ -84,7 +132,8 @@ def _row(run: ComparedRun) -> dict[str, Any] | None:
     row |= {"f1_sd": f1_sd, "minutes_sd": None if seconds_sd is None else seconds_sd / 60}
     if f1_sd is not None:
         row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
-    return row | {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
+    row |= {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
+    return row | {"millions": row["parameters"] and row["parameters"] / 1e6}
 
 
 def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -126,11 +175,13 @@ def _cut(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
-def _offsets(rows: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> dict[str, tuple[float, float]]:
+def _offsets(
+    rows: Sequence[Mapping[str, Any]], field: str, short: Mapping[str, str]
+) -> dict[str, tuple[float, float]]:
     """Return the offset of each label's centre from its dot, in pixels right and down, without overlaps."""
     if not rows:
         return {}
-    across = _pixels([[math.log(row["minutes"])] for row in rows], WIDTH)
+    across = _pixels([[math.log(row[field])] for row in rows], WIDTH)
     down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
@@ -168,11 +219,11 @@ def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[
     return EDGE + share * (length - 2 * EDGE)
 
 
-def _spec(comparison: Comparison) -> dict[str, Any]:
+def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
     x = {
-        "field": "minutes",
+        "field": cost.field,
         "type": "quantitative",
-        "title": "training time, minutes",
+        "title": cost.title,
         "scale": {"type": "log", "nice": False, "padding": EDGE},
         "axis": {"format": ".3~r", "tickCount": 6, "labelOverlap": True},
     }
@@ -195,12 +246,12 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
     figure = plan_title(comparison)
-    best = [tip("best", f"best {figure} so far", ".4f"), tip("minutes", "within, minutes", ",.2f")]
+    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.field, f"at most, {cost.title}", ",.2f")]
     tips = _tips(figure)
     return {
         "width": "container",
         "height": HEIGHT,
-        "transform": _front_transforms(),
+        "transform": _front_transforms(cost.field),
         "layer": [
             {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
             {
@@ -224,9 +275,9 @@ def _spec(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _front_transforms() -> list[dict[str, Any]]:
+def _front_transforms(cost: str) -> list[dict[str, Any]]:
     """Compute the front of the visible rows in Vega, so that it follows the switches; as `front`."""
-    order = [{"field": "minutes"}, {"field": "f1", "order": "descending"}]
+    order = [{"field": cost}, {"field": "f1", "order": "descending"}]
     return [
         {"window": [{"op": "max", "field": "f1", "as": "best"}], "sort": order, "frame": [None, 0]},
         {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},

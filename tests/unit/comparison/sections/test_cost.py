@@ -98,6 +98,37 @@ def test_runs_without_time_or_figures_are_left_out(comparison_of):
     assert cost.build(replace(comparison, runs=(bare,))) is None
 
 
+def with_metrics(comparison, metrics_of):
+    """The comparison with other metrics: (run's number, metrics) -> changes."""
+    runs = tuple(
+        replace(
+            run,
+            children=tuple(replace(c, metrics=c.metrics | metrics_of(n, c.metrics)) for c in run.children),
+        )
+        for n, run in enumerate(comparison.runs)
+    )
+    return replace(comparison, runs=runs)
+
+
+def test_runs_of_different_sizes_are_drawn_over_their_parameters_too(comparison_of):
+    reverse = with_metrics(
+        comparison_of(runs=6), lambda _, old: {"time/train_seconds": 1e12 / old["cost/parameters"]}
+    )
+    size = block(cost.build(reverse), "size")
+    for row, run in zip(size.rows, reverse.runs, strict=True):
+        assert row["millions"] == pytest.approx(np.mean(run.values("cost/parameters")) / 1e6)
+    best = {row["run"] for row in cost.front([row | {"minutes": row["millions"]} for row in size.rows])}
+    assert best != {row["run"] for row in cost.front(size.rows)}
+    colours = size.spec["layer"][-2]["encoding"]["color"]["scale"]
+    colour = dict(zip(colours["domain"], colours["range"], strict=True))
+    assert filled(svg(size)) == sorted(colour[row["name"]] for row in size.rows if row["run"] in best)
+
+
+def test_runs_of_one_size_are_not_drawn_over_it(comparison_of):
+    same = with_metrics(comparison_of(runs=2), lambda number, _: {"cost/parameters": 1e6 + number})
+    assert [each.id for each in cost.build(same).blocks[1:]] == ["cost"]
+
+
 def test_words_name_the_front_from_fast_to_slow():
     said = cost.in_words(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
     assert said == (
