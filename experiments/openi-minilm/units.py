@@ -1,10 +1,11 @@
-"""Keep the predictions of finished units without documents and targets, and restore them to a store.
+"""Keep the outputs of finished units without documents and targets, and restore them to a store.
 
     python experiments/openi-minilm/units.py keep CONFIG data.path=FILE
     python experiments/openi-minilm/units.py restore CONFIG data.path=FILE
 
 `keep` writes results/full/KEY.npz for each finished unit of the config's store; `restore` writes the units
-back, with the targets of the corpus, so that `mtlv run` continues where an earlier machine stopped.
+back, with the targets of the corpus, so that `mtlv run` continues where an earlier machine stopped. Outputs
+for training documents are kept of units with weights (`store.keep_weights`), so that they can still teach.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from mtlv.execution.runner import UnitRunner
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
+from mtlv.store.lessons import write_lessons
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
@@ -26,12 +29,15 @@ RESULTS = Path(__file__).parent / "results" / "full"
 PLAIN = ("train_seconds", "total_seconds", "parameters", "peak_memory_mb", "device", "chosen_epoch")
 
 
-def keep(store: Store, job: Job) -> None:
+def keep(store: Store, job: Job, cache: InputCache) -> None:
     record, names = store.load(job.unit.key), job.unit.model.tasks
     plain = {key: getattr(record, key) for key in PLAIN}
     plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
     parts = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}
     curve = np.stack([np.stack([outputs[name] for name in names], 1) for outputs in record.curve])
+    if store.has_weights(job.unit.key):
+        lessons = UnitRunner(cache, store, print, ()).lessons(job)
+        parts["lessons"] = np.stack([lessons[name] for name in names], 1)
     path = RESULTS / f"{job.unit.key}.npz"
     np.savez_compressed(path, record=json.dumps(plain), curve=curve.astype(np.float32), **parts)
 
@@ -47,6 +53,9 @@ def restore(store: Store, job: Job, cache: InputCache) -> None:
     epochs = tuple(EpochRecord(**epoch) for epoch in plain.pop("epochs"))
     curve = tuple(dict(zip(names, each.T, strict=True)) for each in found["curve"])
     store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, **scores, **plain), None)
+    if "lessons" in found:
+        lessons = dict(zip(names, found["lessons"].T, strict=True))
+        write_lessons(store.units / job.unit.key, lessons)
 
 
 def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:
@@ -62,7 +71,7 @@ def main(do: str, config: str, *overrides: str) -> None:
     for job in {job.unit.key: job for job in jobs(cache, config, list(overrides))}.values():
         kept = (RESULTS / f"{job.unit.key}.npz").is_file()
         if do == "keep" and store.has(job.unit.key) and not kept:
-            keep(store, job)
+            keep(store, job, cache)
             print("kept", job.name)
         if do == "restore" and kept and not store.has(job.unit.key):
             restore(store, job, cache)

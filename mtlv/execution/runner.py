@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from mtlv.errors import DamagedError
 from mtlv.events import Callback, UnitStarted, WarningGiven, warner
 from mtlv.plan import Scores
-from mtlv.store.lessons import read_lessons, write_lessons
+from mtlv.store.lessons import has_lessons, read_lessons, write_lessons
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
@@ -66,9 +66,14 @@ class UnitRunner:
     starts: Container[str]
 
     def there(self, job: Job) -> bool:
-        """Whether a unit is finished, with its weights if others start from them."""
+        """Whether a unit is finished, with its weights or lessons if others need them.
+
+        A unit with lessons only, from which others also start, is trained again when they do.
+        """
         key = job.unit.key
-        return self.store.has(key) and (key not in self.starts or self.store.has_weights(key))
+        if not self.store.has(key) or key not in self.starts:
+            return self.store.has(key)
+        return self.store.has_weights(key) or has_lessons(self.store.units / key)
 
     def ready(self, job: Job) -> bool:
         """Whether a unit can be trained now: it is not finished, and those that it needs are."""
@@ -116,6 +121,26 @@ class UnitRunner:
             checkpoints().remove()
         return record
 
+    def lessons(self, teacher: Job) -> Lessons:
+        """Return the lessons of a finished unit, which are computed once and kept.
+
+        Raises:
+            DamagedError: it has neither lessons nor weights, or its weights were changed.
+        """
+        key = teacher.unit.key
+        kept = read_lessons(self.store.units / key)
+        if kept is not None:
+            return kept
+        files: dict[Path, list[str]] = {}
+        for task, path in self.store.weights_of(self.store.load(key)).items():
+            files.setdefault(path, []).append(task)
+        if not files:
+            raise _weightless(key)
+        weights = ((tasks, self._read(path)) for path, tasks in files.items())
+        found = lessons_of(teacher, self.cache.inputs(teacher.settings), weights)
+        write_lessons(self.store.units / key, found)
+        return found
+
     def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
         """Return the initial weights of a unit; None for the published encoder."""
         if job.start is None:
@@ -147,28 +172,12 @@ class UnitRunner:
         """Return a unit's teachers with their lessons for its tasks."""
         found: list[tuple[Job, Lessons]] = []
         for teacher in job.teachers:
-            read = partial(self._lessons_of, teacher)
+            read = partial(self.lessons, teacher)
             lessons = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))
             if lessons is None:
                 raise UnitMissing(teacher)
             tasks = job.unit.model.tasks
             found.append((teacher, {name: lessons[name] for name in lessons if name in tasks}))
-        return found
-
-    def _lessons_of(self, teacher: Job) -> Lessons:
-        """Return the lessons of a finished unit, which are computed once and kept."""
-        key = teacher.unit.key
-        kept = read_lessons(self.store.units / key)
-        if kept is not None:
-            return kept
-        files: dict[Path, list[str]] = {}
-        for task, path in self.store.weights_of(self.store.load(key)).items():
-            files.setdefault(path, []).append(task)
-        if not files:
-            raise _weightless(key)
-        weights = ((tasks, self._read(path)) for path, tasks in files.items())
-        found = lessons_of(teacher, self.cache.inputs(teacher.settings), weights)
-        write_lessons(self.store.units / key, found)
         return found
 
     def _warn(self, job: Job, text: str) -> None:

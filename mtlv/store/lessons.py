@@ -15,6 +15,11 @@ from mtlv.store.checkpoints import read, write
 LESSONS = ".lessons"  # hidden, because it is not a file of the unit itself
 
 
+def has_lessons(folder: Path) -> bool:
+    """Whether the lessons of a unit are kept; they may be damaged."""
+    return (folder / LESSONS).is_file()
+
+
 def read_lessons(folder: Path) -> dict[str, NDArray] | None:
     """Return the lessons of a unit by task; None if there are none, or they are damaged."""
     try:

@@ -224,6 +224,35 @@ def test_weights_of_teachers_are_kept_and_another_run_takes_lessons_from_the_sto
     assert read_lessons(lost.parent) is not None
 
 
+def test_lessons_are_enough_to_teach_and_not_to_start_from(tmp_path: Path) -> None:
+    first = sources_of(tmp_path, more=teaching("{from: experts}"), changes=SMALL)
+    run_suite(first, ignore, MemoryTracker())
+    store = Store(tmp_path / "store")
+    for key in student_of(first).unit.teachers:
+        lessons = (store.units / key / LESSONS).read_bytes()
+        record = store.load(key)
+        store.forget(key)
+        store.save(record, None)
+        (store.units / key / LESSONS).write_bytes(lessons)
+    watcher = Watcher()
+    again = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.25}"), changes=SMALL)
+    run_suite(again, watcher, MemoryTracker())
+    assert len(watcher.trained) == 1
+    tuned = f"stages: [{EXPERTS}, {{name: tuned, architecture: stl, training: {{learning_rate: 0.001}}}}]"
+    watcher = Watcher()
+    run_suite(sources_of(tmp_path, more=tuned, changes=SMALL), watcher, MemoryTracker())
+    assert len(watcher.trained) == 2 * len(student_of(first).unit.teachers)
+
+
+def test_a_run_without_weights_is_trained_again_for_its_students(tmp_path: Path) -> None:
+    run_suite(sources_of(tmp_path, more="architecture: stl", changes=SMALL), ignore, MemoryTracker())
+    watcher = Watcher()
+    taught = sources_of(tmp_path, more=teaching("{from: experts}"), changes=SMALL)
+    run_suite(taught, watcher, MemoryTracker())
+    assert len(watcher.trained) == len(student_of(taught).unit.teachers) + 1
+    assert watcher.warned == []
+
+
 class Stopped(Exception):
     """The process is gone."""
 
