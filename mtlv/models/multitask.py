@@ -100,6 +100,11 @@ class MultiTaskModel(nn.Module):
         on_cpu = next(self.encoder.parameters()).device.type == "cpu"
         return self.training and on_cpu and self._packable
 
+    @property
+    def keeps_below(self) -> bool:
+        """Whether the output of frozen layers is kept, for training and prediction."""
+        return self._below is not None
+
     @cached_property
     def _packable(self) -> bool:
         return packs(self.encoder)

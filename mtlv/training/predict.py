@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -70,12 +71,32 @@ def predict(
     model.eval()
     # Not in inference mode, in which autocast does not cache the weights it has cast, and casts them again
     # for every batch.
-    with torch.no_grad(), autocast(device, precision):
+    with torch.no_grad(), autocast(device, precision), _narrow(model, device, precision):
         for batch in inference_batches(documents, device, precision, ranks):
             rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
             for task, values in _values(model, batch.to(device), read).items():
                 found.setdefault(task, []).append((rows, values))
     return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
+
+
+@contextmanager
+def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iterator[None]:
+    """Let the encoder's layers pass bf16 to each other on a CPU, where autocast lets them pass fp32.
+
+    Sums and norms are then computed in bf16, too, about a fifth faster; scores differ from those in fp32 as
+    much as autocast's do. Not if the output of frozen layers is kept, which training uses too.
+    """
+    embeddings = None
+    if device.type == "cpu" and precision == "bf16" and not model.keeps_below:
+        embeddings = getattr(model.encoder, "embeddings", None)
+    if embeddings is None:
+        yield
+        return
+    hook = embeddings.register_forward_hook(lambda _module, _given, found: found.to(torch.bfloat16))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _together(found: Sequence[Found]) -> Found:

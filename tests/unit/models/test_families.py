@@ -104,8 +104,10 @@ def test_it_learns_and_what_it_predicts_does_not_depend_on_padding(
     texts = np.arange(len(inputs.corpus))
     together = predict(model, PartDocuments(inputs.tokens, {}, texts), precision="fp32")
     alone = [predict(model, PartDocuments(inputs.tokens, {}, texts[[n]]), precision="fp32") for n in texts]
+    narrow = predict(model, PartDocuments(inputs.tokens, {}, texts), precision="bf16")
     for task, scores in together.items():
         assert np.ptp(scores) > 0.02, "it says something"
+        np.testing.assert_allclose(narrow[task], scores, atol=0.02)
         np.testing.assert_allclose(np.concatenate([each[task] for each in alone]), scores, atol=2e-5)
 
     (batch, *_) = inputs.parts(job.unit.model.tasks, job.fold.train)[0].inference(8)

@@ -7,9 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from transformers import BertConfig, BertModel
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens
+from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import HeadSpec, Task
 from mtlv.training.predict import TOKENS, inference_batches, predict
 from mtlv.training.ranks import Ranks
 
@@ -45,6 +49,30 @@ def test_scores_are_in_the_order_of_the_index(monkeypatch):
     assert found["a"].tolist() == index.tolist()
     assert found["b"].shape == (17, 3)
     assert found["b"][:, 2].tolist() == index.tolist()
+
+
+def bert(below: FrozenCache | None = None) -> MultiTaskModel:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    encoder, heads = BertModel(BertConfig(vocab_size=50, **sizes)), [HeadSpec(("a",))]
+    frozen = {"frozen_layers": 1, "below": below} if below else {}
+    return MultiTaskModel(encoder, heads, tasks={"a": Task("a")}, features="mean", seed=0, **frozen)
+
+
+@pytest.mark.parametrize(
+    ("precision", "below", "passed"),
+    [("bf16", None, torch.bfloat16), ("fp32", None, torch.float32), ("bf16", 10**6, torch.float32)],
+)
+def test_layers_pass_on_bf16_in_prediction_alone(precision, below, passed):
+    model, seen = bert(below and FrozenCache(below)), []
+    for layer in model.encoder.encoder.layer:
+        layer.register_forward_pre_hook(lambda _module, given: seen.append(given[0].dtype))
+    ids = np.random.default_rng(0).integers(5, 50, 120).astype(np.int32)
+    documents = PartDocuments(Tokens(ids, np.arange(0, 121, 6), 0, 0), {}, np.arange(20))
+    found = predict(model, documents, precision=precision)
+    assert set(seen) == {passed}
+    assert np.allclose(found["a"], predict(model, documents, precision="fp32")["a"], atol=5e-3)
+    assert not model.encoder.embeddings._forward_hooks
 
 
 class Rehearsed(Ranks):
