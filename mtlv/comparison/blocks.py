@@ -35,7 +35,7 @@ class TextBlock:
 
     kind: ClassVar[str] = "text"
     text: str
-    tone: Literal["plain", "finding", "warning"] = "plain"
+    tone: Literal["plain", "answer", "finding", "warning"] = "plain"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isfinite
 
 from mtlv.evaluation.bootstrap import (
@@ -83,6 +84,7 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     )
 
 
+@lru_cache(maxsize=1)  # two sections show them
 def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """Return `judged_pairs`, with document intervals for the runs shown at first, whose scores are needed."""
     shown = set(comparison.shown)

@@ -174,9 +174,9 @@ class Published:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs to compare.
+    """Runs to compare; equal to itself only, so that what is computed of it can be kept.
 
     Args:
         title: title of the page.

@@ -22,6 +22,7 @@ from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, c
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
+from mtlv.comparison.sections.answer import answer_of
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
 from mtlv.formatting import plain
@@ -74,19 +75,22 @@ class ComparisonOptions:
 
 @dataclass(frozen=True)
 class Compared:
-    """Result of a comparison: the files written and the lines for the terminal."""
+    """Result of a comparison: the files written, the answer, and the lines for the terminal."""
 
     comparison: Comparison
     page: Path
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
     run_id: str | None = None
+    answer: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines that say where the result is."""
+        """Return the lines with the answer, and where the result is."""
+        answer = (self.answer,) if self.answer else ()
         logged = () if self.run_id is None else (f"Logged as run {self.run_id[:8]} of kind `comparison`",)
-        return f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}", *logged
+        opened = f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}"
+        return *answer, opened, *logged
 
     @property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -150,11 +154,11 @@ def compare(
     comparison = replace(comparison, texts=texts.texts)
     folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
     files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
-    run_id = None
+    run_id, answer = None, answer_of(parts)
     if ask.log:
-        run_id = _log(tracker(chosen.experiment), comparison, files, folder)
+        run_id = _log(tracker(chosen.experiment), comparison, files, folder, answer)
     notes = (texts.note,) if texts.note else ()
-    return Compared(comparison, folder / PAGE, tuple(files), notes, run_id)
+    return Compared(comparison, folder / PAGE, tuple(files), notes, run_id, answer)
 
 
 def _begin_parts(
@@ -277,7 +281,7 @@ def _write(
         ) from error
 
 
-def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path) -> str:
+def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path, answer: str) -> str:
     ids = [run.run_id for run in comparison.runs]
     uid = content_key(["compare", ids, comparison.baseline, comparison.title])
     name = f"compare · {comparison.title}"
@@ -286,7 +290,7 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
         for path in files:
             inner = path.relative_to(folder).parent.as_posix()
             tracker.artifact(run, path, "" if inner == "." else inner)
-        tracker.describe(run, _note(comparison))
+        tracker.describe(run, _note(comparison, answer))
     except BaseException as error:
         tracker.close(run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         raise
@@ -294,8 +298,9 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
     return run
 
 
-def _note(comparison: Comparison) -> str:
+def _note(comparison: Comparison, answer: str) -> str:
     names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
     more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
     first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Compared runs:"
-    return "\n".join([first, "", *names, *more])
+    said = [plain(answer), ""] if answer else []
+    return "\n".join([*said, first, "", *names, *more])

@@ -9,6 +9,8 @@ from mtlv.comparison.blocks import Section
 from mtlv.evaluation.comparison import Comparison
 
 ORDER = (
+    "answer",
+    "cost",
     "overview",
     "transfer",
     "settings",
@@ -17,7 +19,6 @@ ORDER = (
     "benchmark",
     "groups",
     "significance",
-    "cost",
     "errors",
     "published",
 )

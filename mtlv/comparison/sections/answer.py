@@ -1,0 +1,291 @@
+"""The answer: which tasks to learn together, why, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
+from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
+from mtlv.reporting.learned_words import NOTHING
+from mtlv.reporting.metric_titles import plan_title
+
+TITLE = "What to learn together"
+MARGIN = 0.01  # of the score, that a lower cost is worth
+INTRO = (
+    f"The cheapest of all runs that are at most {MARGIN:g} below the best and not shown to be worse: with "
+    "the fewest models, then the shortest training."
+)
+SECONDS, PARAMETERS = "time/train_seconds", "cost/parameters"
+CAPTION = (
+    "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
+    "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
+    "run is shown to be worse by the tests over folds and seeds, or, if these cannot decide, by that "
+    "interval. Parameters (those that were trained) and training time are the totals of all models."
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run compared with the best.
+
+    Args:
+        run: the run.
+        mean, sd: of its main score.
+        pair: the test of this run and the best; None for the best itself, or without a test.
+        best: whether it is the best.
+    """
+
+    run: ComparedRun
+    mean: float
+    sd: float | None
+    pair: PairwiseTest | None = None
+    best: bool = False
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is shown to be worse than the best; None if nothing can decide."""
+        return False if self.best else shown_worse(self.run, self.pair)
+
+    @property
+    def control(self) -> bool:
+        """Whether its groups are random."""
+        return self.run.groups is not None and self.run.params.get("grouping.method") == "random"
+
+    @property
+    def cost(self) -> tuple[int, float, float]:
+        """Models, seconds of training and negative score: the order of runs that are equally good."""
+        seconds = self.run.values(SECONDS)
+        return len(self.run.plan), fmean(seconds) if seconds else 0.0, -self.mean
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Build the section; None for a single run, runs of different tasks, and runs without scores."""
+    if len(comparison.runs) < 2 or different_tasks(comparison):
+        return None
+    found = standings(comparison)
+    if not found and len(learned_nothing(comparison)) < len(comparison.runs):
+        return None
+    if not found:
+        return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
+    chosen = recommended(found)
+    reason = TextBlock(in_words(comparison, found, chosen), "finding")
+    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer"), reason]
+    blocks += [_groups(chosen.run)] if chosen.run.groups else []
+    return Section("answer", TITLE, INTRO, [*blocks, _table(comparison, found, chosen)])
+
+
+def answer_of(sections: Sequence[Section]) -> str:
+    """Return the answer in words; empty if no section has one."""
+    blocks = [block for each in sections if each.id == "answer" for block in each.blocks]
+    return " ".join(block.text for block in blocks if isinstance(block, TextBlock))
+
+
+def standings(comparison: Comparison) -> list[Standing]:
+    """Return the finished runs that learned something and are comparable with the best, highest first."""
+    left = {run.key for run in learned_nothing(comparison)}
+    scored = [
+        Standing(run, mean, sd)
+        for run in comparison.runs
+        if run.key not in left and run.status == "FINISHED"
+        for mean, sd in [mean_and_sd(run.mains)]
+        if mean is not None and known(mean) is not None
+    ]
+    if not scored:
+        return []
+    best = max(scored, key=lambda each: each.mean)
+    pairs = {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+    return [
+        Standing(
+            each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
+        )
+        for each in sorted(scored, key=lambda each: -each.mean)
+        if comparable(each.run, best.run)
+    ]
+
+
+def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
+    """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
+    if pair is None:
+        return None
+    if pair.verdict.said:
+        return pair.verdict.sign == (-1 if pair.run is run else 1)
+    interval = _interval(run, pair)
+    return None if interval is None else interval[1] < 0
+
+
+def recommended(found: Sequence[Standing]) -> Standing:
+    """Return the cheapest run of those as good as the best; one of random groups only without others."""
+    equal = [each for each in found if each.worse is not True and each.mean >= found[0].mean - MARGIN]
+    return min(equal, key=lambda each: (each.control, *each.cost))
+
+
+def in_words(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
+    """Return the reason for the answer, and how sure it is."""
+    return "".join(
+        (
+            _why(comparison, found, chosen),
+            _chance(comparison, found),
+            _sure(chosen),
+            open_ends(comparison),
+        )
+    )
+
+
+def _what(run: ComparedRun) -> str:
+    tasks, models = len(tasks_of(run)), len(run.plan)
+    if models == 1 and not run.groups:
+        return f"Learn all {tasks} tasks together, in one model"
+    if models == 1 and run.groups:
+        return f"Learn all {tasks} tasks in one model with a head for each of {len(run.groups.groups)} groups"
+    if models == tasks:
+        return f"Keep the {tasks} tasks apart, in a model each"
+    return f"Learn the tasks in {models} groups, with a model each"
+
+
+def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
+    best, title = found[0], plan_title(comparison)
+    if not chosen.best:
+        return (
+            f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
+            f"run, “{best.run.name}”{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
+        )
+    if len(found) == 1:
+        return f"“{best.run.name}” ({title} {best.mean:.3f}) is the only run that can be ranked."
+    following = found[1]
+    said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
+    if all(each.worse for each in found[1:]):
+        said += "Every other run is shown to be worse: the next"
+    else:
+        said += "No cheaper run is as good: the next"
+    return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
+
+
+def _lower(each: Standing, best: Standing) -> str:
+    gap = best.mean - each.mean
+    return f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
+
+
+def _between(each: Standing) -> str:
+    """Return what is known of a difference: its interval, and whether it is shown."""
+    interval = each.pair and _interval(each.run, each.pair)
+    parts = []
+    if interval:
+        parts.append(f"95% interval of the difference {_signed(interval[0])} to {_signed(interval[1])}")
+    if not each.worse:
+        parts.append("not tested" if each.worse is None else "not shown to be more than chance")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
+    parts = []
+    if len(run.plan) != len(best.plan):
+        models = f"{len(run.plan)} model{'s' if len(run.plan) > 1 else ''}"
+        parts.append(f"{models} instead of {len(best.plan)}")
+    own, other = run.values(SECONDS), best.values(SECONDS)
+    if own and other and fmean(other) > 0:
+        parts.append(f"{fmean(own) / fmean(other):.0%} of the training time")
+    return listed(parts) if parts else "the same cost"
+
+
+def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
+    """Compare the best grouping with random groups, if there are both."""
+    grouped = [each for each in found if each.run.groups and not each.control]
+    random = [each for each in found if each.control]
+    if not grouped or not random:
+        return ""
+    pairs = {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+    best = grouped[0].run
+    beaten = [shown_worse(each.run, pairs.get(frozenset((each.run.key, best.key)))) for each in random]
+    if all(each is True for each in beaten):
+        return f" The groups of “{best.name}” are shown to be better than random groups."
+    return " No grouping is shown to be better than random groups."
+
+
+def _sure(chosen: Standing) -> str:
+    if len(chosen.run.children) > 1:
+        return ""
+    return (
+        " Each run was trained once, so intervals cover the choice of test documents, and not that of the "
+        "split and the seed."
+    )
+
+
+def _interval(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | None:
+    """Return the ends of the interval of `run` - the other over test documents."""
+    if pair.documents is None:
+        return None
+    low, high = pair.documents.main.low, pair.documents.main.high
+    return (low, high) if pair.run is run else (-high, -low)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _groups(run: ComparedRun) -> TableBlock:
+    assert run.groups is not None
+    rows = [
+        of_run(run) | {"group": n, "tasks": len(group), "names": ", ".join(group)}
+        for n, group in enumerate(run.groups.groups, 1)
+    ]
+    columns = [
+        TableColumn("group", "group", digits=0),
+        TableColumn("tasks", "tasks", digits=0),
+        TableColumn("names", "names", kind="text"),
+    ]
+    return TableBlock("answer_groups", "The groups", f"The groups of “{run.name}”.", columns, rows)
+
+
+def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> TableBlock:
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
+        TableColumn("difference", "difference to the best", kind="text"),
+        TableColumn("models", "models", digits=0, best="low"),
+        TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6),
+        TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60),
+        TableColumn("verdict", "verdict", kind="text"),
+    ]
+    rows = [_row(each, chosen) for each in found]
+    unranked = [run for run in comparison.runs if run not in [each.run for each in found]]
+    rows += [of_run(run) | _costs(run) | {"verdict": _left_out(comparison, run)} for run in unranked]
+    return TableBlock("answer", "All runs", CAPTION, columns, rows)
+
+
+def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
+    difference = ""
+    if each.pair is not None:
+        value = each.pair.values.mean if each.pair.run is each.run else -each.pair.values.mean
+        interval = _interval(each.run, each.pair)
+        difference = _signed(value)
+        difference += f" ({_signed(interval[0])} to {_signed(interval[1])})" if interval else ""
+    verdict = {True: "shown to be worse", False: "not shown to be worse", None: "not tested"}[each.worse]
+    verdict = "highest score" if each.best else verdict
+    verdict = f"recommended: {verdict}" if each is chosen else verdict
+    return (
+        of_run(each.run)
+        | _costs(each.run)
+        | {
+            "score": each.mean,
+            "score_sd": each.sd,
+            "difference": difference,
+            "verdict": f"{verdict} (control: random groups)" if each.control else verdict,
+        }
+    )
+
+
+def _costs(run: ComparedRun) -> dict[str, Any]:
+    parameters, seconds = (known(mean_and_sd(run.values(key))[0]) for key in (PARAMETERS, SECONDS))
+    return {"models": len(run.plan) or None, "parameters": parameters, "train_seconds": seconds}
+
+
+def _left_out(comparison: Comparison, run: ComparedRun) -> str:
+    if run in learned_nothing(comparison):
+        return "learned nothing"
+    return "not finished" if run.status != "FINISHED" else "no comparable score"

@@ -1,0 +1,198 @@
+"""The answer names the cheapest run as good as the best, and says how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from mtlv.comparison.sections import answer
+from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, recommended, shown_worse
+from mtlv.evaluation.comparison import ComparedGroups, Comparison
+from mtlv.reporting.learned_words import NOTHING
+
+
+def a_run(
+    name="a", models=1, *, groups=None, method="kmedoids", seconds=60.0, score=0.8, tasks="abcd", **more
+):
+    metrics = {"test/f1_macro": score, "time/train_seconds": seconds, "cost/parameters": 1e6 * models}
+    child = SimpleNamespace(metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0))
+    found = {
+        "key": name,
+        "name": name,
+        "plan": ((tuple(tasks),),) * models,
+        "groups": groups and ComparedGroups(groups),
+        "params": {"grouping.method": method},
+        "children": (child,),
+        "values": lambda key: [metrics[key]],
+        "mains": [score],
+        "status": "FINISHED",
+        "data_digest": "",
+    }
+    return SimpleNamespace(**found | more)
+
+
+def a_pair(run, other, said=(), sign=0, interval=None):
+    documents = interval and SimpleNamespace(main=SimpleNamespace(low=interval[0], high=interval[1]))
+    verdict = SimpleNamespace(said=frozenset(said), sign=sign)
+    values = SimpleNamespace(mean=run.mains[0] - other.mains[0])
+    return SimpleNamespace(run=run, other=other, verdict=verdict, documents=documents, values=values)
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """The section of runs and of their tests."""
+
+    def build(runs, pairs=(), nothing=()):
+        monkeypatch.setattr(answer, "tested_pairs", lambda _: tuple(pairs))
+        monkeypatch.setattr(answer, "learned_nothing", lambda _: [run for run in runs if run.name in nothing])
+        monkeypatch.setattr(answer, "open_ends", lambda _: "")
+        return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=()))
+
+    return build
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("said", "sign", "interval", "worse"),
+    [
+        ({0}, 0, (-0.3, -0.1), False),  # tests that decide come before the interval
+        ({-1}, -1, None, True),
+        ({1}, 1, None, False),
+        ((), 0, (-0.3, -0.1), True),
+        ((), 0, (-0.3, 0.1), False),
+        ((), 0, (0.1, 0.3), False),
+        ((), 0, None, None),
+    ],
+)
+def test_a_run_is_worse_by_the_tests_or_else_by_its_documents(said, sign, interval, worse, turned):
+    run, other = a_run("a"), a_run("b")
+    pair = a_pair(run, other, said, sign, interval)
+    if turned:
+        there = interval and (-interval[1], -interval[0])
+        pair = a_pair(other, run, {-each for each in said}, -sign, there)
+    assert shown_worse(run, pair) is worse
+
+
+def standing(name, mean, worse=False, **more):
+    run, best = a_run(name, **more), a_run("best")
+    if name == "best":
+        return Standing(a_run(name, **more), mean, None, None, best=True)
+    pair = a_pair(run, best, () if worse is None else {-1 if worse else 0}, -1 if worse else 0)
+    return Standing(run, mean, None, pair)
+
+
+def test_the_cheapest_of_those_as_good_as_the_best_is_recommended():
+    best = standing("best", 0.8, models=4)
+    cheaper = standing("cheap", 0.8 - MARGIN / 2, models=1, seconds=50.0)
+    assert recommended([best, cheaper]).run.name == "cheap"
+    assert recommended([best, standing("cheap", 0.8 - MARGIN / 2, worse=None)]).run.name == "cheap"
+    assert recommended([best, standing("worse", 0.8 - MARGIN / 2, worse=True)]) is best
+    assert recommended([best, standing("lower", 0.8 - 1.1 * MARGIN)]) is best
+    slower = standing("slower", 0.799, models=1, seconds=90.0)
+    assert recommended([best, slower, cheaper]) is cheaper
+    assert recommended([best, standing("more", 0.799, models=5, seconds=1.0)]) is best
+
+
+def test_random_groups_are_recommended_only_without_others():
+    random = {"groups": (("a", "b"), ("c", "d")), "method": "random", "models": 2}
+    best, other = standing("best", 0.8, **random), standing("other", 0.799, models=9)
+    assert recommended([best, other]) is other
+    assert recommended([best]) is best
+
+
+PARTS = (("a", "b"), ("c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"models": 1}, "Learn all 4 tasks together, in one model."),
+        ({"models": 4}, "Keep the 4 tasks apart, in a model each."),
+        ({"models": 2, "groups": PARTS}, "Learn the tasks in 2 groups, with a model each."),
+        ({"models": 1, "groups": PARTS}, "Learn all 4 tasks in one model with a head for each of 2 groups."),
+    ],
+)
+def test_it_begins_with_what_to_do(answered, given, expected):
+    runs = [a_run("best", **given), a_run("low", score=0.1)]
+    section = answered(runs, [a_pair(*runs, {1}, 1)])
+    assert section.blocks[0].text == expected
+    assert section.blocks[1].text.startswith(
+        "“best” has the highest macro F1, 0.800. Every other run is shown to be worse: the next, "
+        "“low”, is 0.700 lower."
+    )
+    groups = [block.rows for block in section.blocks[2:] if block.id == "answer_groups"]
+    assert [[row["names"] for row in rows] for rows in groups] == (
+        [["a, b", "c, d"]] if "groups" in given else []
+    )
+
+
+def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
+    runs = [a_run("stl", 4, seconds=400.0, score=0.805), a_run("mtl", 1, seconds=100.0)]
+    section = answered(runs, [a_pair(*runs, interval=(-0.02, 0.03))])
+    assert answer_of([section]) == (
+        "Learn all 4 tasks together, in one model. “mtl” has a macro F1 of 0.800, 0.005 lower than the "
+        "best run, “stl” (95% interval of the difference −0.030 to +0.020, not shown to be more than "
+        "chance), with 1 model instead of 4 and 25% of the training time. Each run was trained once, so "
+        "intervals cover the choice of test documents, and not that of the split and the seed."
+    )
+    rows = {row["name"]: row for row in section.blocks[-1].rows}
+    assert rows["stl"]["verdict"] == "highest score"
+    assert rows["mtl"]["verdict"] == "recommended: not shown to be worse"
+    assert rows["mtl"]["difference"] == "−0.005 (−0.030 to +0.020)"
+    assert (rows["mtl"]["models"], rows["stl"]["parameters"], rows["stl"]["train_seconds"]) == (1, 4e6, 400)
+
+
+@pytest.mark.parametrize(
+    ("sign", "said"),
+    [
+        (1, " The groups of “ours” are shown to be better than random groups."),
+        (0, " No grouping is shown to be better than random groups."),
+        (-1, " No grouping is shown to be better than random groups."),
+    ],
+)
+def test_groups_are_compared_with_random_ones(answered, sign, said):
+    ours = a_run("ours", 2, groups=PARTS, score=0.85)
+    random = [a_run(f"random {n}", 2, groups=PARTS, method="random", score=0.7 + n / 100) for n in range(2)]
+    pairs = [a_pair(ours, random[0], {1}, 1), a_pair(random[1], ours, {-sign}, -sign)]
+    assert said in answered([ours, *random], pairs).blocks[1].text
+    assert "random" not in answered([ours, a_run("b")], []).blocks[1].text
+
+
+def test_runs_that_cannot_be_ranked_are_named_and_not_recommended(answered):
+    runs = [
+        a_run("good", score=0.5),
+        a_run("fair", score=0.4),
+        a_run("flat", score=0.9),
+        a_run("half", score=0.9, status="RUNNING"),
+        a_run("elsewhere", score=0.4, data_digest="other"),
+    ]
+    section = answered(runs, [], nothing=["flat"])
+    assert {row["name"]: row["verdict"] for row in section.blocks[-1].rows} == {
+        "good": "recommended: highest score",
+        "fair": "not tested",
+        "flat": "learned nothing",
+        "half": "not finished",
+        "elsewhere": "no comparable score",
+    }
+    assert answer_of([answered(runs[2:3] * 2, [], nothing=["flat"])]) == NOTHING
+    assert answered(runs[3:4] * 2) is None
+    assert "“good” (macro F1 0.500) is the only run that can be ranked." in answer_of(
+        [answered([runs[0], runs[2]], [], nothing=["flat"])]
+    )
+
+
+def test_there_is_no_answer_for_one_run_or_other_tasks(comparison_of):
+    assert answer.build(comparison_of(runs=1)) is None
+    comparison: Comparison = comparison_of(runs=2)
+    child = comparison.runs[0].children[0]
+    few = replace(child, tasks=dict(list(child.tasks.items())[:2]))
+    runs = (replace(comparison.runs[0], children=(few,)), comparison.runs[1])
+    assert answer.build(replace(comparison, runs=runs)) is None
+
+
+def test_the_answer_of_whole_runs(comparison_of):
+    section = answer.build(comparison_of(runs=6, children=3))
+    assert answer_of([section]).startswith("Learn all 6 tasks together, in one model. “mtl · minilm”")
+    assert len(section.blocks[-1].rows) == 6
