@@ -67,6 +67,27 @@ def check_frozen(wanted: int, layers: int | None, name: str) -> None:
         )
 
 
+def check_private(wanted: int, frozen: int, layers: int | None, name: str) -> None:
+    """Raise an error for more private layers than there are above the frozen ones.
+
+    Args:
+        wanted: the setting `architecture.private_layers`.
+        frozen: the setting `encoder.frozen_layers`.
+        layers: number of layers of the encoder; None if unknown.
+        name: name of the encoder.
+
+    Raises:
+        EncoderError: there are fewer.
+    """
+    if layers is not None and wanted > layers - frozen:
+        above = f" above its {frozen} frozen ones" if frozen else ""
+        raise EncoderError(
+            f"`architecture.private_layers` is more than the number of layers of encoder `{name}`{above}",
+            got=wanted,
+            allowed=f"0 to {layers - frozen}",
+        )
+
+
 def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     """Return the embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
 

@@ -19,6 +19,7 @@ from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
 from mtlv.models.packing import Packing, encode, packs
 from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
+from mtlv.models.private import PrivateLayers
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
@@ -86,11 +87,15 @@ class MultiTaskModel(nn.Module):
             self._modules_of[head.name] = f"head_{content_key(head.name, 8)}"
             self.heads[self._modules_of[head.name]] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
+        self.private: PrivateLayers | None = None
+        if heads[0].private:
+            modules = [self._modules_of[head.name] for head in heads]
+            self.private = PrivateLayers(encoder, modules, heads[0].private, frozen_layers)
         use_fast_dropout(self)
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)
-        self._below = below if frozen_layers else None
+        self._below = below if frozen_layers and self.private is None else None
         self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
         self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
 
@@ -147,16 +152,34 @@ class MultiTaskModel(nn.Module):
         # RoBERTa and DistilBERT distinguish two texts only by the separator.
         two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
         given = {"token_type_ids": segments} if two and segments is not None else {}
-        output = self._encoded(input_ids, attention_mask, given, padded)
         wanted = [name for name in self.specs if heads is None or name in heads]
+        outputs = self._outputs(input_ids, attention_mask, given, padded, wanted)
         places = TokenPositions(attention_mask, words, mentions)
         there = None if words is None else words >= 0
-        # Features of several heads are computed once.
-        vectors = {
-            reader: reader(output, places) for reader in dict.fromkeys(self.readers[n] for n in wanted)
-        }
-        modules = {name: self.heads[self._modules_of[name]] for name in wanted}
-        return {name: head(vectors[self.readers[name]], there) for name, head in modules.items()}
+        vectors: dict[tuple[int, Pooler], Any] = {}  # features of several heads are computed once
+        logits = {}
+        for name in wanted:
+            key = id(outputs[name]), self.readers[name]
+            if key not in vectors:
+                vectors[key] = self.readers[name](outputs[name], places)
+            logits[name] = self.heads[self._modules_of[name]](vectors[key], there)
+        return logits
+
+    def _outputs(
+        self,
+        ids: torch.Tensor,
+        mask: torch.Tensor,
+        given: Mapping[str, torch.Tensor],
+        padded: bool,
+        heads: Sequence[str],
+    ) -> dict[str, Any]:
+        """Return the output of the encoder that each head reads."""
+        if self.private is None:
+            return dict.fromkeys(heads, self._encoded(ids, mask, given, padded))
+        packing = Packing(mask) if padded and self.packs else None
+        names = {self._modules_of[name]: name for name in heads}
+        found = self.private(ids, mask if padded else None, given, packing, names)
+        return {names[module]: output for module, output in found.items()}
 
     def _encoded(
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool

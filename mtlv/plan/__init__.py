@@ -3,8 +3,17 @@
 from mtlv.plan.names import ascii_slug, group_name, slug, slugs
 from mtlv.plan.scores import Scores, TaskScores, gather
 from mtlv.plan.task import Task, select_tasks
-from mtlv.plan.tree import HeadSpec, ModelSpec, Plan, as_json, from_json, tree_lines, with_own_heads
-from mtlv.plan.unit import Unit
+from mtlv.plan.tree import (
+    HeadSpec,
+    ModelSpec,
+    Plan,
+    as_json,
+    from_json,
+    tree_lines,
+    with_own_heads,
+    with_private_layers,
+)
+from mtlv.plan.unit import Unit, head_key
 
 __all__ = [
     "HeadSpec",
@@ -19,9 +28,11 @@ __all__ = [
     "from_json",
     "gather",
     "group_name",
+    "head_key",
     "select_tasks",
     "slug",
     "slugs",
     "tree_lines",
     "with_own_heads",
+    "with_private_layers",
 ]

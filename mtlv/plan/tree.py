@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,16 +20,20 @@ class HeadSpec:
     Args:
         tasks: task names, at least one.
         layers: 1 is one linear layer; each further one adds a hidden layer of the encoder's width.
+        private: number of the encoder's top layers of which the head has its own copy; 0 shares all.
     """
 
     tasks: tuple[str, ...]
     layers: int = 1
+    private: int = 0
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise PlanError("a head has no task", then="give each head at least one task")
         if self.layers < 1:
             raise PlanError("`layers` of a head", got=self.layers, allowed="1 or more")
+        if self.private < 0:
+            raise PlanError("`private` layers of a head", got=self.private, allowed="0 or more")
 
     @property
     def name(self) -> str:
@@ -46,6 +50,8 @@ class ModelSpec:
     def __post_init__(self) -> None:
         if not self.heads:
             raise PlanError("a model has no head", then="give each model at least one head")
+        if len({head.private for head in self.heads}) > 1:
+            raise PlanError("heads of one model differ in `private` layers", then="give all the same number")
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -54,6 +60,11 @@ class ModelSpec:
     @property
     def name(self) -> str:
         return group_name(self.tasks)
+
+    @property
+    def private(self) -> int:
+        """Number of the encoder's top layers of which each head has its own copy."""
+        return self.heads[0].private
 
 
 @dataclass(frozen=True)
@@ -115,12 +126,25 @@ def with_own_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
     return Plan(tuple(ModelSpec(tuple(h for head in m.heads for h in divided(head))) for m in plan.models))
 
 
+def with_private_layers(plan: Plan, count: int) -> Plan:
+    """Return the plan with `count` private layers for the heads of each model that has several."""
+    models = (
+        ModelSpec(tuple(replace(head, private=count if len(model.heads) > 1 else 0) for head in model.heads))
+        for model in plan.models
+    )
+    return Plan(tuple(models))
+
+
 def as_json(plan: Plan) -> list[dict]:
     """Return the plan as plain lists and dicts, for `plan.json` and for keys."""
     return [
         {
             "name": model.name,
-            "heads": [{"name": h.name, "layers": h.layers, "tasks": list(h.tasks)} for h in model.heads],
+            "heads": [
+                {"name": h.name, "layers": h.layers, "tasks": list(h.tasks)}
+                | ({"private": h.private} if h.private else {})
+                for h in model.heads
+            ],
         }
         for model in plan.models
     ]
@@ -133,12 +157,13 @@ def from_json(content: Sequence[Mapping[str, Any]]) -> Plan:
         PlanError: a part is missing or empty.
     """
     try:
-        heads = (
-            (HeadSpec(tuple(head["tasks"]), head["layers"]) for head in model["heads"]) for model in content
-        )
-        return Plan(tuple(ModelSpec(tuple(specs)) for specs in heads))
+        return Plan(tuple(ModelSpec(tuple(map(_head, model["heads"]))) for model in content))
     except (KeyError, TypeError) as error:
         raise PlanError("this is no plan", got=error) from error
+
+
+def _head(content: Mapping[str, Any]) -> HeadSpec:
+    return HeadSpec(tuple(content["tasks"]), content["layers"], content.get("private", 0))
 
 
 def tree_lines(plan: Plan) -> list[str]:
@@ -147,6 +172,7 @@ def tree_lines(plan: Plan) -> list[str]:
     for model in plan.models:
         lines.append(f"model {model.name}")
         for head in model.heads:
-            lines.append(f"  head {head.name} ({head.layers} layer{'s' * (head.layers > 1)})")
+            own = f", {head.private} of the encoder its own" if head.private else ""
+            lines.append(f"  head {head.name} ({head.layers} layer{'s' * (head.layers > 1)}{own})")
             lines += [f"    {task}" for task in head.tasks]
     return lines

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mtlv.plan.tree import ModelSpec
+from mtlv.plan.tree import HeadSpec, ModelSpec
 from mtlv.seeding import content_key, seed_from
 
 DRAWN = "train"  # used in every seed
+
+
+def head_key(head: HeadSpec) -> list[object]:
+    """Return what determines a head, for keys."""
+    return [list(head.tasks), head.layers, *([head.private] if head.private else [])]
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Unit:
     @cached_property
     def key(self) -> str:
         """Content key: equal keys mean equal weights on the same kind of device."""
-        heads = [[list(head.tasks), head.layers] for head in self.model.heads]
+        heads = [head_key(head) for head in self.model.heads]
         content = [heads, self.fold, self.seed, self.start, self.data, dict(self.train)]
         taught = [list(self.teachers)] if self.teachers else []
         return content_key([*content, *taught])

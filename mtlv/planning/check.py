@@ -16,7 +16,7 @@ from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
-from mtlv.models.layers import check_frozen, known_layers
+from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
@@ -174,6 +174,9 @@ def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
     if settings.encoder.frozen_layers:
         name = settings.encoder.name
         check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
+    if settings.architecture.private_layers:
+        name, frozen = settings.encoder.name, settings.encoder.frozen_layers
+        check_private(settings.architecture.private_layers, frozen, known_layers(name), name)
 
 
 def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
@@ -304,7 +307,7 @@ PROOFS = (
 
 def _warnings(settings: Settings, layers: int) -> list[str]:
     out = []
-    if settings.architecture.name == "gmhl" and layers == 1:
+    if settings.architecture.name == "gmhl" and layers == 1 and not settings.architecture.private_layers:
         out.append(
             "with linear heads GMHL is MTL with reweighted labels (its gradients are equal to it); "
             "set `architecture.head_layers: 2` to give groups capacity of their own"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.grouping.given import given
-from mtlv.plan import ModelSpec, Plan, Task, tree_lines, with_own_heads
+from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
 from mtlv.planning.stages import match, teachers
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.seeding import content_key
@@ -106,13 +106,17 @@ def _laid(
     inner = taught_by if own.training.teach and own.training.teach.crossfit else ()
     if plan is None:
         lines, count = _unknown(own, tasks)
-        content += [own.architecture.name, own.grouping.model_dump(mode="json"), start.marks if start else ()]
+        content += [
+            own.architecture.model_dump(mode="json"),
+            own.grouping.model_dump(mode="json"),
+            start.marks if start else (),
+        ]
         marks = [content_key([*content, number]) for number in range(count)]
         return _Laid(lines, tuple(marks), names, inner=inner)
     marks = []
     for model in plan.models:
         begun = _begun(stage, model, start)
-        marks.append(content_key([*content, [[h.tasks, h.layers] for h in model.heads], begun]))
+        marks.append(content_key([*content, list(map(head_key, model.heads)), begun]))
     return _Laid(tuple(tree_lines(plan)), tuple(marks), names, plan.models, inner)
 
 
@@ -160,8 +164,9 @@ def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence
         PlanError: see `Plan.check`.
     """
     names = [task.name for task in tasks]
-    plan = ARCHITECTURES[settings.architecture.name].build(names, groups, layers(settings))
-    return with_own_heads(plan, tasks).check(tasks)
+    section = settings.architecture
+    plan = with_own_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
+    return with_private_layers(plan, section.private_layers).check(tasks)
 
 
 def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:

@@ -215,6 +215,8 @@ def _read_plan(path: Path, description: ModelManifest) -> Plan:
         plan.check([each.task for each in description.tasks.values()])
     except MtlvError as error:
         raise broken(path, error) from error
+    if any(type(head.private) is not int or not 0 <= head.private <= MOST_LAYERS for head in plan.heads):
+        raise broken(path, ValueError(f"a head without 0 to {MOST_LAYERS} private layers"))
     if any(type(head.layers) is not int or not 0 < head.layers <= MOST_LAYERS for head in plan.heads):
         raise broken(path, ValueError(f"a head without 1 to {MOST_LAYERS} layers"))
     lost = [model.name for model in plan.models if model.name not in description.networks]

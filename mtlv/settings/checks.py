@@ -172,6 +172,12 @@ def _graphs_of_one_batch(s: Settings) -> str:
     )
 
 
+@_check("architecture.private_layers", "training.compile")
+def _private_compiled(s: Settings) -> str:
+    wrong = s.architecture.private_layers > 0 and s.training.compile
+    return "layers of heads are not compiled; set `training.compile: false`, or this to 0" if wrong else ""
+
+
 @_check("training.teach", "stages")
 def _teacher_without_stages(s: Settings) -> str:
     alone = s.training.teach is not None and s.stages is None

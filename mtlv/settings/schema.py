@@ -59,6 +59,9 @@ class EncoderSettings(SettingsSection):
 class ArchitectureSettings(SettingsSection):
     name: Annotated[str, OneOf(ARCHITECTURES)]
     head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
+    private_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
+
+    later = {"private_layers": 0}  # noqa: RUF012
 
 
 class HeadSettings(SettingsSection):

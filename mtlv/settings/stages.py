@@ -68,9 +68,22 @@ def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
         yield from (
             (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)
         )
+        if stage.start and any(_private(settings, name) for name in (stage.name, stage.start.stage)):
+            yield f"{place}.start", PRIVATE
         if not any(key.startswith(place) for key in wrong):
             inside = (each for each in contradictions(own, wrong) if each[0].partition(".")[0] in OF_A_STAGE)
             yield from ((f"{place}.{key}", text) for key, text in inside)
+
+
+PRIVATE = (
+    "with `architecture.private_layers` each head has layers of its own, so such a stage neither starts from "
+    "another, nor another from it; write `start: null`"
+)
+
+
+def _private(settings: Settings, name: str) -> bool:
+    stages = zip(settings.stages or (), settings.each_stage, strict=False)
+    return any(own.architecture.private_layers > 0 for stage, own in stages if stage.name == name)
 
 
 def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[str]:

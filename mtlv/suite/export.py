@@ -56,6 +56,11 @@ def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -
     cache = InputCache(store)
     jobs = {job.unit.key: job for member in resolve_all(cache, suite.members) for job in member.jobs}
     job = _the_one(list(jobs.values()), stage, unit)
+    if job.unit.model.private:
+        raise PlanError(
+            f"`{job.name}` has no single encoder, because its heads have layers of their own",
+            then="export a unit of a stage with `architecture.private_layers: 0`",
+        )
     trained = store.has(job.unit.key)
     path = store.weights(job.unit.key) if trained else None
     if path is None:

@@ -1,0 +1,121 @@
+"""Top layers of an encoder of which each head has its own copy; the layers below are computed once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from mtlv.errors import EncoderError
+from mtlv.models.layers import check_private, split
+from mtlv.models.packing import Packing, encode
+
+SAME = 1e-4
+"""Maximum difference between the vectors of two halves and of the whole, relative to the largest value."""
+
+PARTS = {"embeddings", "embeddings_project", "encoder", "transformer", "pooler"}
+"""Parts of an encoder that can be divided: a norm above the layers would be computed in the trunk, too."""
+
+
+class PrivateLayers(nn.Module):
+    """A trunk and a copy of the layers above it per head.
+
+    All copies start from the encoder's weights. The first head uses the encoder's own layers, so K heads add
+    K - 1 copies.
+
+    Args:
+        encoder: a Transformers base model with N layers, without a pooler in use below the top.
+        heads: names of the heads' modules.
+        count: p, number of layers that are copied; the trunk has N - p.
+        frozen: number of frozen layers, from the lowest.
+
+    Raises:
+        EncoderError: the encoder has fewer layers, or cannot be divided.
+    """
+
+    def __init__(self, encoder: Any, heads: Sequence[str], count: int, frozen: int = 0) -> None:
+        super().__init__()
+        layers, name = int(encoder.config.num_hidden_layers), str(getattr(encoder.config, "model_type", "?"))
+        check_private(count, frozen, layers, name)
+        divides = {part for part, _ in encoder.named_children()} <= PARTS
+        try:
+            trunk, top = split(encoder, layers - count)
+            divides = divides and _divides(encoder, trunk, top)
+        except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+            divides = False
+        if not divides:
+            raise EncoderError(
+                "`architecture.private_layers`: this encoder cannot be divided into layers",
+                got=name,
+                allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
+            )
+        self._trunk, self._first = (trunk,), (heads[0], top)  # tuples: parts of the encoder, registered there
+        self.copies = nn.ModuleDict({name: copy.deepcopy(top) for name in heads[1:]})
+
+    def forward(
+        self,
+        ids: torch.Tensor,
+        mask: torch.Tensor | None,
+        given: Mapping[str, torch.Tensor],
+        packing: Packing | None,
+        heads: Iterable[str],
+    ) -> dict[str, Any]:
+        """Return the encoder's output for each of `heads`.
+
+        Args:
+            ids: [B, L] token ids.
+            mask: [B, L], or None if no document is padded.
+            given: other inputs [B, L] of the embeddings by name.
+            packing: positions of the documents, to compute without padding; None computes the padded batch.
+            heads: names of the heads' modules.
+        """
+        hidden = _output(self._trunk[0], ids, mask, given, packing).last_hidden_state
+        if packing is not None:
+            hidden = packing.row(hidden)
+        return {name: _above(self._of(name), hidden, ids, mask, packing) for name in heads}
+
+    def _of(self, name: str) -> Any:
+        return self._first[1] if name == self._first[0] else self.copies[name]
+
+
+def _output(
+    part: Any,
+    ids: torch.Tensor,
+    mask: torch.Tensor | None,
+    given: Mapping[str, torch.Tensor],
+    packing: Packing | None,
+) -> Any:
+    if packing is None:
+        return part(input_ids=ids, attention_mask=mask, **given)
+    return encode(part, ids, packing, given)
+
+
+def _above(
+    top: Any, hidden: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor | None, packing: Packing | None
+) -> Any:
+    top.embeddings.hidden = hidden
+    try:
+        return _output(top, ids, mask, {}, packing)
+    finally:
+        top.embeddings.hidden = None  # it holds the graph of the step
+
+
+def _divides(encoder: Any, trunk: Any, top: Any) -> bool:
+    """Return whether the trunk and the layers above it give the vectors of the whole; found by trying."""
+    size = encoder.get_input_embeddings().weight.shape[0]
+    ids = torch.arange(15).view(3, 5) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
+    mask = torch.arange(5) < torch.tensor([[2], [3], [5]])  # an odd length: some pad to windows of attention
+    modes = {part: part.training for part in encoder.modules()}
+    encoder.eval()
+    try:
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            whole = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
+            hidden = trunk(input_ids=ids, attention_mask=mask).last_hidden_state
+            found = _above(top, hidden, ids, mask, None).last_hidden_state[mask]
+        return float((whole - found).abs().max() / whole.abs().max()) <= SAME
+    finally:
+        for part, mode in modes.items():
+            part.training = mode

@@ -1,0 +1,120 @@
+"""Heads with top layers of their own: equal to shared ones at the start, and learning apart."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, config_of
+from test_layers import CONFIGS
+from transformers import AutoModel
+
+from mtlv.errors import EncoderError
+from mtlv.models.base import base_class
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import HeadSpec, Task
+
+TASKS = {name: Task(name) for name in "abc"}
+HEADS = [HeadSpec(("a",)), HeadSpec(("b", "c"))]
+LAYERS = 3
+LIKE_BERT = sorted(CONFIGS)
+DIVIDED = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "mpnet", "deberta-v2")
+
+
+def model_of(encoder: Any, private: int, **more: Any) -> MultiTaskModel:
+    heads = [replace(head, private=private) for head in HEADS]
+    return MultiTaskModel(
+        copy.deepcopy(encoder), heads, tasks=TASKS, features="mean", seed=0, dropout=0.0, **more
+    )
+
+
+@pytest.fixture(params=LIKE_BERT)
+def encoder(request: pytest.FixtureRequest) -> Any:
+    torch.manual_seed(0)
+    return AutoModel.from_config(copy.deepcopy(CONFIGS[request.param]))
+
+
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, 50, (6, 9), generator=generator)
+    return ids, torch.arange(9)[None] < torch.tensor([9, 7, 5, 9, 3, 8])[:, None]
+
+
+def loss(logits: dict[str, torch.Tensor], *names: str) -> torch.Tensor:
+    return sum(((logits[name] - 0.5).square().sum() for name in names), torch.zeros(()))
+
+
+@pytest.mark.parametrize("private", [1, 2, LAYERS])
+@pytest.mark.parametrize("training", [False, True])
+def test_at_the_start_all_heads_read_the_vectors_of_the_encoder(
+    encoder: Any, private: int, training: bool
+) -> None:
+    shared, own = (model_of(encoder, count).train(training) for count in (0, private))
+    for name, logits in shared(*batch()).items():
+        torch.testing.assert_close(own(*batch())[name], logits)
+    second = list(own.specs)[1]
+    assert list(own(*batch(), heads=[second])) == [second]
+
+
+def test_each_head_but_the_first_adds_its_layers(encoder: Any) -> None:
+    count = {p: sum(each.numel() for each in model_of(encoder, p).parameters()) for p in range(LAYERS)}
+    assert count[1] > count[0]
+    assert count[2] - count[0] == 2 * (count[1] - count[0])
+
+
+def test_the_trunk_gets_the_gradients_of_all_heads_and_copies_their_own(encoder: Any) -> None:
+    model = model_of(encoder, 1).train()
+    first, second = model.specs
+    found = []
+    for names in ((first,), (second,), (first, second)):
+        model.zero_grad(set_to_none=True)
+        loss(model(*batch()), *names).backward()
+        found.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+    of_first, of_second, both = found
+    assert not [name for name in of_first if name.startswith("private.")]
+    assert [name for name in of_second if name.startswith("private.")]
+    tops = set(of_first) - set(of_second) - {name for name in of_first if name.startswith("heads.")}
+    assert len(tops) == sum(name.startswith("private.") for name in of_second)  # as many as of a copy
+    for name, gradient in both.items():
+        parts = [part[name] for part in (of_first, of_second) if name in part]
+        torch.testing.assert_close(gradient, sum(parts[1:], parts[0]), rtol=1e-4, atol=1e-6)
+    trunk = set(of_first) & set(of_second)
+    assert trunk
+    assert all(name.startswith("encoder.") for name in trunk)
+
+
+def test_the_encoder_is_not_held_after_a_step(encoder: Any) -> None:
+    model = model_of(encoder, 1).train()
+    loss(model(*batch()), *model.specs).backward()
+    assert all(getattr(part, "hidden", None) is None for part in model.modules())
+
+
+def test_frozen_layers_stay_below(encoder: Any) -> None:
+    model = model_of(encoder, 1, frozen_layers=2).train()
+    loss(model(*batch()), *model.specs).backward()
+    trained = {name for name, p in model.named_parameters() if p.grad is not None}
+    assert [name for name in trained if ".2." in name]
+    assert not [name for name in trained if ".1." in name and name.startswith("encoder.")]
+    with pytest.raises(EncoderError, match="above its 2 frozen ones"):
+        model_of(encoder, 2, frozen_layers=2)
+    with pytest.raises(EncoderError, match="is more than the number of layers"):
+        model_of(encoder, LAYERS + 1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_encoder_is_divided_rightly_or_refused(name: str) -> None:
+    torch.manual_seed(0)
+    encoder = base_class(config_of(name)).from_config(config_of(name))
+    size = encoder.get_input_embeddings().weight.shape[0]
+    ids, mask = batch()
+    ids = size // 4 + ids % (size // 4)
+    if name not in DIVIDED:
+        with pytest.raises(EncoderError, match="cannot be divided into layers"):
+            model_of(encoder, 1)
+        return
+    own = model_of(encoder, 1).eval()
+    for head, logits in model_of(encoder, 0).eval()(ids, mask).items():
+        torch.testing.assert_close(own(ids, mask)[head], logits, rtol=1e-3, atol=1e-4)
