@@ -10,6 +10,7 @@ import pytest
 import torch
 from families import FAMILIES, config_of
 from test_layers import CONFIGS
+from torch import nn
 from transformers import AutoModel
 
 from mtlv.errors import EncoderError
@@ -61,7 +62,10 @@ def test_at_the_start_all_heads_read_the_vectors_of_the_encoder(
 
 def test_each_head_but_the_first_adds_its_layers(encoder: Any) -> None:
     count = {p: sum(each.numel() for each in model_of(encoder, p).parameters()) for p in range(LAYERS)}
-    assert count[1] > count[0]
+    layers = next(
+        part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == LAYERS
+    )
+    assert count[1] - count[0] == sum(each.numel() for each in layers[-1].parameters())
     assert count[2] - count[0] == 2 * (count[1] - count[0])
 
 
