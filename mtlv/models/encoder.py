@@ -6,8 +6,8 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Encoder:
         digest: digest of weights and vocabulary; equal digests mean equal encoders.
         notes: corrections made on loading.
         causal: whether no token sees later ones.
+        head: weights of the published head for hidden words, if they are learned; see `published_head`.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Encoder:
     digest: str
     notes: tuple[str, ...] = ()
     causal: bool = False
+    head: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def width(self) -> int:

@@ -70,7 +70,7 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from safetensors.torch import load_file
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
     monkeypatch.chdir(folder)
     export = ["export", "c.yml", "--out", "encoder"]
@@ -82,6 +82,8 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     assert "the encoder of `before · pretrain · notes.text`" in capsys.readouterr().out
     model, tokenizer = AutoModel.from_pretrained("./encoder"), AutoTokenizer.from_pretrained("./encoder")
     assert tokenizer.tokenize("the heart") == ["the", "heart"]
+    whole = AutoModelForMaskedLM.from_pretrained("./encoder").get_input_embeddings().weight
+    assert torch.equal(whole, model.embeddings.word_embeddings.weight)
     kept = [load_file(path) for path in Path("mtlv-store/units").glob("*/model.safetensors")]
     name, weight = "encoder.embeddings.word_embeddings.weight", model.embeddings.word_embeddings.weight
     own = [each for each in kept if torch.equal(each[name], weight)]
