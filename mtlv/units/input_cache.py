@@ -19,9 +19,10 @@ from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
 from mtlv.models.encoder import check_length, load_encoder
 from mtlv.models.encoder_config import tokenizer_key
-from mtlv.models.own_vocabulary import with_random_weights, with_vocabulary
+from mtlv.models.own_vocabulary import JUDGED, with_random_weights, with_vocabulary
 from mtlv.models.published_head import with_published_head
 from mtlv.models.vocabulary import with_tokens
+from mtlv.models.wordpiece import fertility
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
@@ -146,6 +147,15 @@ class InputCache:
                     allowed=", ".join(each.name for each in members),
                 )
         return tuple(text for each in members if each.name in wanted for text in each.all_texts)
+
+    def splitting(self, settings: Settings) -> Mapping[str, float]:
+        """Return how the encoder splits the words of texts that are learned; empty if there are none."""
+        names, encoder = self._untargeted(settings.data), self.encoder(settings.encoder, settings.data)
+        if not names or not encoder.tokenizer.is_fast:
+            return {}
+        texts = self._texts(names, settings.data)[:JUDGED]
+        key = ("splitting", encoder.digest, content_key(texts))
+        return self.once(key, lambda: fertility(encoder.tokenizer, texts))
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         corpus = self.corpus(data)

@@ -53,6 +53,21 @@ def test_texts_have_metrics_beside_those_of_labels(folder: Path) -> None:
     assert 1 < found["perplexity"] < 10 * len("vocabulary of tiny")
 
 
+def test_what_texts_taught_is_tracked_with_the_tokens_that_were_read(folder: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    (experiment,) = client.search_experiments(filter_string="name = 'texts'")
+    runs = client.search_runs([experiment.experiment_id])
+    found = {run.info.run_name: run.data.metrics for run in runs if run.data.params.get("fold")}
+    for name, stage in (("before", "pretrain"), ("beside", "train")):
+        metrics = next(value for key, value in found.items() if key.endswith(name))
+        assert metrics[f"train.texts.tokens/{stage} notes.text"] > 80 * 12
+        assert metrics[f"train.texts.tokens_per_second/{stage} notes.text"] > 0
+        assert metrics[f"val.texts.masked_loss/{stage} notes.text"] > 0
+        assert metrics["texts/pieces_per_word"] >= 1
+
+
 def test_a_model_is_asked_for_labels_only(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
