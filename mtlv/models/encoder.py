@@ -6,8 +6,8 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mtlv.models.causal import is_causal
 from mtlv.models.endings import complete
 from mtlv.models.sizes import need_parameters, need_possible
 from mtlv.models.tiny import build_tiny
+from mtlv.seeding import seed_from
 
 HUB_PATIENCE = 10  # seconds
 PLAIN = {"trust_remote_code": False}  # otherwise Transformers asks on the terminal whether to run code
@@ -35,6 +36,7 @@ class Encoder:
         digest: digest of weights and vocabulary; equal digests mean equal encoders.
         notes: corrections made on loading.
         causal: whether no token sees later ones.
+        head: weights of the published head for hidden words, if they are learned; see `published_head`.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Encoder:
     digest: str
     notes: tuple[str, ...] = ()
     causal: bool = False
+    head: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def width(self) -> int:
@@ -178,7 +181,9 @@ def _from_pretrained(name: str, place: str, revision: str | None) -> tuple[Any, 
             notes = (f"the tokenizer of {name} lower-cased although its vocabulary is cased: corrected",)
         # Transformers reads safetensors, or a .bin file with torch's weights-only reader: never pickled code.
         reader = base_class(config)
-        module = reader.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
+        with torch.random.fork_rng(devices=[]):  # draws what the file lacks: the pooler of a masked model
+            torch.manual_seed(seed_from("missing weights"))
+            module = reader.from_pretrained(place, revision=revision, dtype=torch.float32, **PLAIN)
     except EncoderError:
         raise
     except Exception as error:  # readers of configs, vocabularies and weights raise various errors

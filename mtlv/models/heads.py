@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,9 @@ class Head(nn.Module):
 
     def use_encoder(self, encoder: Any) -> None:
         """Use weights of the encoder in `forward`; most heads do not."""
+
+    def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
+        """Start from the weights that were published with the encoder; most heads have none."""
 
     def reset(self, generator: torch.Generator) -> None:
         """Initialize the weights: the last layer from N(0, 0.02), as in BERT; biases 0.

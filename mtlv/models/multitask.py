@@ -14,7 +14,7 @@ from mtlv.errors import PlanError
 from mtlv.models.compiled import Compile
 from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.frozen_cache import FrozenCache
-from mtlv.models.heads import HeadSize
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
 from mtlv.models.packing import Packing, encode, packs
@@ -113,6 +113,12 @@ class MultiTaskModel(nn.Module):
     @cached_property
     def _packable(self) -> bool:
         return packs(self.encoder)
+
+    def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
+        """Start the heads from the weights that were published with the encoder, if they have any."""
+        for head in self.heads.values():
+            assert isinstance(head, Head)
+            head.start_from(published)
 
     def use_compiled(self, compiled: Compile) -> None:
         """Use `compiled` for the encoder in training steps; predictions do not use it.

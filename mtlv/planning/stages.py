@@ -11,6 +11,7 @@ import numpy as np
 from mtlv.data.joined import begins
 from mtlv.errors import PlanError
 from mtlv.formatting import many
+from mtlv.models.published_head import head_digest
 from mtlv.plan import ModelSpec, Plan, Unit
 from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
@@ -108,7 +109,7 @@ class StageBuilder:
             seed=self.seed,
             start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(own, _sources(corpus, model)) | _masking(own, corpus, model),
+            train=what_shapes_weights(own, _sources(corpus, model)) | self._masking(own, corpus, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
         rows = _rows(self.cache.inputs(own), model, self.fold)
@@ -142,6 +143,17 @@ class StageBuilder:
                 rows=_rows(self.cache.inputs(job.settings), job.unit.model, fold),
                 lessons="test",
             )
+
+    def _masking(self, own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
+        """Return the settings of masked language modelling and its published head, if a model learns it."""
+        learned = [
+            each for each in corpus.members or (corpus,) if not set(model.tasks).isdisjoint(each.names)
+        ]
+        if all(each.targeted for each in learned):
+            return {}
+        head = self.cache.encoder(own.encoder, own.data).head
+        masking: dict[str, object] = {"masking": own.training.masking.model_dump(mode="json")}
+        return masking | ({"published_head": head_digest(head)} if head else {})
 
     def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
         """Return a unit's name: the member, the fold and seed if it has several, the stage and the model."""
@@ -221,14 +233,6 @@ def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Seque
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
-
-
-def _masking(own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
-    """Return the settings of masked language modelling, if a model learns it."""
-    learned = [each for each in corpus.members or (corpus,) if not set(model.tasks).isdisjoint(each.names)]
-    if all(each.targeted for each in learned):
-        return {}
-    return {"masking": own.training.masking.model_dump(mode="json")}
 
 
 def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
 from mtlv.evaluation import Metrics
 from mtlv.plan import Scores, Task
-from mtlv.reporting.metrics import MetricNames, outcome_metrics, plan_epoch, unit_epoch, unit_metrics
+from mtlv.reporting.metrics import (
+    MetricNames,
+    outcome_metrics,
+    plan_epoch,
+    text_metrics,
+    unit_epoch,
+    unit_metrics,
+)
 from mtlv.reporting.plan_result import PlanResult, at_epoch, outcome
 from mtlv.store.local import EpochRecord, UnitRecord
 from mtlv.tracking import Metric, Tracker
@@ -79,6 +86,16 @@ class LiveRun:
         self._failed = False
         self._ended.append(record)
         self._send(unit_metrics(record, self.names))
+
+    def texts(
+        self, stage: str, record: UnitRecord, *, tasks: Mapping[str, Task], words: Mapping[str, float]
+    ) -> None:
+        """Log what a model of any stage learned of texts without labels; see `text_metrics`.
+
+        Raises:
+            TrackingError: the tracker failed.
+        """
+        self._send(text_metrics(stage, record, tasks, words))
 
     def finish(self, earlier: Sequence[UnitRecord] = ()) -> PlanResult:
         """Log and return the results of all models together.

@@ -19,7 +19,7 @@ from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
 
 NO_FIGURES = ("support", "threshold")
-CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.")
+CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.", "train.texts.", "val.texts.")
 """Prefixes of metrics with a value per epoch."""
 MEAN_CURVES = (
     "train/loss",

@@ -8,11 +8,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mtlv import __version__
+from mtlv.data.targets import TARGETS
 from mtlv.evaluation import Metrics
 from mtlv.evaluation.learned import CONSTANT, TrainingEnd
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
-from mtlv.plan import Plan, Scores, Task, slugs
+from mtlv.plan import Plan, Scores, Task, slug, slugs
 from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
@@ -168,6 +169,36 @@ def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
     out.append(Metric("best/epoch", found.best_epoch, *end))
     out += [Metric(key, value, *end) for key, value in found.costs.items()]
     return out
+
+
+def text_metrics(
+    stage: str, record: UnitRecord, tasks: Mapping[str, Task], words: Mapping[str, float]
+) -> list[Metric]:
+    """Return what a model learned of texts without labels: after each epoch the validation metrics, the
+    tokens that it has read until then, and the tokens per second of this epoch.
+
+    Args:
+        stage: stage of the model.
+        record: the finished model; if it learned no such texts, nothing is returned.
+        tasks: all tasks of the corpus.
+        words: how the encoder's vocabulary splits the texts.
+    """
+    own = [tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].own]
+    out, read = [], 0
+    for epoch in record.epochs if own else ():
+        at = (epoch.epoch, epoch.timestamp_ms)
+        read += epoch.tokens
+        found = evaluate_all(record.validation_at(epoch.epoch), own, {}).tasks
+        for task in own:
+            name = slug(f"{stage} {task.name}")
+            out += [
+                Metric(f"val.texts.{key}/{name}", x, *at) for key, x in found[task.name].as_dict().items()
+            ]
+            if epoch.tokens:
+                out.append(Metric(f"train.texts.tokens/{name}", read, *at))
+                out.append(Metric(f"train.texts.tokens_per_second/{name}", epoch.tokens / epoch.seconds, *at))
+    started = (0, record.epochs[0].timestamp_ms)
+    return out + [Metric(f"texts/{key}", value, *started) for key, value in words.items() if own]
 
 
 def learning_metrics(

@@ -54,7 +54,10 @@ def silent(text: str) -> None:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing."""
+    """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing.
+
+    `tokens` is 0 in units that were trained before tokens were counted.
+    """
 
     epoch: int
     loss: float
@@ -63,6 +66,7 @@ class EpochRecord:
     seconds: float
     documents: int
     timestamp_ms: int
+    tokens: int = 0
 
 
 @dataclass(frozen=True)

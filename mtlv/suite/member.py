@@ -140,8 +140,13 @@ def _run_child(
         # A unit of an earlier stage has no run of its own.
         earlier = [session.executor.run(job, lambda *_: None) for job in child.earlier]
         inputs = session.models.cache.inputs(settings)
+        trained = []
         for job in child.jobs:
-            live.ended(_placed(session.executor.run(job, live.epoch), inputs, child.fold))
+            trained.append(session.executor.run(job, live.epoch))
+            live.ended(_placed(trained[-1], inputs, child.fold))
+        words = session.models.cache.splitting(settings)
+        for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
+            live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)
         found = live.finish(earlier)
         for warning in found.thresholds.warnings:
             session.callback(WarningGiven(f"{spec.name}: {warning}"))

@@ -20,6 +20,7 @@ class EpochLosses:
         learning_rate: learning rate at the end of the epoch.
         seconds: seconds of training, without validation.
         documents: number of training documents in this epoch.
+        tokens: number of their tokens, without padding.
     """
 
     epoch: int
@@ -28,6 +29,7 @@ class EpochLosses:
     learning_rate: float
     seconds: float
     documents: int
+    tokens: int
 
 
 class Hook:

@@ -133,6 +133,7 @@ class _Step:
         self.objective.begin(progress.step)
         loss, heads = self._gradient(batches)
         progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
+        progress.tokens += sum(int(batch.attention_mask.sum()) for batch in batches)  # not yet on the device
         for batch in batches:
             for hook in self.hooks:
                 hook.on_batch(len(batch.index))
@@ -219,4 +220,5 @@ def _record(trained: TrainingState, progress: EpochProgress, begun: float) -> Ep
         float(trained.scheduler.get_last_lr()[0]),
         time.perf_counter() - begun,  # after the device has finished
         progress.documents,
+        progress.tokens,
     )

@@ -22,6 +22,7 @@ class EpochProgress:
         step: optimizer steps in all epochs.
         batches: batches in this epoch.
         documents: documents in this epoch.
+        tokens: their tokens, without padding.
         seconds: seconds of this epoch before the loop was last entered.
         losses: objective of each optimizer step of this epoch, on the device.
         heads: [heads] losses of each step, on the device.
@@ -32,6 +33,7 @@ class EpochProgress:
     step: int = 0
     batches: int = 0
     documents: int = 0
+    tokens: int = 0
     seconds: float = 0.0
     losses: list[torch.Tensor] = field(default_factory=list)
     heads: list[torch.Tensor] = field(default_factory=list)
@@ -78,6 +80,7 @@ class TrainingState:
                 "step": progress.step,
                 "batches": progress.batches,
                 "documents": progress.documents,
+                "tokens": progress.tokens,
                 "seconds": progress.seconds,
                 "losses": _copied(progress.losses),
                 "heads": _copied(progress.heads),

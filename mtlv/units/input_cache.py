@@ -19,8 +19,10 @@ from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
 from mtlv.models.encoder import check_length, load_encoder
 from mtlv.models.encoder_config import tokenizer_key
-from mtlv.models.own_vocabulary import with_random_weights, with_vocabulary
+from mtlv.models.own_vocabulary import JUDGED, with_random_weights, with_vocabulary
+from mtlv.models.published_head import with_published_head
 from mtlv.models.vocabulary import with_tokens
+from mtlv.models.wordpiece import fertility
 from mtlv.plan import Task, select_tasks
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
@@ -100,15 +102,25 @@ class InputCache:
     def encoder(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
         """Return an encoder before training, with the tokens that mark entities in the corpus.
 
+        If texts are learned, it has its published head for hidden words.
+
         Raises:
             EncoderError: it cannot be loaded, or the texts do not give its vocabulary.
         """
         shown = self._tokens_of_mentions(data)
-        found = self._initial(wanted, data)
-        if not shown:
+        found = initial = self._initial(wanted, data)
+        if shown:
+            found = self.once(("grown", initial.digest, shown), lambda: with_tokens(initial, shown))
+        if wanted.weights == "random" or not self._untargeted(data):
             return found
+        own, revision = wanted.vocabulary is not None, wanted.revision
+        key = ("head", wanted.name, revision, found.digest)
+        return self.once(key, lambda: with_published_head(found, revision, own_vocabulary=own))
 
-        return self.once(("grown", found.digest, shown), lambda: with_tokens(found, shown))
+    def _untargeted(self, data: DataSettings) -> list[str]:
+        """Return the names of the data sets whose texts are learned."""
+        corpus = self.corpus(data)
+        return [each.name for each in corpus.members or (corpus,) if not each.targeted]
 
     def _initial(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
         found, vocabulary = self._published(wanted.name, wanted.revision, data), wanted.vocabulary
@@ -126,8 +138,7 @@ class InputCache:
         """Return the texts of these sources; None: of those without targets, or else of all."""
         corpus = self.corpus(data)
         members = corpus.members or (corpus,)
-        without = [each.name for each in members if not each.targeted]
-        wanted = sources or without or [each.name for each in members]
+        wanted = sources or self._untargeted(data) or [each.name for each in members]
         for name in wanted:
             if name not in [each.name for each in members]:
                 raise EncoderError(
@@ -136,6 +147,15 @@ class InputCache:
                     allowed=", ".join(each.name for each in members),
                 )
         return tuple(text for each in members if each.name in wanted for text in each.all_texts)
+
+    def splitting(self, settings: Settings) -> Mapping[str, float]:
+        """Return how the encoder splits the words of texts that are learned; empty if there are none."""
+        names, encoder = self._untargeted(settings.data), self.encoder(settings.encoder, settings.data)
+        if not names or not encoder.tokenizer.is_fast:
+            return {}
+        texts = self._texts(names, settings.data)[:JUDGED]
+        key = ("splitting", encoder.digest, content_key(texts))
+        return self.once(key, lambda: fertility(encoder.tokenizer, texts))
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         corpus = self.corpus(data)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
-    """Build a unit's model, with the published encoder and new heads.
+    """Build a unit's model, with the published encoder, and new heads unless some were published with it.
 
     Raises:
         EncoderError, PlanError: as for `build_model`.
     """
-    return build_model(
+    model = build_model(
         inputs.encoder.module,
         job.unit.model.heads,
         tasks=inputs.tasks,
@@ -36,6 +36,8 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         frozen_layers=job.settings.encoder.frozen_layers,
         below=inputs.below,
     )
+    model.start_from(inputs.encoder.head)
+    return model
 
 
 def build_model(

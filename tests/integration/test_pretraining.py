@@ -53,6 +53,21 @@ def test_texts_have_metrics_beside_those_of_labels(folder: Path) -> None:
     assert 1 < found["perplexity"] < 10 * len("vocabulary of tiny")
 
 
+def test_what_texts_taught_is_tracked_with_the_tokens_that_were_read(folder: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    (experiment,) = client.search_experiments(filter_string="name = 'texts'")
+    runs = client.search_runs([experiment.experiment_id])
+    found = {run.info.run_name: run.data.metrics for run in runs if run.data.params.get("fold")}
+    for name, stage in (("before", "pretrain"), ("beside", "train")):
+        metrics = next(value for key, value in found.items() if key.endswith(name))
+        assert metrics[f"train.texts.tokens/{stage} notes.text"] > 80 * 12
+        assert metrics[f"train.texts.tokens_per_second/{stage} notes.text"] > 0
+        assert metrics[f"val.texts.masked_loss/{stage} notes.text"] > 0
+        assert metrics["texts/pieces_per_word"] >= 1
+
+
 def test_a_model_is_asked_for_labels_only(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,7 +85,7 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from safetensors.torch import load_file
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
     monkeypatch.chdir(folder)
     export = ["export", "c.yml", "--out", "encoder"]
@@ -82,6 +97,8 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     assert "the encoder of `before · pretrain · notes.text`" in capsys.readouterr().out
     model, tokenizer = AutoModel.from_pretrained("./encoder"), AutoTokenizer.from_pretrained("./encoder")
     assert tokenizer.tokenize("the heart") == ["the", "heart"]
+    whole = AutoModelForMaskedLM.from_pretrained("./encoder").get_input_embeddings().weight
+    assert torch.equal(whole, model.embeddings.word_embeddings.weight)
     kept = [load_file(path) for path in Path("mtlv-store/units").glob("*/model.safetensors")]
     name, weight = "encoder.embeddings.word_embeddings.weight", model.embeddings.word_embeddings.weight
     own = [each for each in kept if torch.equal(each[name], weight)]

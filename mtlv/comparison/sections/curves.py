@@ -22,7 +22,7 @@ from mtlv.comparison.sections.parts import (
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import enumerated
-from mtlv.plan import group_name
+from mtlv.plan import ascii_slug, group_name
 from mtlv.reporting.metric_titles import judged_words, main_title
 
 WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # width and height of a panel in pixels, and panels per row
@@ -68,6 +68,13 @@ class Panel:
 
 
 FRACTION = {"zero": False}
+TEXT_LOSS = "val.texts.masked_loss/"
+OF_TOKENS = tip("tokens", "tokens", ",.0f")
+HOW_TEXTS = (
+    "Cross-entropy of hidden pieces on the validation set, in nats, after so many training tokens without "
+    "padding. It depends on the vocabulary and on the share of hidden pieces: compare runs that have both in "
+    f"common. {HOW_BANDS}"
+)
 OF_HEAD = (tip("members", "tasks of the head"),)
 HEAD_LOSS = SmallMultiples(
     "curves_head_loss",
@@ -91,6 +98,7 @@ def build(comparison: Comparison) -> Section | None:
         *_together(comparison, "train/loss", "Training loss", {"zero": True}),
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
         *_together(comparison, "val/score", "Validation score", {"zero": False}),
+        *_texts(comparison),
         *_multiples(comparison, HEAD_LOSS, heads),
         *_multiples(comparison, HEAD_F1, heads),
         *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),
@@ -126,6 +134,35 @@ def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, 
         return []
     spec = {"width": "container", "height": 300} | _lines(comparison, title, scale, banded=True)
     return [FigureBlock(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
+
+
+def _texts(comparison: Comparison) -> list[FigureBlock]:
+    """Build a figure of the loss over tokens for each stage and task in which several runs learned texts."""
+    keys = dict.fromkeys(key for run in comparison.runs for child in run.children for key in child.curves)
+    blocks = []
+    for name in [key.removeprefix(TEXT_LOSS) for key in keys if key.startswith(TEXT_LOSS)]:
+        rows = [of_run(run) | point for run in comparison.runs for point in _over_tokens(run, name)]
+        if len({row["run"] for row in rows}) < 2:
+            continue
+        title = f"Masked loss over tokens: {name}"
+        lines = _lines(comparison, "masked loss", {"zero": False}, banded=True, extra=(OF_TOKENS,))
+        x = {
+            "field": "tokens",
+            "type": "quantitative",
+            "title": "tokens read",
+            "axis": {"format": "~s", "grid": False, "tickCount": 5},
+        }
+        spec = {"width": "container", "height": 300} | lines | {"encoding": lines["encoding"] | {"x": x}}
+        blocks.append(FigureBlock(f"curves_texts_{ascii_slug(name)}", title, HOW_TEXTS, spec, rows))
+    return blocks
+
+
+def _over_tokens(run: ComparedRun, name: str) -> Iterable[dict[str, Any]]:
+    """Yield the loss at the end of each epoch with the tokens read until then, both means over children."""
+    read = {point["epoch"]: point["value"] for point in band(curves_of(run, f"train.texts.tokens/{name}"))}
+    for point in band(curves_of(run, f"{TEXT_LOSS}{name}"), 4 * STEPS):
+        if point["epoch"] in read:
+            yield point | {"tokens": read[point["epoch"]]}
 
 
 def _multiples(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -30,7 +30,13 @@ class MaskedHead(Head):
 
     def use_encoder(self, encoder: Any) -> None:
         self._encoder = (encoder,)
+        self.norm.eps = getattr(encoder.config, "layer_norm_eps", self.norm.eps)  # RoBERTa's is 1e-5
         self.bias = nn.Parameter(torch.zeros(len(encoder.get_input_embeddings().weight)))
+
+    def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
+        own = self.state_dict()
+        for name, weight in published.items():
+            own[name][: len(weight)].copy_(weight)  # tokens that were added to the vocabulary have no bias
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
         """[B, M, H] -> [n, V], for the n hidden pieces of all documents, so that padding is not decoded."""

@@ -25,6 +25,7 @@ def step(it: TrainingState, progress: EpochProgress) -> None:
     it.optimizer.step()
     it.scheduler.step()
     progress.count(loss.detach(), loss.detach()[None], np.arange(5))
+    progress.tokens += 40
     progress.step += 1
     progress.batches += 1
 
@@ -51,6 +52,7 @@ def test_what_is_put_back_goes_on_bit_for_bit_and_what_was_taken_stays() -> None
     other = trained()
     again = other.put_back(state)
     assert (again.epoch, again.step, again.batches, again.documents, again.seconds) == (2, 3, 3, 15, 1.5)
+    assert again.tokens == 120
     for _ in range(3):
         step(other, again)
     assert plain(other.take(again)) == undisturbed
@@ -61,5 +63,6 @@ def test_the_next_epoch_counts_its_own_batches_and_all_steps() -> None:
     step(it, progress)
     following = progress.next_epoch()
     assert (following.epoch, following.step, following.batches, following.documents) == (3, 8, 0, 0)
+    assert following.tokens == 0
     assert not following.losses
     assert not following.heads

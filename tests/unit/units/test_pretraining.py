@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import torch
 
 from mtlv.errors import EncoderError
 from mtlv.models.encoder import Encoder
+from mtlv.models.wordpiece import fertility
 from mtlv.planning.resolve import ResolvedMember, resolve
+from mtlv.reporting.metrics import text_metrics
 from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
+from mtlv.store.local import EpochRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.train import train_unit
 from mtlv.units.validation import UnitCallbacks
@@ -126,6 +130,49 @@ def test_long_texts_count_once_with_the_sums_of_their_rows(member: Callable, tmp
     own = [id_ for id_, known in zip(record.test.ids, task.mask, strict=True) if known]
     assert any(counts[inputs.corpus.ids.index(id_)] > 1 for id_ in own)
     assert {id_: found[id_] for id_ in own} == {id_: pieces[id_] for id_ in own}
+
+
+def test_tokens_are_counted_and_tracked_with_what_was_learned_until_then(
+    member: Callable, tmp_path: Path
+) -> None:
+    cache, resolved = member()
+    settings, (child,) = resolved.member.settings, resolved.children
+    inputs = cache.inputs(settings)
+    record, _ = trained(cache, resolved, tmp_path / "1", 0)
+    (part,) = inputs.parts(["texts.text"], child.fold.train)
+    each = int(inputs.tokens.lengths[part.index].sum())
+    assert [epoch.tokens for epoch in record.epochs] == [each, each]
+    words = cache.splitting(settings)
+    assert words == fertility(inputs.encoder.tokenizer, inputs.corpus.members[1].texts)
+    found = {(m.key, m.step): m.value for m in text_metrics("pretrain", record, inputs.tasks, words)}
+    name = "pretrain texts.text"
+    assert [found[f"train.texts.tokens/{name}", step] for step in (0, 1)] == [each, 2 * each]
+    speed = each / record.epochs[1].seconds
+    assert found[f"train.texts.tokens_per_second/{name}", 1] == pytest.approx(speed)
+    sums = record.curve[1]["texts.text"][record.validation.tasks["texts.text"].mask].sum(0)
+    assert found[f"val.texts.masked_loss/{name}", 1] == pytest.approx(sums[0] / sums[1])
+    assert found["texts/split_words", 0] == words["split_words"]
+    assert {step for _, step in found} == {0, 1}
+    later, _ = trained(cache, resolved, tmp_path / "2", 1)
+    assert text_metrics("tune", later, inputs.tasks, words) == []
+
+
+def test_units_from_before_tokens_were_counted_have_no_tokens(member: Callable, tmp_path: Path) -> None:
+    cache, resolved = member()
+    record, _ = trained(cache, resolved, tmp_path, 0)
+    old = [{k: v for k, v in vars(epoch).items() if k != "tokens"} for epoch in record.epochs]
+    record = replace(record, epochs=tuple(EpochRecord(**epoch) for epoch in old))
+    keys = {
+        m.key.split("/")[0]
+        for m in text_metrics("x", record, cache.inputs(resolved.member.settings).tasks, {})
+    }
+    assert "val.texts.masked_loss" in keys
+    assert not any("tokens" in key for key in keys)
+
+
+def test_texts_that_are_not_learned_are_not_split(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text("data: {name: synthetic, documents: 60}\nencoder: tiny\n")
+    assert InputCache().splitting(load_suite(tmp_path / "e.yml").members[0].settings) == {}
 
 
 def initial(tmp_path: Path, encoder: str) -> Encoder:

@@ -126,3 +126,40 @@ def test_axes_of_epochs_have_whole_numbers_only():
     assert whole_ticks(0, 2, 10) == [0, 1, 2]
     assert whole_ticks(0, 99, 10) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
     assert whole_ticks(1, 1, 9) == [1]
+
+
+def of_texts(comparison: Comparison, runs: int, name: str = "pretrain notes.text") -> Comparison:
+    """With losses of texts in the first `runs`; the second epoch of child n ends at 300 + n tokens."""
+    made = [
+        replace(
+            run,
+            children=tuple(
+                replace(
+                    child,
+                    curves={
+                        **child.curves,
+                        f"val.texts.masked_loss/{name}": [(0, 3.0), (1, 2.0 + n)],
+                        f"train.texts.tokens/{name}": [(0, 100.0), (1, 300.0 + n)],
+                    },
+                )
+                for n, child in enumerate(run.children)
+            ),
+        )
+        for run in comparison.runs[:runs]
+    ]
+    return replace(comparison, runs=(*made, *comparison.runs[runs:]))
+
+
+def test_losses_of_texts_are_drawn_over_the_tokens_that_were_read(comparison_of: Make) -> None:
+    found = block(build(of_texts(comparison_of(), 2)), "curves_texts_pretrain_notes.text")
+    assert found.title == "Masked loss over tokens: pretrain notes.text"
+    points = [(row["run"], row["tokens"], row["value"], row["low"], row["high"]) for row in found.rows]
+    of_each = [(100, 3.0, 3.0, 3.0), (301, 3.0, 2.0, 4.0)]
+    assert points == [(run, *point) for run in ("r0", "r1") for point in of_each]
+    assert found.spec["encoding"]["x"]["field"] == "tokens"
+
+
+def test_losses_of_texts_of_one_run_are_not_compared(comparison_of: Make) -> None:
+    assert not [b for b in build(of_texts(comparison_of(), 1)).blocks if b.id.startswith("curves_texts")]
+    apart = of_texts(of_texts(comparison_of(), 1, "b x"), 2, "c y")
+    assert [b.id for b in build(apart).blocks if b.id.startswith("curves_texts")] == ["curves_texts_c_y"]

@@ -1,0 +1,78 @@
+"""The head for hidden words that was published with an encoder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mtlv.models.aliases import TINY
+from mtlv.models.encoder import PLAIN, Encoder, locate
+
+if TYPE_CHECKING:
+    import torch
+
+OWN = ("layers.1", "norm", "bias")  # of `mtlv.models.kinds.masked.MaskedHead`
+PUBLISHED = (
+    ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
+    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),  # RoBERTa
+    ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),  # DistilBERT
+)
+"""The dense layer, the norm and the bias of the decoder in Transformers' models."""
+
+
+def with_published_head(encoder: Encoder, revision: str | None, *, own_vocabulary: bool) -> Encoder:
+    """Return an encoder with the weights of its published head, if there are any, and a note about them.
+
+    A head is not taken if its decoder does not share the word embeddings.
+
+    Args:
+        encoder: encoder, which may be shared.
+        revision: commit or tag on the hub.
+        own_vocabulary: whether its pieces are not the published ones; the decoder's bias is then not taken.
+    """
+    found = _published(encoder.name, revision)
+    if not found:
+        note = f"{encoder.name} has no published head for hidden words: it starts from random weights"
+    else:
+        note = f"the head for hidden words starts from the one that was published with {encoder.name}"
+    head = {name: weight for name, weight in found.items() if not own_vocabulary or name != "bias"}
+    return replace(encoder, head=head, notes=(*encoder.notes, note))
+
+
+def head_digest(head: Mapping[str, torch.Tensor]) -> str:
+    """Digest of a head's weights, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(head.items()):
+        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _published(name: str, revision: str | None) -> dict[str, torch.Tensor]:
+    """Return the weights of a published head, by their names in `MaskedHead`; empty if there is none."""
+    import torch
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoConfig, AutoModelForMaskedLM
+
+    if name == TINY:
+        return {}
+    place = locate(name)
+    config = AutoConfig.from_pretrained(place, revision=revision, **PLAIN)
+    if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        return {}
+    model, found = AutoModelForMaskedLM.from_pretrained(
+        place, revision=revision, dtype=torch.float32, output_loading_info=True, **PLAIN
+    )
+    decoder: Any = model.get_output_embeddings()
+    if decoder is None or decoder.weight is not model.get_input_embeddings().weight:
+        return {}
+    there = {key: weight for key, weight in model.state_dict().items() if key not in found["missing_keys"]}
+    for names in PUBLISHED:
+        named = {
+            f"{own}{end}": f"{theirs}{end}"
+            for own, theirs in zip(OWN, names, strict=True)
+            for end in ([""] if own == "bias" else [".weight", ".bias"])
+        }
+        if there.keys() >= set(named.values()):
+            return {own: there[theirs].detach().clone() for own, theirs in named.items()}
+    return {}
