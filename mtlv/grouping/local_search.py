@@ -82,7 +82,8 @@ class _Climb:
 
     def _chain(self) -> bool:
         """Make a chain of moves, and keep those up to the best partition; return whether it is better."""
-        best, made, kept = float(self.worth.sum()), [], 0
+        best, kept = float(self.worth.sum()), 0
+        made: list[tuple[int, int]] = []  # tasks that were moved, and their groups before
         moved = np.zeros(len(self.labels), dtype=bool)
         while len(made) < len(moved) and len(made) - kept < WITHOUT:
             gains = self._gains(moved)

@@ -67,14 +67,7 @@ def best_partition(
     """
     if k is not None:
         check_k(k, value.items)
-    if value.items <= MOST:
-        found = _by_subsets(value, k)
-    else:
-        program = value.program(k)
-        found = None if program is None else _by_program(value, program)
-        if found is None or not found.proven:
-            others = _by_search(value, k, starts, seed)
-            found = others if found is None else max(found, others, key=lambda each: each.value)
+    found = _by_subsets(value, k) if value.items <= MOST else _of_many(value, k, starts, seed)
     if not np.isfinite(found.value):
         raise GroupingError(
             "the groups that are allowed do not make a partition of the tasks",
@@ -158,6 +151,15 @@ def _traced(table: NDArray[np.float64], best: NDArray[np.float64], items: int) -
 
 
 # ---- With more tasks -------------------------------------------------------------------------------------
+
+
+def _of_many(value: GroupValue, k: int | None, starts: int, seed: int) -> Partition:
+    program = value.program(k)
+    solved = None if program is None else _by_program(value, program)
+    if solved is not None and solved.proven:
+        return solved
+    found = _by_search(value, k, starts, seed)
+    return found if solved is None else max(solved, found, key=lambda each: each.value)
 
 
 def _by_program(value: GroupValue, program: Program) -> Partition | None:

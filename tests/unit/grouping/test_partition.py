@@ -7,9 +7,19 @@ import numpy as np
 import pytest
 
 from mtlv.errors import GroupingError
-from mtlv.grouping import GroupValue, ListedValues, PairMeans, PairSums, Partition, best_partition
+from mtlv.grouping import (
+    GroupingSpec,
+    GroupValue,
+    ListedValues,
+    PairMeans,
+    PairSums,
+    Partition,
+    best_partition,
+)
+from mtlv.grouping import group as group_by
 from mtlv.grouping import partition as search
 from mtlv.grouping.local_search import local_search
+from mtlv.registries import GROUPINGS
 
 # Inter-task affinities of TAG as its authors published them (google-research, tag/network_selection,
 # Apache-2.0), a row per task that receives; of Taskonomy: segmentation, depth, normals, keypoints, edges.
@@ -206,6 +216,19 @@ def test_means_and_sums_of_asymmetric_gains() -> None:
     groups = np.array([[True, True, True], [True, False, True], [False, True, False], [False, False, False]])
     assert PairMeans(gains, alone=0.5).of(groups).tolist() == [4.5, 3.0, 0.5, 0.0]
     assert PairSums(gains, alone=0.5).of(groups).tolist() == [9.0, 3.0, 0.5, 0.0]
+
+
+def test_the_method_best_takes_gains_or_values_of_groups_and_no_vectors() -> None:
+    best, gains = GROUPINGS["best"], np.array([[0, 3, 1.0], [3, 0, 1], [1, 1, 0]])
+    assert best.takes == ("affinity", "group values")
+    for value, kind in (("mean", PairMeans), ("sum", PairSums)):
+        found = best.search(gains, 1, GroupingSpec(value=value))
+        assert found.value == best_partition(kind(gains), k=1).value
+    assert best.search(normal_means(), None, GroupingSpec()).labels == (0, 0, 0, 1, 1, 1, 2, 2)
+    with pytest.raises(
+        GroupingError, match="takes gains or values of groups, not vectors; call `best_partition`"
+    ):
+        group_by(gains, GroupingSpec(method="best", k=2))
 
 
 def test_one_task_is_one_group() -> None:
