@@ -101,6 +101,7 @@ def _run(
     turn = turns.next()
     if turn is None:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
+    known: list[ResolvedMember] = []
     results: list[MemberResult] = []
     failed: list[str] = []
     with way as delivery, store.publishing_status():
@@ -116,7 +117,8 @@ def _run(
                     models = ModelKeeper(tracker, cache, store, everyone, executor)
                     session = SuiteContext(tracker, executor, everyone, models)
                     if turn.resolved:
-                        _describe(tracker, turn.resolved)
+                        known += turn.resolved
+                        _describe(tracker, known)
                         came, lost = _run_members(session, turns.colours, turn.resolved, suite.search)
                         results += came
                         failed += lost
