@@ -104,6 +104,7 @@ GROUPINGS: Registry[GroupingMethod] = Registry(
         "kde": "mtlv.grouping.methods:kde",
         "given": "mtlv.grouping.methods:given",
         "random": "mtlv.grouping.methods:random",
+        "best": "mtlv.grouping.methods:best",
     },
 )
 FEATURES: Registry[TaskFeature] = Registry(
@@ -113,6 +114,8 @@ FEATURES: Registry[TaskFeature] = Registry(
         "label_name": "mtlv.planning.task_vectors:label_name",
         "document_centroid": "mtlv.planning.task_vectors:document_centroid",
         "label_count": "mtlv.planning.task_vectors:label_count",
+        "pair_gain": "mtlv.planning.measured:pair_gain",
+        "group_score": "mtlv.planning.measured:group_score",
     },
 )
 OBJECTIVES: Registry[Combine] = Registry(

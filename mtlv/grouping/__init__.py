@@ -4,6 +4,10 @@
 
 The main method is `kmedoids`. `engines` has alternative implementations of it, and `cluster` other methods.
 `given` takes the user's own groups, and `control` makes random groups as a control experiment.
+
+    values of groups -> best partition -> Partition
+
+`best_partition` takes the values of groups (`group_values`) instead of features.
 """
 
 from mtlv.grouping.api import group
@@ -12,7 +16,9 @@ from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.elbow import elbow, knee
 from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
+from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
+from mtlv.grouping.partition import Partition, best_partition
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
@@ -20,8 +26,14 @@ from mtlv.grouping.stability import stability
 
 __all__ = [
     "Elbow",
+    "GroupValue",
     "Grouping",
     "GroupingSpec",
+    "ListedValues",
+    "PairMeans",
+    "PairSums",
+    "Partition",
+    "best_partition",
     "check_engine",
     "distances",
     "elbow",

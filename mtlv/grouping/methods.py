@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,9 @@ from mtlv.grouping import cluster, counts
 from mtlv.grouping.control import random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import check_engine, solve
+from mtlv.grouping.group_values import GroupValue, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
+from mtlv.grouping.partition import Partition, best_partition
 from mtlv.grouping.result import Grouping, first_seen, ordered
 from mtlv.grouping.scaling import as_features, scale
 from mtlv.grouping.spec import GroupingSpec
@@ -53,6 +56,11 @@ class Space:
 
 
 Find = Callable[[Space, int | None], Grouping | cluster.GroupLabels]
+Gains = GroupValue | NDArray[np.float64]
+Search = Callable[[Gains, int | None, GroupingSpec], Partition]
+Kind = Literal["vectors", "affinity", "group values"]
+"""What a feature is: a vector of each task [T, D], what each task gains from each other [T, T] (row: the task
+that receives, column: the one that gives), or a `GroupValue`."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,19 @@ class GroupingMethod:
         takes_k: whether it makes `grouping.k` groups; other methods determine the number of groups.
         own_curve: whether the elbow's curve uses this method; otherwise it uses k-medoids on the same
             distances.
+        search: for a method that takes affinities or values of groups instead of vectors: function of
+            (gains, k or None to choose it, spec) that returns the best partition.
     """
 
     find: Find
     takes_k: bool = False
     own_curve: bool = False
+    search: Search | None = None
+
+    @property
+    def takes(self) -> tuple[Kind, ...]:
+        """Kinds of features that it takes."""
+        return ("vectors",) if self.search is None else ("affinity", "group values")
 
 
 def group_into(space: Space, k: int | None) -> Grouping:
@@ -125,6 +141,21 @@ def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> G
     )
 
 
+VALUES = {"mean": PairMeans, "sum": PairSums}
+
+
+def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Partition:
+    value = gains if isinstance(gains, GroupValue) else VALUES[spec.value](gains)
+    return best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
+
+
+def _of_gains(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
+    """Raise an error: the best partition is that of gains, not of features."""
+    raise GroupingError(
+        "`grouping.method: best` takes gains or values of groups, not vectors", then="call `best_partition`"
+    )
+
+
 def _of_user(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
     """Raise an error: given groups consist of names, not features; see `mtlv.grouping.given`."""
     raise GroupingError("`grouping.method: given` takes names, not features", then="call `given`")
@@ -142,3 +173,4 @@ meanshift = GroupingMethod(lambda space, _: cluster.meanshift(space.features, sp
 kde = GroupingMethod(lambda space, _: counts.kde(space.raw, space.spec.bandwidth))
 given = GroupingMethod(_of_user)
 random = GroupingMethod(_random, takes_k=True)
+best = GroupingMethod(_of_gains, takes_k=True, search=_best)

@@ -22,11 +22,13 @@ class GroupingSpec:
         engine: implementation of k-medoids, see `engines`.
         algorithm: search of k-medoids, see `kmedoids`.
         init: first start of k-medoids.
-        restarts: total number of starts (k-medoids, k-means); the best result is kept.
+        restarts: total number of starts (k-medoids, k-means, the local search of best); the best result is
+            kept.
         linkage: distance between two groups (agglomerative).
         min_cluster_size: minimum number of items in a cluster of HDBSCAN.
         bandwidth: width of the kernel (mean shift, KDE); None estimates it.
         noise: treatment of HDBSCAN's noise points, see `hdbscan`.
+        value: value of a group, from the gains of pairs (best): see `PairMeans` and `PairSums`.
         seed: seed of all random numbers.
     """
 
@@ -43,4 +45,5 @@ class GroupingSpec:
     min_cluster_size: int = 2
     bandwidth: float | None = None
     noise: Literal["own_group", "nearest"] = "own_group"
+    value: Literal["mean", "sum"] = "mean"
     seed: int = 0

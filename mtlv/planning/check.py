@@ -20,6 +20,7 @@ from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
 from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
+from mtlv.planning.sources import check_feature, check_sources
 from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
 from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
@@ -76,10 +77,10 @@ def check_suite(suite: Suite) -> SuiteCheck:
     read = _Read()
     found, problems = [], []
     for member in suite.members:
-        errors = _errors(member.settings, read)
+        errors = _errors(member, suite, read)
         problems += [f"{_place(suite, member, line)}: {line}" for error in errors for line in error.problems]
         if not errors:
-            trains = outline(member.settings, read.tasks)
+            trains = outline(member, read.tasks, suite.members)
             stages = member.settings.each_stage
             warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
             found.append(MemberCheck(member.name, trains.lines, trains.units, tuple(warnings)))
@@ -137,8 +138,9 @@ def _place(suite: Suite, member: Member, line: str) -> str:
 # ---- Problems --------------------------------------------------------------------------------------------
 
 
-def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
+def _errors(member: Member, suite: Suite, read: _Read) -> list[MtlvError]:
     """Return all problems of a member that can be found before its data is split."""
+    settings = member.settings
     found: list[MtlvError] = []
     for stage in settings.each_stage:
         tasks: tuple[Task, ...] = ()
@@ -153,8 +155,9 @@ def _errors(settings: Settings, read: _Read) -> list[MtlvError]:
                 found.append(error)
     if not found:
         try:
-            outline(settings, read.tasks)
-        except PlanError as error:
+            check_sources(member, suite.members)
+            outline(member, read.tasks, suite.members)
+        except (PlanError, GroupingError) as error:
             found.append(error)
     return found
 
@@ -210,6 +213,11 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
             got=section.k,
             allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.title}`",
         )
+
+
+def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        check_feature(settings)
 
 
 def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
@@ -294,6 +302,7 @@ WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
 PROOFS = (
     *WITHOUT_TASKS,
     _prove_k,
+    _prove_features,
     _prove_engine,
     _prove_groups,
     _prove_weights,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class TaskGroups:
         names: names of the tasks.
         grouping: group of each task.
         elbow: inertia and silhouette over k, for methods that take a k.
-        vectors: the scaled vectors that were clustered [T, D]; None for groups that the user gave.
+        vectors: the scaled vectors that were clustered [T, D]; None for groups that were given or measured.
         stability: adjusted Rand index between these groups and those of a variant of the settings.
         reason: reason for the number of groups, in a sentence.
     """
@@ -61,7 +61,7 @@ def grouping_spec(settings: Settings) -> GroupingSpec:
 
 
 def task_groups(view: VectorSource) -> TaskGroups:
-    """Group the tasks of a member on a fold, using only its training part.
+    """Group the tasks of a member on a fold, using only its training part, and validation scores of units.
 
     Raises:
         GroupingError: the settings do not give every task exactly one group.
@@ -70,7 +70,11 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if section.method == "given":
         return TaskGroups(names, given(section.groups or (), names), None, None, {}, "the groups are given")
     spec = grouping_spec(view.settings)
-    raw = FEATURES[section.features].vectors(view)
+    raw: Any = FEATURES[section.features].compute(view)
+    search = GROUPINGS[spec.method].search
+    if search is not None:
+        best = search(raw, None if spec.k == "auto" else spec.k, spec)
+        return TaskGroups(names, Grouping(best.labels), None, None, {}, best.note)
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not GROUPINGS[spec.method].takes_k:
         found = group(raw, spec)
@@ -95,7 +99,7 @@ def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grou
     feature = FEATURES[view.settings.grouping.features]
     if feature.embedded:
         other = replace(view, special_tokens=not view.special_tokens)
-        vectors = feature.vectors(other)
+        vectors: Any = feature.compute(other)
         name = "with special tokens" if other.special_tokens else "without special tokens"
         variants[name] = group(vectors, spec, k=found.k).labels
     for seed in range(1, SEEDS + 1):

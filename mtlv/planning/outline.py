@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mtlv.formatting import enumerated, many
 from mtlv.grouping.given import given
 from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
+from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import match, teachers
-from mtlv.registries import ARCHITECTURES, GROUPINGS
+from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
-    from mtlv.settings import Settings
+    from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings
 
 
@@ -25,10 +27,12 @@ class MemberOutline:
     Args:
         lines: the plans as trees, or how they will be made.
         units: a mark of each model over all folds and seeds, equal if two members share it.
+        learned: tasks of each model of the last stage; None if its groups are not known yet.
     """
 
     lines: tuple[str, ...]
     units: frozenset[str]
+    learned: tuple[tuple[str, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,29 +46,63 @@ class _Laid:
     inner: tuple[str, ...] = ()
 
 
-def outline(settings: Settings, tasks_of: Callable[[Settings], Sequence[Task]]) -> MemberOutline:
+def outline(
+    member: Member, tasks_of: Callable[[Settings], Sequence[Task]], members: Sequence[Member] = ()
+) -> MemberOutline:
     """Return what a member would train.
 
     Args:
-        settings: settings of the member.
+        member: the member.
         tasks_of: function that returns the tasks of settings.
+        members: all members of the suite, from whose units groups may follow.
 
     Raises:
         PlanError: there is no model to start from, or several.
+        GroupingError: groups follow from units that do not learn what the features need.
     """
+    settings = member.settings
     laid: dict[str, _Laid] = {}
     lines: list[str] = []
     for stage, own in zip(settings.stages or (None,), settings.each_stage, strict=True):
         name = "" if stage is None else stage.name
-        laid[name] = _laid(stage, own, tasks_of(own), laid)
+        first = _first(member, own, tasks_of, members, laid) if measures(own) else ""
+        laid[name] = _laid(stage, own, tasks_of(own), laid, first)
         title = () if stage is None else (f"stage {name}{_begins(stage)}{_taught(stage)}",)
         lines += [*title, *(f"{'  ' * len(title)}{line}" for line in laid[name].lines)]
     trained = _trained(settings.stages or ())
     marks = [mark for name in trained for mark in (*laid[name].marks, *laid[name].inner)]
     children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
-    return MemberOutline(
-        tuple(lines), frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
-    )
+    last = laid[settings.stages[-1].name if settings.stages else ""]
+    learned = tuple(model.tasks for model in last.models) or None
+    units = frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
+    return MemberOutline(tuple(lines), units, learned)
+
+
+def _first(
+    member: Member,
+    own: Settings,
+    tasks_of: Callable[[Settings], Sequence[Task]],
+    members: Sequence[Member],
+    laid: Mapping[str, _Laid],
+) -> str:
+    """Return the units that come before the groups of a stage, in words.
+
+    Raises:
+        GroupingError: they do not learn what its features need.
+    """
+    stages, others = named_by(member, own, members)
+    outlines = [outline(other, tasks_of, members) for other in others]
+    groups = [model.tasks for name in stages for model in laid[name].models]
+    groups += [tasks for each in outlines for tasks in each.learned or ()]
+    names = [task.name for task in tasks_of(own)]
+    cover = FEATURES[own.grouping.features].cover
+    known = all(laid[name].models for name in stages) and all(each.learned for each in outlines)
+    if cover is not None and known:
+        cover(names, {frozenset(tasks) for tasks in groups if set(tasks) <= set(names)})
+    runs = own.data.folds * len(own.seeds)
+    units = sum(len(laid[name].marks) for name in stages) * runs
+    units += len(frozenset[str]().union(*(each.units for each in outlines)))
+    return f"when {many(units, 'unit')} of {enumerated([*stages, *(o.name for o in others)])} are trained"
 
 
 def _trained(stages: Sequence[StageSettings]) -> set[str]:
@@ -75,6 +113,7 @@ def _trained(stages: Sequence[StageSettings]) -> set[str]:
             teach = stage.training.teach
             names |= set() if stage.start is None else {stage.start.stage}
             names |= set() if teach is None or teach.crossfit is not None else {teach.stage}
+            names |= {each.name for each in stages} & set(stage.grouping.sources or ())
     return names
 
 
@@ -91,7 +130,7 @@ def _taught(stage: StageSettings) -> str:
 
 
 def _laid(
-    stage: StageSettings | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid]
+    stage: StageSettings | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid], first: str
 ) -> _Laid:
     content: list[object] = [
         own.data.model_dump(mode="json"),
@@ -105,12 +144,9 @@ def _laid(
     content += [taught_by] if taught_by else []
     inner = taught_by if own.training.teach and own.training.teach.crossfit else ()
     if plan is None:
-        lines, count = _unknown(own, tasks)
-        content += [
-            own.architecture.model_dump(mode="json"),
-            own.grouping.model_dump(mode="json"),
-            start.marks if start else (),
-        ]
+        lines, count = _unknown(own, tasks, first)
+        content += [own.architecture.model_dump(mode="json"), own.grouping.model_dump(mode="json")]
+        content += [start.marks if start else ()]
         marks = [content_key([*content, number]) for number in range(count)]
         return _Laid(lines, tuple(marks), names, inner=inner)
     marks = []
@@ -194,15 +230,24 @@ def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
     return [[names[i] for i in members] for members in found.groups()]
 
 
-def _unknown(settings: Settings, tasks: Sequence[Task]) -> tuple[tuple[str, ...], int]:
-    """Describe groups that are determined when the suite runs; return also the maximum number of models."""
+def _unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:
+    """Describe groups that are determined when the suite runs; return also the maximum number of models.
+
+    Args:
+        settings: settings of the stage.
+        tasks: its tasks.
+        first: the units from which groups follow, in words; empty for none.
+    """
     section = settings.grouping
-    if GROUPINGS[section.method].takes_k and section.k != "auto":
+    method = GROUPINGS[section.method]
+    if method.takes_k and section.k != "auto":
         k, words = section.k, f"{section.k} groups"
     else:
-        k = min(section.k_max, len(tasks)) if GROUPINGS[section.method].takes_k else len(tasks)
+        by_elbow = method.takes_k and method.search is None
+        k = min(section.k_max, len(tasks)) if by_elbow else len(tasks)
         words = f"up to {k} groups"
     single = len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1
     shape = "1 model with a head per group" if single else "a model per group"
-    how = f"{words} of {len(tasks)} tasks by {section.method} on {section.features}, found when it runs"
+    how = f"{words} of {len(tasks)} tasks by {section.method} on {section.features}"
+    how = f"{how}, found {first or 'when it runs'}"
     return (f"{shape}: {how}", *(f"    {task.name}" for task in tasks)), 1 if single else k

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from mtlv.errors import MtlvError
+from mtlv.errors import GroupingError, MtlvError
+from mtlv.formatting import many
 from mtlv.plan import Plan, Task
 from mtlv.planning.groups import TaskGroups, task_groups
 from mtlv.planning.outline import plan_of
+from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import StageBuilder
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
 from mtlv.settings.identity import NOT_IDENTITY
-from mtlv.units.job import Job
+from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
+    from mtlv.store.local import UnitRecord
     from mtlv.units.input_cache import InputCache
 
 
@@ -31,7 +35,7 @@ class FoldRun:
         fold, seed: the fold and seed, which identify it.
         plan, groups: those of the last stage.
         jobs: jobs of the last stage, one for each model of the plan.
-        earlier: jobs of the earlier stages, each once, in the order of training.
+        earlier: jobs of the earlier stages that the last needs, each once, in the order of training.
     """
 
     fold: Fold
@@ -79,25 +83,53 @@ class ResolvedMember:
         return (job for child in self.children for job in (*child.earlier, *child.jobs))
 
 
-def resolve_groups(cache: InputCache, settings: Settings, fold: Fold) -> TaskGroups:
-    """Return the groups of a member's tasks on one fold."""
-    return task_groups(VectorSource(cache, settings, fold, settings.grouping.special_tokens))
+class UnfinishedError(GroupingError):
+    """Groups of a member follow from units that are not finished yet.
+
+    Args:
+        name: name of the member.
+        jobs: the units, and those that they need, in the order of training.
+    """
+
+    def __init__(self, name: str, jobs: Sequence[Job]) -> None:
+        super().__init__(
+            f"the groups of `{name}` follow from {many(len(jobs), 'unit')} not trained yet (`grouping.from`)",
+            then="train them: `mtlv run CONFIG`",
+        )
+        self.jobs = tuple(jobs)
+
+
+def resolve_groups(
+    cache: InputCache, settings: Settings, fold: Fold, records: Sequence[UnitRecord] = ()
+) -> TaskGroups:
+    """Return the groups of a member's tasks on one fold.
+
+    Args:
+        cache: corpora and encoders.
+        settings: settings of the member.
+        fold: the fold.
+        records: of the units in `grouping.from`, for features that are measured.
+
+    Raises:
+        GroupingError: the tasks cannot be grouped, or a measured feature has no units.
+    """
+    if measures(settings) and not records:
+        raise GroupingError(
+            "groups by `grouping.from` follow from trained units",
+            then="train them: `mtlv run CONFIG`; the groups are in `grouping/groups.json` of its runs",
+        )
+    return task_groups(VectorSource(cache, settings, fold, settings.grouping.special_tokens, records))
 
 
 def resolve_all(cache: InputCache, members: Sequence[Member]) -> list[ResolvedMember]:
-    """Resolve every member, or raise the problems of all of them.
+    """Resolve every member of a suite, or raise the problems of all of them.
 
     Raises:
         MtlvError: there is a problem that a user can solve.
     """
-    found, errors = [], []
-    for member in members:
-        try:
-            found.append(resolve(cache, member))
-        except MtlvError as error:
-            errors.append(error)
-    if errors:
-        raise MtlvError.all_of(errors)
+    found, waiting = Resolver(cache, members).ready(members)
+    if waiting:
+        raise MtlvError.all_of(list(waiting.values()))
     return found
 
 
@@ -107,25 +139,115 @@ def resolve(cache: InputCache, member: Member) -> ResolvedMember:
     Raises:
         MtlvError: data, encoder, groups or device are wrong.
     """
-    settings = member.settings
-    corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
-    data = content_key([corpus.digest, cache.folds_digest(settings.data)])
-    start = cache.encoder(settings.encoder, settings.data).digest
-    cache.inputs(settings)
-    children = []
-    for fold in folds:
-        plans = [_plan(cache, own, fold) for own in settings.each_stage]
-        for seed in settings.seeds:
-            stages = StageBuilder(cache, member, fold, seed, start).stages([plan for plan, _ in plans])
-            (plan, groups), jobs = plans[-1], stages[-1]
-            earlier = {before.unit.key: before for job in jobs for before in job.before}
-            children.append(FoldRun(fold, seed, plan, groups, jobs, tuple(earlier.values())))
-    keys = [job.unit.key for child in children for job in child.jobs]
-    uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
-    return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
+    return Resolver(cache, [member]).resolve(member)
 
 
-def _plan(cache: InputCache, settings: Settings, fold: Fold) -> tuple[Plan, TaskGroups | None]:
-    grouped = ARCHITECTURES[settings.architecture.name].grouped
-    groups = resolve_groups(cache, settings, fold) if grouped else None
-    return plan_of(settings, cache.tasks(settings), groups.groups if groups else ()), groups
+@dataclass
+class Resolver:
+    """Resolves the members of a suite, each once.
+
+    Args:
+        cache: corpora and encoders, with the store of finished units.
+        members: all members of the suite.
+        reads: whether groups may follow from a finished unit, by its key; by default from all.
+    """
+
+    cache: InputCache
+    members: Sequence[Member]
+    reads: Callable[[str], bool] = lambda _: True
+    _known: dict[str, ResolvedMember] = field(default_factory=dict)
+
+    def ready(self, members: Sequence[Member]) -> tuple[list[ResolvedMember], dict[str, UnfinishedError]]:
+        """Resolve members; return those that wait for units by name, with the units.
+
+        Raises:
+            MtlvError: there is another problem; contains those of all members.
+        """
+        found: list[ResolvedMember] = []
+        waiting: dict[str, UnfinishedError] = {}
+        errors: list[MtlvError] = []
+        for member in members:
+            try:
+                found.append(self.resolve(member))
+            except UnfinishedError as unfinished:
+                waiting[member.name] = unfinished
+            except MtlvError as error:
+                errors.append(error)
+        if errors:
+            raise MtlvError.all_of(errors)
+        return found, waiting
+
+    def resolve(self, member: Member) -> ResolvedMember:
+        """Resolve a member; see the function `resolve`.
+
+        Raises:
+            UnfinishedError: its groups follow from units that are not finished.
+            MtlvError: data, encoder, groups or device are wrong.
+        """
+        if member.name not in self._known:
+            self._known[member.name] = self._resolved(member)
+        return self._known[member.name]
+
+    def _resolved(self, member: Member) -> ResolvedMember:
+        settings, cache = member.settings, self.cache
+        corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
+        data = content_key([corpus.digest, cache.folds_digest(settings.data)])
+        start = cache.encoder(settings.encoder, settings.data).digest
+        cache.inputs(settings)
+        children: list[FoldRun] = []
+        for fold in folds:
+            builders = [StageBuilder(cache, member, fold, seed, start) for seed in settings.seeds]
+            children += self._children(member, fold, builders)
+        keys = [job.unit.key for child in children for job in child.jobs]
+        uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
+        return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
+
+    def _children(self, member: Member, fold: Fold, builders: Sequence[StageBuilder]) -> Iterator[FoldRun]:
+        plans: list[Plan] = []
+        read: set[str] = set()  # keys of the units of earlier stages from which groups follow
+        groups: TaskGroups | None = None
+        for own in member.settings.each_stage:
+            sources: list[Job] = []
+            if measures(own):
+                laid = [job for builder in builders for stage in builder.stages(plans) for job in stage]
+                sources = self._sources(member, own, fold, laid)
+                read |= {job.unit.key for job in sources} & {job.unit.key for job in laid}
+            groups = self._groups(member, own, fold, sources)
+            plans.append(plan_of(own, self.cache.tasks(own), groups.groups if groups else ()))
+        for builder in builders:
+            *before, jobs = builder.stages(plans)
+            needed = [job for stage in before for job in stage if job.unit.key in read] + list(jobs)
+            earlier = each_once(each for job in needed for each in (*job.before, job))
+            last = {job.unit.key for job in jobs}
+            rest = tuple(job for job in earlier if job.unit.key not in last)
+            yield FoldRun(fold, builder.seed, plans[-1], groups, jobs, rest)
+
+    def _sources(self, member: Member, own: Settings, fold: Fold, laid: Sequence[Job]) -> list[Job]:
+        """Return the jobs of a fold that `grouping.from` names, of all seeds, each once."""
+        stages, others = named_by(member, own, self.members)
+        found = [job for job in laid if job.unit.stage in stages]
+        for other in others:
+            children = self.resolve(other).children
+            found += [job for child in children if child.fold.index == fold.index for job in child.jobs]
+        return each_once(found)
+
+    def _groups(self, member: Member, own: Settings, fold: Fold, sources: Sequence[Job]) -> TaskGroups | None:
+        """Return the groups of a stage, if its architecture has groups.
+
+        Raises:
+            UnfinishedError: they follow from units that are not finished.
+        """
+        if not ARCHITECTURES[own.architecture.name].grouped:
+            return None
+        records = {job.unit.key: self._record(job.unit.key) for job in sources}
+        unfinished = [job for job in sources if records[job.unit.key] is None]
+        if unfinished:
+            needed = each_once(each for job in unfinished for each in (*job.before, job))
+            raise UnfinishedError(member.name, needed)
+        return resolve_groups(self.cache, own, fold, [each for each in records.values() if each is not None])
+
+    def _record(self, key: str) -> UnitRecord | None:
+        store = self.cache.store
+        if store is None or not self.reads(key) or not store.has(key):
+            return None
+        return store.whole(key, partial(store.load, key), self.cache.warn)

@@ -57,7 +57,7 @@ class StageBuilder:
         """Return the jobs of each stage.
 
         Args:
-            plans: plans of the stages, in order.
+            plans: plans of the stages, in order; later stages may be missing.
 
         Raises:
             PlanError: there is no model to start from, or several.
@@ -65,7 +65,7 @@ class StageBuilder:
         settings = self.member.settings
         stages: Sequence[StageSettings | None] = settings.stages or (None,)
         laid: list[tuple[Job, ...]] = []
-        for stage, own, plan in zip(stages, settings.each_stage, plans, strict=True):
+        for stage, own, plan in zip(stages, settings.each_stage, plans, strict=False):
             before = {each.name: jobs for each, jobs in zip(settings.stages or (), laid, strict=False)}
             spent = self._within_budget(own, plan)
             laid.append(tuple(self._job(stage, spent, model, before) for model in plan.models))

@@ -1,8 +1,8 @@
-"""Vectors of tasks, used to group them."""
+"""Features of tasks, used to group them, and their vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,29 +11,34 @@ from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
+from mtlv.grouping import GroupValue
+from mtlv.grouping.methods import Kind
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings.schema import Settings
+    from mtlv.store.local import UnitRecord
     from mtlv.units.input_cache import InputCache
 
 
 @dataclass(frozen=True)
 class VectorSource:
-    """The data from which features are made: only training documents of a fold.
+    """The data from which features are made: training documents of a fold, and validation scores on it.
 
     Args:
         cache: shared corpora and encoders.
         settings: settings of the suite member.
         fold: fold whose training part may be read.
         special_tokens: whether means of token vectors include special tokens.
+        records: of the finished units in `grouping.from`, of the same fold.
     """
 
     cache: InputCache
     settings: Settings
     fold: Fold
     special_tokens: bool
+    records: Sequence[UnitRecord] = ()
 
     @property
     def corpus(self) -> Corpus:
@@ -59,7 +64,8 @@ class VectorSource:
         )
 
 
-Vectors = Callable[[VectorSource], NDArray[np.float32]]
+Compute = Callable[[VectorSource], NDArray[np.float32] | NDArray[np.float64] | GroupValue]
+Cover = Callable[[Sequence[str], Collection[frozenset[str]]], None]
 
 
 @dataclass(frozen=True)
@@ -67,17 +73,24 @@ class TaskFeature:
     """A choice of `grouping.features`.
 
     Args:
-        vectors: function of a `VectorSource` that returns one row for each of T tasks [T, D].
+        compute: function of a `VectorSource` that returns a row for each of T tasks [T, D], or another kind.
         embedded: whether an encoder makes them, so that special tokens matter.
+        kind: what `compute` returns.
+        cover: for features of finished units: function of the names of T tasks and the groups of tasks that
+            units learned together, that raises an error if a group is missing.
     """
 
-    vectors: Vectors
+    compute: Compute
     embedded: bool = False
+    kind: Kind = "vectors"
+    cover: Cover | None = None
 
 
-def task_feature(*, embedded: bool = False) -> Callable[[Vectors], TaskFeature]:
+def task_feature(
+    *, embedded: bool = False, kind: Kind = "vectors", cover: Cover | None = None
+) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a `TaskFeature`."""
-    return lambda vectors: TaskFeature(vectors, embedded)
+    return lambda compute: TaskFeature(compute, embedded, kind, cover)
 
 
 @task_feature(embedded=True)

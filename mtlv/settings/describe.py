@@ -10,7 +10,7 @@ import yaml
 
 from mtlv.errors import shorten
 from mtlv.plan import slugs
-from mtlv.settings.schema import Settings, TrainingSettings
+from mtlv.settings.schema import GroupingSettings, Settings, TrainingSettings
 from mtlv.settings.text import resolve_scalars
 
 LONGEST = 500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
@@ -29,7 +29,7 @@ def flatten(settings: Settings) -> dict[str, Scalar]:
     def walk(values: Mapping[str, Any], prefix: str, model: type) -> None:
         fields = model.model_fields  # type: ignore[attr-defined]
         for key, value in values.items():
-            inner = fields[key].annotation
+            inner = fields[key].annotation if key in fields else None  # an alias is of no section
             if isinstance(inner, type) and hasattr(inner, "model_fields"):
                 walk(value, f"{prefix}{key}.", inner)
             else:
@@ -68,10 +68,12 @@ def plain(value: Any) -> Scalar:
 def dump(settings: Settings) -> str:
     """Return the settings as YAML, which `load_suite` reads back as the same settings."""
     values = settings.model_dump(mode="json")
-    for key, default in TrainingSettings.later.items():
-        if key in values["training"]:  # otherwise stages without it would inherit this one
+    for section, later in (("training", TrainingSettings.later), ("grouping", GroupingSettings.later)):
+        for key in (
+            later.keys() & values[section].keys()
+        ):  # otherwise stages without it would inherit this one
             for stage in values["stages"] or ():
-                stage["training"].setdefault(key, default)
+                stage[section].setdefault(key, later[key])
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

@@ -73,8 +73,15 @@ class HeadSettings(SettingsSection):
 
 
 class GroupingSettings(SettingsSection):
+    later = {"from": None, "value": "mean"}  # noqa: RUF012
+
     method: Annotated[str, OneOf(GROUPINGS)]
     features: Annotated[str, OneOf(FEATURES)]
+    sources: Annotated[
+        Names | None,
+        Field(alias="from", description="a list of names of earlier stages or of members, or null"),
+    ]
+    value: Literal["mean", "sum"]
     k: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)],
         Field(description="auto, or a whole number of 1 or more"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, together, warner
 from mtlv.execution.choose import executor_of
-from mtlv.figures.palette import RUNS
 from mtlv.planning.check import check_suite
-from mtlv.planning.resolve import ResolvedMember, resolve_all
+from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import POLICIES, IfExists
 from mtlv.reporting.descriptions import describe_experiment
 from mtlv.reporting.learned_words import warnings
@@ -22,10 +21,11 @@ from mtlv.reporting.suite_run import comparison_spec, write_comparison
 from mtlv.reporting.suite_table import as_text
 from mtlv.store import open_store
 from mtlv.store.location import location_of
-from mtlv.store.progress import SuiteProgress, SuiteState, UnitState
+from mtlv.store.progress import SuiteProgress
 from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
+from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
 from mtlv.tracking import DEFAULT_URI, Tracker
 from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
@@ -97,44 +97,67 @@ def _run(
     for note in store.catch_up():
         callback(NoteGiven(note))
     cache = InputCache(store, warner(callback))
-    resolved = POLICIES[if_exists](resolve_all(cache, suite.members), store)
-    if not resolved:
+    turns = SuiteRounds(suite, cache, POLICIES[if_exists])
+    turn = turns.next()
+    if turn is None:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
-    _tell_notes(resolved, cache, callback)
-    with (
-        way as delivery,
-        store.publishing_status(),
-        SuiteProgress(store.root, _state(suite, resolved)) as progress,
-    ):
+    known: list[ResolvedMember] = []
+    results: list[MemberResult] = []
+    failed: list[str] = []
+    with way as delivery, store.publishing_status():
         tracker = delivery.tracker
-        _describe(tracker, resolved)
-        everyone = together(progress, callback)
-        jobs = each_once(job for member in resolved for job in member.jobs)
-        everyone(SuiteStarted(len(jobs), sum(job.documents for job in jobs)))
-        of_members = [list(member.jobs) for member in resolved]
-        one_by_one = suite.search is not None  # the next member depends on this result
-        with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
-            models = ModelKeeper(tracker, cache, store, everyone, executor)
-            session = SuiteContext(tracker, executor, everyone, models)
-            results, failed = _run_members(session, cache, resolved, suite.search)
+        while turn is not None:
+            _tell_notes(turn.resolved, cache, callback)
+            with SuiteProgress(store.root, turn.state(suite)) as progress:
+                everyone = together(progress, callback)
+                everyone(SuiteStarted(len(turn.jobs), sum(job.documents for job in turn.jobs)))
+                one_by_one = suite.search is not None  # the next member depends on this result
+                of_members = list(turn.of_members.values())
+                with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
+                    models = ModelKeeper(tracker, cache, store, everyone, executor)
+                    session = SuiteContext(tracker, executor, everyone, models)
+                    if turn.resolved:
+                        known += turn.resolved
+                        _describe(tracker, known)
+                        came, lost = _run_members(session, turns.colours, turn.resolved, suite.search)
+                        results += came
+                        failed += lost
+                    else:
+                        failed += _train_first(session, turn, turns)
+            turn = turns.next()
+        found = tuple(sorted(results, key=lambda each: turns.place(each.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
-        _write_comparison(session, results, trials)
+        _write_comparison(session, found, trials)
     where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
-    warned = warnings({result.name: result.learning for result in results})
-    return SuiteResult(results, *as_text(as_members(results)), where, failed, trials, tuple(warned))
+    warned = warnings({result.name: result.learning for result in found})
+    return SuiteResult(found, *as_text(as_members(found)), where, tuple(failed), trials, tuple(warned))
 
 
-def _state(suite: Suite, resolved: Sequence[ResolvedMember]) -> SuiteState:
-    """Return the state of all units before the first one starts, as listed by `mtlv status`."""
-    members = {job.unit.key: each.name for each in reversed(resolved) for job in each.jobs}
-    jobs = each_once(job for each in resolved for job in each.jobs)
-    units = [UnitState(job.unit.key, job.name, members[job.unit.key]) for job in jobs]
-    return SuiteState(suite.experiment, str(suite.path.absolute()), units=units)
+def _train_first(session: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:
+    """Train the units from which the groups of members follow; return the problems of those that failed.
+
+    They have no run of their own: units of an earlier stage, or of a member that failed.
+    """
+    failed = []
+    for name, jobs in turn.of_members.items():
+        session.executor.expect(jobs)
+        try:
+            for job in jobs:
+                session.executor.run(job, lambda *_: None)
+        except TrainingError as error:
+            session.executor.give_up(jobs)
+            turns.leave_out(name)
+            failed.append(str(error))
+            text = (
+                f"`{name}` failed, because its groups follow from units that did; the others go on. {error}"
+            )
+            session.callback(WarningGiven(text))
+    return failed
 
 
 def _run_members(
     session: SuiteContext,
-    cache: InputCache,
+    colours: Mapping[str, str],
     resolved: Sequence[ResolvedMember],
     search: SearchSettings | None,
 ) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
@@ -151,9 +174,9 @@ def _run_members(
         member, value = resolved[number], None
         if search is not None:  # the next member depends on this result
             executor.expect(each_once(member.jobs))
-        corpus = cache.corpus(member.member.settings.data)
+        corpus = session.models.cache.corpus(member.member.settings.data)
         try:
-            results.append(run_member(session, member, corpus, RUNS[number % len(RUNS)]))
+            results.append(run_member(session, member, corpus, colours[member.member.name]))
             value = trial(results[-1]).value
         except TrainingError as error:
             executor.give_up(each_once(member.jobs))

@@ -51,11 +51,11 @@ class InputCache:
 
     Args:
         store: store of splits and tokens; without one, each process computes them again.
-        warn: receives warnings about damaged token files.
+        warn: receives warnings about damaged files.
     """
 
     def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
-        self.store = store
+        self.store, self.warn = store, warn
         self.token_cache = None if store is None else TokenCache(store.tokens, warn)
         self._kept: dict[tuple, object] = {}
 

@@ -23,7 +23,7 @@ def schema_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from schema_keys(field.annotation, f"{prefix}{name}.")
         else:
-            yield prefix + name
+            yield prefix + (field.alias or name)
 
 
 def models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:

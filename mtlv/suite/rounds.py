@@ -1,0 +1,94 @@
+"""Rounds of a suite: groups of some members follow from units of others, which are trained before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.figures.palette import RUNS
+from mtlv.planning.resolve import ResolvedMember, Resolver
+from mtlv.planning.reuse import Policy
+from mtlv.store.progress import SuiteState, UnitState
+from mtlv.units.input_cache import InputCache
+from mtlv.units.job import Job, each_once
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
+
+
+@dataclass(frozen=True)
+class SuiteRound:
+    """Members that can run now, or units that have to be trained before any can.
+
+    Args:
+        resolved: members to run; empty if only units are trained.
+        of_members: units of each member, by its name.
+    """
+
+    resolved: list[ResolvedMember]
+    of_members: Mapping[str, Sequence[Job]]
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All units, each once."""
+        return each_once(job for jobs in self.of_members.values() for job in jobs)
+
+    def state(self, suite: Suite) -> SuiteState:
+        """Return the state of all units before the first one starts, as listed by `mtlv status`."""
+        members = {
+            job.unit.key: name for name, jobs in reversed(list(self.of_members.items())) for job in jobs
+        }
+        units = [UnitState(job.unit.key, job.name, members[job.unit.key]) for job in self.jobs]
+        return SuiteState(suite.experiment, str(suite.path.absolute()), units=units)
+
+
+class SuiteRounds:
+    """The rounds of a suite, one after another; without `grouping.from` there is one.
+
+    Args:
+        suite: checked settings.
+        cache: corpora and encoders, with the store.
+        policy: treatment of existing units.
+    """
+
+    def __init__(self, suite: Suite, cache: InputCache, policy: Policy) -> None:
+        assert cache.store is not None
+        self._suite, self._cache, self._policy, self._store = suite, cache, policy, cache.store
+        self._left = list(suite.members)
+        self._done: set[str] = set()  # keys of units of earlier rounds
+        self._order = {member.name: number for number, member in enumerate(suite.members)}
+        self.colours = {name: RUNS[number % len(RUNS)] for name, number in self._order.items()}
+
+    def place(self, resolved: ResolvedMember) -> int:
+        """Return the place of a member in the suite."""
+        return self._order[resolved.member.name]
+
+    def leave_out(self, name: str) -> None:
+        """Run a member in no later round."""
+        self._left = [member for member in self._left if member.name != name]
+
+    def next(self) -> SuiteRound | None:
+        """Return the next round; None if there is nothing left to run.
+
+        Raises:
+            MtlvError: there is a problem that a user can solve.
+        """
+        reads = (lambda _: True) if self._policy.keeps else self._done.__contains__
+        ready, waiting = Resolver(self._cache, self._suite.members, reads).ready(self._left)
+        if waiting and self._suite.search is not None:  # a search needs all of its members
+            ready = []
+        else:
+            self._left = [member for member in self._left if member.name in waiting]
+        self._prepare(job for member in ready for job in member.jobs)
+        resolved = self._policy.choose(ready, self._store)
+        if not resolved:
+            self._prepare(job for error in waiting.values() for job in error.jobs)
+        of_members = {each.name: each_once(each.jobs) for each in resolved}
+        found = SuiteRound(resolved, of_members or {name: each.jobs for name, each in waiting.items()})
+        return found if found.of_members else None
+
+    def _prepare(self, jobs: Iterable[Job]) -> None:
+        new = [job for job in each_once(jobs) if job.unit.key not in self._done]
+        self._policy.prepare(new, self._store)
+        self._done |= {job.unit.key for job in new}

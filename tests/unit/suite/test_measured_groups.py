@@ -1,0 +1,341 @@
+"""Groups that follow from the validation scores of other units: `grouping.from`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from listening import Listening
+
+from mtlv.data.splits import Fold
+from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
+from mtlv.evaluation.metrics import average_precision
+from mtlv.events import ignore
+from mtlv.execution.runner import UnitRunner
+from mtlv.planning import resolve
+from mtlv.planning.check import check_suite
+from mtlv.planning.groups import TaskGroups
+from mtlv.planning.measured import group_score, pair_gain
+from mtlv.planning.preview import would_run_lines
+from mtlv.planning.resolve import resolve_all, resolve_groups
+from mtlv.planning.task_vectors import VectorSource
+from mtlv.settings import Settings, load_overrides
+from mtlv.settings.describe import dump, flatten
+from mtlv.store.local import Store, UnitRecord
+from mtlv.suite.run import SuiteResult, run_suite
+from mtlv.tracking import MemoryTracker
+from mtlv.units.input_cache import InputCache
+from mtlv.units.job import Job
+
+MET = "heart with lung"
+BEST = "architecture: gmtl, grouping.method: best"
+LABELS = ("heart", "lung", "bone")
+PAIRS = ", ".join(
+    f"{{name: {one} with {two}, architecture: mtl, tasks: [{one}, {two}]}}"
+    for one, two in combinations(LABELS, 2)
+)
+GAINS = f"{{name: chosen, {BEST}, grouping.features: pair_gain, grouping.from: [stl, '* with *']}}"
+BY_PAIRS = f"runs=[{GAINS}, {{name: stl, architecture: stl}}, {PAIRS}]"
+SCORES = f"{BEST}, grouping.features: group_score"
+RANDOM = ", ".join(
+    f"{{name: random {seed}, architecture: gmtl, grouping: {{method: random, seed: {seed}}}}}"
+    for seed in range(3)
+)
+BY_GROUPS = f"runs=[{{name: chosen, {SCORES}, grouping.from: ['random *']}}, {RANDOM}]"
+ALONE = "{name: alone, architecture: stl, training.epochs: 2}"
+GROUPED = f"name: grouped, start: null, {SCORES}, grouping.from: [alone]"
+BY_STAGE = f"stages=[{ALONE}, {{{GROUPED}}}]"
+FAST = ("training.epochs=1", "grouping.k=auto")
+
+
+class Counter(Listening):
+    def __init__(self) -> None:
+        self.trained: list[str] = []
+        self.warned: list[str] = []
+
+    def unit_started(self, name: str, *_: object) -> None:
+        self.trained.append(name)
+
+    def warn(self, text: str) -> None:
+        self.warned.append(text)
+
+
+def groups_of(result: SuiteResult, name: str = "chosen") -> list:
+    (member,) = [each for each in result.members if each.resolved.member.name == name]
+    return [child.groups.groups for child in member.resolved.children]
+
+
+def alone_and_together(result: SuiteResult) -> dict[frozenset[str], dict[str, float]]:
+    """Average precision on validation, by the tasks of a model."""
+    found: dict[frozenset[str], dict[str, float]] = {}
+    for member in result.members:
+        for outcome in member.outcomes if member.resolved.member.name != "chosen" else ():
+            for record in outcome.records:
+                tasks = record.validation.tasks.items()
+                scores = {name: average_precision(each.targets == 1, each.outputs) for name, each in tasks}
+                found[frozenset(scores)] = scores
+    return found
+
+
+def test_groups_follow_from_the_gains_of_pairs(suite: Callable, table: Callable) -> None:
+    made, counter, tracker = suite(table("t"), BY_PAIRS, "training.epochs=1"), Counter(), MemoryTracker()
+    result = run_suite(made, counter, tracker)
+    scores = alone_and_together(result)
+    gain = {
+        frozenset(pair): sum(scores[frozenset(pair)][t] - scores[frozenset((t,))][t] for t in pair)
+        for pair in combinations(LABELS, 2)
+    }
+    best = max(gain, key=gain.get)
+    assert {frozenset(group) for group in groups_of(result)[0]} == {best, frozenset(LABELS) - best}
+    assert len({round(value, 6) for value in gain.values()}) == 3
+    assert result.members[0].name.startswith("chosen"), "in the order of the suite"
+    assert counter.trained[:3] == ["stl · heart", "stl · lung", "stl · bone"]
+    chosen = result.members[0].resolved.children[0]
+    assert "dynamic programming over all groups; no partition is better" in chosen.groups.reason
+    assert f"these groups have the value {gain[best]:.4g}," in chosen.groups.reason
+    assert len(counter.trained) == 6, "units are shared by key"
+    again = Counter()
+    run_suite(made, again, tracker)
+    assert not again.trained
+
+
+def test_groups_follow_from_random_groups(suite: Callable, table: Callable) -> None:
+    result = run_suite(suite(table("t"), BY_GROUPS, "training.epochs=1"), ignore, MemoryTracker())
+    scores = alone_and_together(result)
+    value = {group: sum(each.values()) for group, each in scores.items()}
+    partitions = [
+        groups
+        for groups in combinations(value, 2)
+        if sorted(name for group in groups for name in group) == sorted(LABELS)
+    ]
+    best = max(partitions, key=lambda groups: sum(value[group] for group in groups))
+    assert {frozenset(group) for group in groups_of(result)[0]} == set(best)
+    reason = result.members[0].resolved.children[0].groups.reason
+    assert f"these groups have the value {sum(value[group] for group in best):.4g}" in reason
+
+
+def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    made, counter = suite(table("t"), BY_STAGE, *FAST, "seed=[0, 1]"), Counter()
+    result = run_suite(made, counter, MemoryTracker())
+    assert len(counter.trained) == 2 * (3 + 3)
+    assert (
+        counter.trained[0]
+        == "alone > grouped · gmtl · best · k=auto · group_score · tiny · seed 0 · alone · heart"
+    )
+    (member,) = result.members
+    for child in member.resolved.children:
+        assert [job.unit.stage for job in child.earlier] == ["alone"] * 3
+        assert {job.unit.seed for job in child.earlier} == {child.seed}
+        assert len(child.groups.groups) == 3, "only the groups of the stage are known"
+    store = Store(tmp_path / "store")
+    (again,) = resolve_all(InputCache(store), made.members)
+    assert len({job.unit.key for job in again.jobs}) == 12
+
+
+def test_test_labels_change_no_group_and_validation_labels_do(suite: Callable, table: Callable) -> None:
+    found = {
+        flip: run_suite(
+            suite(table(f"t{flip}", flip=(flip,)), BY_PAIRS, *FAST, store=f"store {flip}"),
+            ignore,
+            MemoryTracker(),
+        )
+        for flip in ("nothing", "test", "validation")
+    }
+    reasons = {flip: each.members[0].resolved.children[0].groups.reason for flip, each in found.items()}
+    assert groups_of(found["test"]) == groups_of(found["nothing"])
+    assert reasons["test"] == reasons["nothing"]
+    assert reasons["validation"] != reasons["nothing"]
+
+
+def test_scores_are_the_mean_over_seeds_of_the_same_fold(suite: Callable, table: Callable) -> None:
+    made = suite(table("t"), BY_PAIRS, *FAST, "seed=[0, 1]", "data.folds=2")
+    result = run_suite(made, ignore, MemoryTracker())
+    members = {each.resolved.member.name: each for each in result.members}
+
+    def score(member: str, fold: int, task: str) -> float:
+        records = [
+            record
+            for child, outcome in zip(
+                members[member].resolved.children, members[member].outcomes, strict=True
+            )
+            for record in outcome.records
+            if child.fold.index == fold and task in record.validation.tasks
+        ]
+        each = [record.validation.tasks[task] for record in records]
+        assert len(each) == 2
+        return float(np.mean([average_precision(one.targets == 1, one.outputs) for one in each]))
+
+    cache, settings = InputCache(), members["chosen"].resolved.member.settings
+    for fold in cache.folds(settings.data):
+        records = [
+            record
+            for name, member in members.items()
+            for child, outcome in zip(member.resolved.children, member.outcomes, strict=True)
+            for record in outcome.records
+            if name != "chosen" and child.fold.index == fold.index
+        ]
+        view = VectorSource(cache, settings, fold, False, records)
+        gains = pair_gain.compute(view)
+        assert gains[0, 1] == pytest.approx(
+            score(MET, fold.index, "heart") - score("stl", fold.index, "heart")
+        )
+        assert gains[1, 0] == pytest.approx(score(MET, fold.index, "lung") - score("stl", fold.index, "lung"))
+        assert not np.diag(gains).any()
+        only = group_score.compute(
+            replace(view, records=[r for r in records if len(r.validation.tasks) == 1])
+        )
+        assert only.groups.tolist() == np.eye(3, dtype=bool).tolist()
+        assert only.worth[2] == pytest.approx(score("stl", fold.index, "bone"))
+
+
+def test_groups_of_a_fold_follow_from_its_own_units(
+    suite: Callable, table: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = suite(table("t"), BY_PAIRS, *FAST, "data.folds=2")
+    read: dict[int, set[str]] = {}
+    real = resolve.resolve_groups
+
+    def seen(cache: InputCache, settings: Settings, fold: Fold, records: Sequence[UnitRecord]) -> TaskGroups:
+        read[fold.index] = {record.key for record in records}
+        return real(cache, settings, fold, records)
+
+    monkeypatch.setattr(resolve, "resolve_groups", seen)
+    result = run_suite(made, ignore, MemoryTracker())
+    for fold in range(2):
+        children = [child for member in result.members[1:] for child in member.resolved.children]
+        own = {job.unit.key for child in children if child.fold.index == fold for job in child.jobs}
+        assert read[fold] == own
+        assert len(own) == 6
+
+
+def test_check_says_how_many_units_come_first(suite: Callable, table: Callable) -> None:
+    path = table("t")
+    found = check_suite(suite(path, BY_PAIRS, "seed=[0, 1]", "grouping.k=auto"))
+    of = "stl, heart with lung, heart with bone, lung with bone"
+    text = f"by best on pair_gain, found when 12 units of {of} are trained"
+    assert text in found.members[0].lines[0]
+    assert found.units == 2 * (3 + 3 + 3)
+    staged = check_suite(suite(path, BY_STAGE, "seed=[0, 1]", "grouping.k=auto"))
+    assert "found when 6 units of alone are trained" in "\n".join(staged.members[0].lines)
+    assert staged.units == 2 * (3 + 3)
+
+
+def test_without_training_the_groups_are_not_known(suite: Callable, table: Callable, tmp_path: Path) -> None:
+    made = suite(table("t"), BY_PAIRS, *FAST)
+    (tmp_path / "store" / "units").mkdir(parents=True)
+    text = r"the groups of `chosen` follow from 6 units not trained yet \(`grouping.from`\)"
+    with pytest.raises(GroupingError, match=text):
+        resolve_all(InputCache(Store(tmp_path / "store")), made.members)
+    with pytest.raises(GroupingError, match=text):
+        would_run_lines(made)
+    settings, cache = made.members[0].settings, InputCache()
+    with pytest.raises(GroupingError, match="follow from trained units; train them: `mtlv run CONFIG`"):
+        resolve_groups(cache, settings, cache.folds(settings.data)[0])
+
+
+def test_rerun_trains_the_units_that_groups_follow_from_again(suite: Callable, table: Callable) -> None:
+    made = suite(table("t"), BY_PAIRS, *FAST)
+    first, counter = run_suite(made, ignore, MemoryTracker()), Counter()
+    second = run_suite(made, counter, MemoryTracker(), if_exists="rerun")
+    assert len(counter.trained) == len(set(counter.trained)) >= 6
+    assert counter.trained[:3] == ["stl · heart", "stl · lung", "stl · bone"]
+    assert groups_of(second) == groups_of(first)
+    with pytest.raises(TrackingError, match=r"are in .*store already"):
+        run_suite(made, ignore, MemoryTracker(), if_exists="fail")
+    left = run_suite(made, counter, MemoryTracker(), if_exists="only-missing")
+    assert left.where == ("Nothing is missing: all units are in the store.",)
+    staged = suite(table("t"), BY_STAGE, *FAST, store="other")
+    run_suite(staged, ignore, MemoryTracker(), if_exists="fail")
+    counter = Counter()
+    run_suite(staged, counter, MemoryTracker(), if_exists="rerun")
+    assert len(counter.trained) == 6
+
+
+def test_groups_from_a_member_that_failed(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = UnitRunner.train
+
+    def fails(self: UnitRunner, job: Job, *rest: object) -> object:
+        if job.unit.model.tasks == ("bone",):
+            raise TrainingError("the loss is not finite")
+        return real(self, job, *rest)
+
+    monkeypatch.setattr(UnitRunner, "train", fails)
+    counter = Counter()
+    result = run_suite(suite(table("t"), BY_PAIRS, *FAST), counter, MemoryTracker())
+    assert [each.name for each in result.members] == ["heart with lung", "heart with bone", "lung with bone"]
+    assert len(result.failed) == 2
+    (warned,) = [text for text in counter.warned if text.startswith("`chosen`")]
+    assert "failed, because its groups follow from units that did; the others go on. the loss" in warned
+    with pytest.raises(GroupingError, match="follow from 1 unit not trained yet"):
+        resolve_all(InputCache(Store(tmp_path / "store")), suite(table("t"), BY_PAIRS, *FAST).members)
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        (GAINS.replace("'* with *'", "pairs"), r"names no earlier stage and no other member.*got pairs"),
+        (GAINS.replace("[stl, '* with *']", "[chosen]"), r"no other member of the suite \(got chosen\)"),
+        (GAINS.replace("[stl, '* with *']", "[slt, '* with *']"), "did you mean `stl`"),
+        (GAINS.replace("stl, ", ""), r"model of each task alone.*got none of heart, lung, bone\)"),
+        (GAINS.replace("* with *", "heart with lung"), r"got none of heart with bone, lung with bone\)"),
+        (
+            f"{{name: chosen, {SCORES}, grouping.from: ['heart with lung']}}",
+            r"hold every task \(got none with bone\)",
+        ),
+        (
+            GAINS.replace("pair_gain", "label_count").replace(", grouping.from: [stl, '* with *']", ""),
+            r"`grouping.method: best` does not take `grouping.features: label_count` \(vectors\); "
+            "allowed: pair_gain, group_score",
+        ),
+        (
+            GAINS.replace("grouping.method: best", "grouping.method: kmedoids"),
+            r"does not take `grouping.features: pair_gain` \(affinity\).*or `grouping.method: best`",
+        ),
+        (GAINS.replace(", grouping.from: [stl, '* with *']", ""), "measured features read units"),
+        (
+            "{name: chosen, architecture: gmtl, grouping.features: label_count, grouping.from: [stl]}",
+            "measured features read units, and no others do",
+        ),
+    ],
+)
+def test_wrong_sources_are_refused(suite: Callable, table: Callable, runs: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        check_suite(suite(table("t"), f"runs=[{runs}, {{name: stl, architecture: stl}}, {PAIRS}]"))
+
+
+def test_members_with_other_data_and_circles_are_refused(suite: Callable, table: Callable) -> None:
+    other = "{name: stl, architecture: stl, data.test_share: 0.3}"
+    with pytest.raises(ConfigError, match=r"`grouping.from`: members with other `data`.*got stl"):
+        check_suite(suite(table("t"), f"runs=[{{name: x, {SCORES}, grouping.from: [stl]}}, {other}]"))
+    two = ", ".join(
+        f"{{name: {name}, {SCORES}, grouping.from: [{by}], training.epochs: {epochs}}}"
+        for name, by, epochs in (("x", "y", 1), ("y", "x", 2))
+    )
+    with pytest.raises(ConfigError, match=r"groups would follow from themselves \(got x from y from x\)"):
+        check_suite(suite(table("t"), f"runs=[{two}]"))
+
+
+def test_the_new_settings_are_nowhere_at_their_defaults() -> None:
+    settings = load_overrides([]).members[0].settings
+    assert {"from", "value"}.isdisjoint(settings.model_dump()["grouping"])
+    assert not [key for key in flatten(settings) if key in ("grouping.from", "grouping.value")]
+    used = load_overrides(["grouping.from=[x]", "grouping.value=sum"]).members[0].settings
+    assert flatten(used)["grouping.from"] == '["x"]'
+    assert flatten(used)["grouping.value"] == "sum"
+
+
+def test_a_logged_config_with_groups_from_a_stage_is_read_back(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    from mtlv.settings import load_suite
+
+    made = suite(table("t"), BY_STAGE).members[0].settings
+    path = tmp_path / "logged.yml"
+    path.write_text(dump(made))
+    assert load_suite(path).members[0].settings == made
