@@ -64,7 +64,7 @@ def kept_gradients(model: nn.Module) -> Iterator[None]:
 class _Dense:
     """Replaces a sparse gradient of a weight [V, H] by a dense one, always in the same memory."""
 
-    def __init__(self, weight: nn.Parameter) -> None:
+    def __init__(self, weight: torch.Tensor) -> None:
         self.gradient = torch.zeros_like(weight, requires_grad=False)
 
     def __call__(self, weight: torch.Tensor) -> None:
