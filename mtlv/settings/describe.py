@@ -10,7 +10,7 @@ import yaml
 
 from mtlv.errors import shorten
 from mtlv.plan import slugs
-from mtlv.settings.schema import GroupingSettings, Settings, TrainingSettings
+from mtlv.settings.schema import ArchitectureSettings, GroupingSettings, Settings, TrainingSettings
 from mtlv.settings.text import resolve_scalars
 
 LONGEST = 500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
@@ -65,15 +65,22 @@ def plain(value: Any) -> Scalar:
     return shorten(json.dumps(value, ensure_ascii=False), LONGEST)
 
 
+OF_STAGES = {
+    "architecture": ArchitectureSettings.later,
+    "grouping": GroupingSettings.later,
+    "training": TrainingSettings.later,
+}
+"""Sections of a stage, with the keys that dumps leave out at their defaults."""
+
+
 def dump(settings: Settings) -> str:
     """Return the settings as YAML, which `load_suite` reads back as the same settings."""
     values = settings.model_dump(mode="json")
-    for section, later in (("training", TrainingSettings.later), ("grouping", GroupingSettings.later)):
-        for key in (
-            later.keys() & values[section].keys()
-        ):  # otherwise stages without it would inherit this one
-            for stage in values["stages"] or ():
-                stage[section].setdefault(key, later[key])
+    for section, later in OF_STAGES.items():
+        for key, value in later.items():
+            if key in values[section]:  # otherwise stages at the default would inherit this one
+                for stage in values["stages"] or ():
+                    stage[section].setdefault(key, value)
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

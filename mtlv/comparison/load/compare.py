@@ -301,6 +301,6 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
 def _note(comparison: Comparison, answer: str) -> str:
     names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
     more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
-    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics. Compared runs:"
+    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics."  # MLflow folds long texts
     said = [plain(answer), ""] if answer else []
-    return "\n".join([*said, first, "", *names, *more])
+    return "\n".join([first, "", *said, "Compared runs:", "", *names, *more])

@@ -183,6 +183,20 @@ def test_settings_without_a_teacher_are_what_they_were(load) -> None:
     assert "teach" in load(TAUGHT).members[0].settings.model_dump()["training"]
 
 
+def test_stages_at_a_default_do_not_inherit_from_a_dumped_config(load, tmp_path: Path) -> None:
+    stages = """
+architecture: {name: gmhl, private_layers: 2}
+stages:
+  - {name: first, architecture: {name: gmhl, private_layers: 0}}
+  - {name: second, start: null}
+"""
+    settings = load(stages).members[0].settings
+    path = tmp_path / "dumped.yml"
+    path.write_text(dump(settings), encoding="utf-8")
+    read = load_suite(path).members[0].settings
+    assert [own.architecture.private_layers for own in read.each_stage] == [0, 2]
+
+
 def test_a_share_may_vary_over_members(load) -> None:
     stages = "[{name: a, architecture: stl}, {name: b, training: {teach: {from: a, gold: GOLD}}}]"
     runs = ", ".join(f"{{name: r{gold}, stages: {stages.replace('GOLD', gold)}}}" for gold in ("0.5", "1"))
