@@ -21,7 +21,7 @@ ROW, TOKENS = 64, 16
 """Lengths of a row, and of a group's documents in attention, are multiples of these."""
 NONE = torch.zeros(0, dtype=torch.long)
 SAME = 1e-4
-"""Maximum difference between the vectors of a row and of a padded batch, relative to the largest value."""
+"""Maximum difference between the vectors of two computations, relative to the largest value."""
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """(query, key, value [B, heads, L, d], mask [B, 1, 1, L]) -> [B, L, heads, d]."""
 
@@ -172,23 +172,28 @@ def packs(encoder: Any) -> bool:
     windows = set(getattr(encoder.config, "layer_types", None) or ()) - {"full_attention"}
     if not ours or windows or getattr(encoder, "pooler", None) is not None:
         return False
+    return agrees(encoder, lambda ids, mask: encode(encoder, ids, Packing(mask), {}).last_hidden_state)
+
+
+def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
+    """Whether another computation gives an encoder's vectors of a small padded batch; found by trying.
+
+    Args:
+        encoder: a Transformers base model on a CPU.
+        other: function of token ids and mask [B, L] that returns vectors [B, L, H].
+    """
     modes = {part: part.training for part in encoder.modules()}  # frozen parts stay in evaluation mode
     encoder.eval()
     try:
-        return _difference(encoder) <= SAME
-    except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):  # it takes other inputs
-        return False
+        size = encoder.get_input_embeddings().weight.shape[0]
+        ids = torch.arange(15).view(3, 5) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
+        mask = torch.arange(5) < torch.tensor([[2], [3], [5]])  # an odd length: some pad to windows
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            own = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
+            found = other(ids, mask)[mask]
+        return float((own - found).abs().max() / own.abs().max()) <= SAME
+    except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+        return False  # it takes other inputs
     finally:
         for part, mode in modes.items():
             part.training = mode
-
-
-def _difference(encoder: Any) -> float:
-    """Return the maximum difference of a row's vectors from a padded batch's, relative to the largest."""
-    size = encoder.get_input_embeddings().weight.shape[0]
-    ids = torch.arange(12).view(3, 4) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
-    mask = torch.arange(4) < torch.tensor([[2], [3], [4]])
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
-        padded = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
-        packed = encode(encoder, ids, Packing(mask), {}).last_hidden_state[mask]
-    return float((padded - packed).abs().max() / padded.abs().max())

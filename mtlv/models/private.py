@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,10 +12,7 @@ from torch import nn
 
 from mtlv.errors import EncoderError
 from mtlv.models.layers import check_private, split
-from mtlv.models.packing import Packing, encode
-
-SAME = 1e-4
-"""Maximum difference between the vectors of two halves and of the whole, relative to the largest value."""
+from mtlv.models.packing import Packing, agrees, encode
 
 PARTS = {"embeddings", "embeddings_project", "encoder", "transformer", "pooler"}
 """Parts of an encoder that can be divided: a norm above the layers would be computed in the trunk, too."""
@@ -40,18 +38,11 @@ class PrivateLayers(nn.Module):
         super().__init__()
         layers, name = int(encoder.config.num_hidden_layers), str(getattr(encoder.config, "model_type", "?"))
         check_private(count, frozen, layers, name)
-        divides = {part for part, _ in encoder.named_children()} <= PARTS
-        try:
-            trunk, top = split(encoder, layers - count)
-            divides = divides and _divides(encoder, trunk, top)
-        except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-            divides = False
-        if not divides:
-            raise EncoderError(
-                "`architecture.private_layers`: this encoder cannot be divided into layers",
-                got=name,
-                allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
-            )
+        if not {part for part, _ in encoder.named_children()} <= PARTS:
+            raise _undivided(name)
+        trunk, top = split(encoder, layers - count)
+        if not agrees(encoder, partial(_halves, trunk, top)):
+            raise _undivided(name)
         self._trunk, self._first = (trunk,), (heads[0], top)  # tuples: parts of the encoder, registered there
         self.copies = nn.ModuleDict({name: copy.deepcopy(top) for name in heads[1:]})
 
@@ -103,19 +94,15 @@ def _above(
         top.embeddings.hidden = None  # it holds the graph of the step
 
 
-def _divides(encoder: Any, trunk: Any, top: Any) -> bool:
-    """Return whether the trunk and the layers above it give the vectors of the whole; found by trying."""
-    size = encoder.get_input_embeddings().weight.shape[0]
-    ids = torch.arange(15).view(3, 5) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
-    mask = torch.arange(5) < torch.tensor([[2], [3], [5]])  # an odd length: some pad to windows of attention
-    modes = {part: part.training for part in encoder.modules()}
-    encoder.eval()
-    try:
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            whole = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
-            hidden = trunk(input_ids=ids, attention_mask=mask).last_hidden_state
-            found = _above(top, hidden, ids, mask, None).last_hidden_state[mask]
-        return float((whole - found).abs().max() / whole.abs().max()) <= SAME
-    finally:
-        for part, mode in modes.items():
-            part.training = mode
+def _halves(trunk: Any, top: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the vectors [B, L, H] of a batch, by the trunk and the layers above it."""
+    hidden = _output(trunk, ids, mask, {}, None).last_hidden_state
+    return _above(top, hidden, ids, mask, None).last_hidden_state
+
+
+def _undivided(name: str) -> EncoderError:
+    return EncoderError(
+        "`architecture.private_layers`: this encoder cannot be divided into layers",
+        got=name,
+        allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
+    )

@@ -83,8 +83,9 @@ def predict(
 def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iterator[None]:
     """Let the encoder's layers pass bf16 to each other on a CPU, where autocast lets them pass fp32.
 
-    Sums and norms are then computed in bf16, too, about a fifth faster; scores differ from those in fp32 as
-    much as autocast's do. Not if the output of frozen layers is kept, which training uses too.
+    Sums and norms are then computed in bf16, too, about a fifth faster; scores differ from those in fp32 a
+    little more than autocast's do (docs/performance.md). Not if the output of frozen layers is kept, which
+    training uses too.
     """
     embeddings = None
     if device.type == "cpu" and precision == "bf16" and not model.keeps_below:

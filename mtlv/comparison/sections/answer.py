@@ -9,7 +9,9 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
 from mtlv.reporting.learned_words import NOTHING
@@ -22,6 +24,7 @@ INTRO = (
     "the fewest models, then the shortest training."
 )
 SECONDS, PARAMETERS = "time/train_seconds", "cost/parameters"
+COLUMNS = {key: column for key, column in COSTS if key in (SECONDS, PARAMETERS)}
 CAPTION = (
     "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
     "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
@@ -51,6 +54,12 @@ class Standing:
     def worse(self) -> bool | None:
         """Whether it is shown to be worse than the best; None if nothing can decide."""
         return False if self.best else shown_worse(self.run, self.pair)
+
+    @property
+    def difference(self) -> float:
+        """Return its score minus that of the best, over the folds and seeds of both."""
+        assert self.pair is not None
+        return self.pair.values.mean if self.pair.run is self.run else -self.pair.values.mean
 
     @property
     def control(self) -> bool:
@@ -99,7 +108,7 @@ def standings(comparison: Comparison) -> list[Standing]:
     if not scored:
         return []
     best = max(scored, key=lambda each: each.mean)
-    pairs = {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+    pairs = _by_runs(comparison)
     return [
         Standing(
             each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
@@ -107,6 +116,10 @@ def standings(comparison: Comparison) -> list[Standing]:
         for each in sorted(scored, key=lambda each: -each.mean)
         if comparable(each.run, best.run)
     ]
+
+
+def _by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
+    return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
 
 
 def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
@@ -176,7 +189,7 @@ def _between(each: Standing) -> str:
     interval = each.pair and _interval(each.run, each.pair)
     parts = []
     if interval:
-        parts.append(f"95% interval of the difference {_signed(interval[0])} to {_signed(interval[1])}")
+        parts.append(f"95% interval of the difference {signed(interval[0])} to {signed(interval[1])}")
     if not each.worse:
         parts.append("not tested" if each.worse is None else "not shown to be more than chance")
     return f" ({', '.join(parts)})" if parts else ""
@@ -199,7 +212,7 @@ def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
     random = [each for each in found if each.control]
     if not grouped or not random:
         return ""
-    pairs = {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+    pairs = _by_runs(comparison)
     best = grouped[0].run
     beaten = [shown_worse(each.run, pairs.get(frozenset((each.run.key, best.key)))) for each in random]
     if all(each is True for each in beaten):
@@ -224,10 +237,6 @@ def _interval(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | Non
     return (low, high) if pair.run is run else (-high, -low)
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
-
-
 def _groups(run: ComparedRun) -> TableBlock:
     assert run.groups is not None
     rows = [
@@ -248,8 +257,8 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
         TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
-        TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6),
-        TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60),
+        COLUMNS[PARAMETERS],
+        COLUMNS[SECONDS],
         TableColumn("verdict", "verdict", kind="text"),
     ]
     rows = [_row(each, chosen) for each in found]
@@ -259,12 +268,9 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
 
 
 def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
-    difference = ""
-    if each.pair is not None:
-        value = each.pair.values.mean if each.pair.run is each.run else -each.pair.values.mean
-        interval = _interval(each.run, each.pair)
-        difference = _signed(value)
-        difference += f" ({_signed(interval[0])} to {_signed(interval[1])})" if interval else ""
+    interval = each.pair and _interval(each.run, each.pair)
+    difference = signed(each.difference) if each.pair else ""
+    difference += f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""
     verdict = {True: "shown to be worse", False: "not shown to be worse", None: "not tested"}[each.worse]
     verdict = "highest score" if each.best else verdict
     verdict = f"recommended: {verdict}" if each is chosen else verdict
@@ -281,8 +287,8 @@ def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
-    parameters, seconds = (known(mean_and_sd(run.values(key))[0]) for key in (PARAMETERS, SECONDS))
-    return {"models": len(run.plan) or None, "parameters": parameters, "train_seconds": seconds}
+    costs = {column.key: known(mean_and_sd(run.values(key))[0]) for key, column in COLUMNS.items()}
+    return {"models": len(run.plan) or None} | costs
 
 
 def _left_out(comparison: Comparison, run: ComparedRun) -> str:

@@ -25,3 +25,17 @@ class Listening:
         method = getattr(self, METHODS[type(event)], None)
         if method is not None:
             method(*vars(event).values())
+
+
+class Watcher(Listening):
+    """Names of units that were trained, and warnings."""
+
+    def __init__(self) -> None:
+        self.trained: list[str] = []
+        self.warned: list[str] = []
+
+    def unit_started(self, name: str, *_: object) -> None:
+        self.trained.append(name)
+
+    def warn(self, text: str) -> None:
+        self.warned.append(text)

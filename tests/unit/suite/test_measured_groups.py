@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.data.splits import Fold
 from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
@@ -52,18 +52,6 @@ BY_STAGE = f"stages=[{ALONE}, {{{GROUPED}}}]"
 FAST = ("training.epochs=1", "grouping.k=auto")
 
 
-class Counter(Listening):
-    def __init__(self) -> None:
-        self.trained: list[str] = []
-        self.warned: list[str] = []
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.trained.append(name)
-
-    def warn(self, text: str) -> None:
-        self.warned.append(text)
-
-
 def groups_of(result: SuiteResult, name: str = "chosen") -> list:
     (member,) = [each for each in result.members if each.resolved.member.name == name]
     return [child.groups.groups for child in member.resolved.children]
@@ -82,7 +70,7 @@ def alone_and_together(result: SuiteResult) -> dict[frozenset[str], dict[str, fl
 
 
 def test_groups_follow_from_the_gains_of_pairs(suite: Callable, table: Callable) -> None:
-    made, counter, tracker = suite(table("t"), BY_PAIRS, "training.epochs=1"), Counter(), MemoryTracker()
+    made, counter, tracker = suite(table("t"), BY_PAIRS, "training.epochs=1"), Watcher(), MemoryTracker()
     result = run_suite(made, counter, tracker)
     scores = alone_and_together(result)
     gain = {
@@ -98,7 +86,7 @@ def test_groups_follow_from_the_gains_of_pairs(suite: Callable, table: Callable)
     assert "dynamic programming over all groups; no partition is better" in chosen.groups.reason
     assert f"these groups have the value {gain[best]:.4g}," in chosen.groups.reason
     assert len(counter.trained) == 6, "units are shared by key"
-    again = Counter()
+    again = Watcher()
     run_suite(made, again, tracker)
     assert not again.trained
 
@@ -119,7 +107,7 @@ def test_groups_follow_from_random_groups(suite: Callable, table: Callable) -> N
 
 
 def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, tmp_path: Path) -> None:
-    made, counter = suite(table("t"), BY_STAGE, *FAST, "seed=[0, 1]"), Counter()
+    made, counter = suite(table("t"), BY_STAGE, *FAST, "seed=[0, 1]"), Watcher()
     result = run_suite(made, counter, MemoryTracker())
     assert len(counter.trained) == 2 * (3 + 3)
     assert (
@@ -239,7 +227,7 @@ def test_without_training_the_groups_are_not_known(suite: Callable, table: Calla
 
 def test_rerun_trains_the_units_that_groups_follow_from_again(suite: Callable, table: Callable) -> None:
     made = suite(table("t"), BY_PAIRS, *FAST)
-    first, counter = run_suite(made, ignore, MemoryTracker()), Counter()
+    first, counter = run_suite(made, ignore, MemoryTracker()), Watcher()
     second = run_suite(made, counter, MemoryTracker(), if_exists="rerun")
     assert len(counter.trained) == len(set(counter.trained)) >= 6
     assert counter.trained[:3] == ["stl · heart", "stl · lung", "stl · bone"]
@@ -250,7 +238,7 @@ def test_rerun_trains_the_units_that_groups_follow_from_again(suite: Callable, t
     assert left.where == ("Nothing is missing: all units are in the store.",)
     staged = suite(table("t"), BY_STAGE, *FAST, store="other")
     run_suite(staged, ignore, MemoryTracker(), if_exists="fail")
-    counter = Counter()
+    counter = Watcher()
     run_suite(staged, counter, MemoryTracker(), if_exists="rerun")
     assert len(counter.trained) == 6
 
@@ -266,7 +254,7 @@ def test_groups_from_a_member_that_failed(
         return real(self, job, *rest)
 
     monkeypatch.setattr(UnitRunner, "train", fails)
-    counter = Counter()
+    counter = Watcher()
     result = run_suite(suite(table("t"), BY_PAIRS, *FAST), counter, MemoryTracker())
     assert [each.name for each in result.members] == ["heart with lung", "heart with bone", "lung with bone"]
     assert len(result.failed) == 2

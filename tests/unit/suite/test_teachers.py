@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from listening import Listening
+from listening import Watcher
 from made_up import sources_of
 from safetensors.torch import load_file
 
@@ -50,18 +50,6 @@ runs:
   - {{name: taught, {teaching("{from: experts}")}}}
   - {{name: itself, {teaching("{from: me, gold: 0.5, temperature: 2}", "{name: me, architecture: mtl}")}}}
 """
-
-
-class Watcher(Listening):
-    def __init__(self) -> None:
-        self.trained: list[str] = []
-        self.warned: list[str] = []
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.trained.append(name)
-
-    def warn(self, text: str) -> None:
-        self.warned.append(text)
 
 
 @contextmanager
