@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -236,7 +237,8 @@ def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return the mean, and the standard deviation with ddof 1; None if there are too few values."""
+    """Return the mean, and the standard deviation with ddof 1; None if there are too few values, or NaN."""
     if not values:
         return None, None
-    return fmean(values), stdev(values) if len(values) > 1 else None
+    mean = fmean(values)
+    return mean, stdev(values) if len(values) > 1 and math.isfinite(mean) else None

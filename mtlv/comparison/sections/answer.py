@@ -11,7 +11,9 @@ from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, Text
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.verdicts import signed
+from mtlv.evaluation.chance import against_random, is_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
 from mtlv.reporting.learned_words import NOTHING
@@ -64,7 +66,7 @@ class Standing:
     @property
     def control(self) -> bool:
         """Whether its groups are random."""
-        return self.run.groups is not None and self.run.params.get("grouping.method") == "random"
+        return is_random(self.run)
 
     @property
     def cost(self) -> tuple[int, float, float]:
@@ -207,17 +209,9 @@ def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
 
 
 def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
-    """Compare the best grouping with random groups, if there are both."""
-    grouped = [each for each in found if each.run.groups and not each.control]
-    random = [each for each in found if each.control]
-    if not grouped or not random:
-        return ""
-    pairs = _by_runs(comparison)
-    best = grouped[0].run
-    beaten = [shown_worse(each.run, pairs.get(frozenset((each.run.key, best.key)))) for each in random]
-    if all(each is True for each in beaten):
-        return f" The groups of “{best.name}” are shown to be better than random groups."
-    return " No grouping is shown to be better than random groups."
+    """Compare the best grouping that has random controls with them."""
+    compared = (against_random(comparison, each.run) for each in found)
+    return next((f" {in_words_of_chance(each)}" for each in compared if each), "")
 
 
 def _sure(chosen: Standing) -> str:

@@ -9,6 +9,7 @@ from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, Text
 from mtlv.comparison.sections.agreement import agreements
 from mtlv.comparison.sections.elbows import elbows
 from mtlv.comparison.sections.parts import known, listed, of_run
+from mtlv.comparison.sections.random_groups import random_groups
 from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.comparison.sections.task_maps import task_maps
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -25,6 +26,7 @@ def build(comparison: Comparison) -> Section | None:
         *_elsewhere(comparison),
         *first,
         *_table(runs, given),
+        *random_groups(comparison),
         *elbows(comparison),
         *task_maps(comparison, given),
         *agreements(comparison, runs),

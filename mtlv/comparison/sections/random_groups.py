@@ -1,0 +1,115 @@
+"""Each grouping beside random groupings with groups of the same sizes."""
+
+from __future__ import annotations
+
+from statistics import fmean, stdev
+from typing import Any
+
+from mtlv.comparison.blocks import FigureBlock, TableBlock, TableColumn
+from mtlv.comparison.sections.heatmap import CELL
+from mtlv.comparison.sections.parts import of_run, run_axis, run_names, tip
+from mtlv.evaluation.chance import ENOUGH, AgainstRandom, against_random
+from mtlv.evaluation.comparison import Comparison
+from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import plan_title
+
+GREY = "#7F7F7F"
+TITLE = "Groups and random groups"
+CAPTION = (
+    "Random groupings have the same sizes, folds, seeds and training. p = (1 + those that are as good or "
+    f"better) / (1 + all): it can be 0.05 or less only with {ENOUGH} or more."
+)
+
+
+def random_groups(comparison: Comparison) -> list[FigureBlock | TableBlock]:
+    """Build a figure and a table of the runs that have random controls; [] without any."""
+    found = [each for run in comparison.runs if (each := against_random(comparison, run))]
+    if not found:
+        return []
+    title = plan_title(comparison)
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("score", title),
+        TableColumn("random", "mean of random groups", spread="random_sd"),
+        TableColumn("best", "best random groups"),
+        TableColumn("controls", "random groupings", digits=0),
+        TableColumn("as_good", "as good or better", digits=0),
+        TableColumn("p", "p", digits=2),
+    ]
+    caption = f"{title[0].upper()}{title[1:]} of a run (filled) and of its random groupings (hollow)."
+    rows = [row for each in found for row in _dots(each)]
+    return [
+        FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows),
+        TableBlock("random_groups", TITLE, CAPTION, columns, [_row(each) for each in found]),
+    ]
+
+
+def in_words(found: AgainstRandom) -> str:
+    """Say whether chance could have done as well."""
+    name, count = found.run.name, len(found.scores)
+    groupings = f"random grouping{'s' if count > 1 else ''} of the same sizes"
+    if found.better:
+        return f"The groups of “{name}” are better than chance (p = {found.p:.2f}, {count} {groupings})."
+    if found.as_good:
+        return (
+            f"The groups of “{name}” are not shown to be better than chance: {found.as_good} of {count} "
+            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {found.p:.2f})."
+        )
+    return (
+        f"The groups of “{name}” are better than {count} {groupings}, which is too few to rule out chance "
+        f"(p = {found.p:.2f}; {ENOUGH} are needed)."
+    )
+
+
+def _row(found: AgainstRandom) -> dict[str, Any]:
+    spread = stdev(found.scores) if len(found.scores) > 1 else None
+    return of_run(found.run) | {
+        "score": found.score,
+        "random": fmean(found.scores),
+        "random_sd": spread,
+        "best": max(found.scores),
+        "controls": len(found.scores),
+        "as_good": found.as_good,
+        "p": found.p,
+    }
+
+
+def _dots(found: AgainstRandom) -> list[dict[str, Any]]:
+    """Return rows that all follow the switch of the run, as its table does."""
+    row = {"run": found.run.key, "of": found.run.name}
+    return [
+        *(
+            row | {"name": run.name, "score": score, "own": False}
+            for run, score in zip(found.controls, found.scores, strict=True)
+        ),
+        row | {"name": found.run.name, "score": found.score, "own": True},
+    ]
+
+
+def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "height": {"step": CELL + 10},
+        "encoding": {
+            "x": {
+                "field": "score",
+                "type": "quantitative",
+                "title": f"{title} on the test set",
+                "scale": {"zero": False, "padding": 12},
+                "axis": {"format": ".3~f"},
+            },
+            "y": {"field": "of", "type": "nominal", "sort": run_names(comparison), "axis": run_axis()},
+            "tooltip": [tip("name", "run"), tip("score", title, ".4f")],
+        },
+        "layer": [
+            {
+                "transform": [{"filter": "!datum.own"}],
+                "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2, "color": GREY},
+            },
+            {
+                "transform": [{"filter": "datum.own"}],
+                "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
+                "encoding": {"color": run_colour(comparison) | {"legend": None}},
+            },
+        ],
+    }

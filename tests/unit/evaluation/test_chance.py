@@ -1,0 +1,109 @@
+"""A grouping is compared with random groupings that differ from it in nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mtlv.comparison.sections.random_groups import in_words, random_groups
+from mtlv.evaluation.chance import AgainstRandom, against_random
+from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
+
+GROUPS = (("a", "b"), ("c",))
+TURNED = (("b",), ("a", "c"))
+
+
+@pytest.fixture
+def own(comparison_of) -> ComparedRun:
+    return replace(comparison_of(runs=3).runs[2], groups=ComparedGroups(GROUPS), params=settings())
+
+
+def settings(method="kmedoids", **more):
+    return {"grouping.method": method, "training.epochs": "10", "store.uri": "here"} | more
+
+
+def control(run, score, groups=TURNED, **more):
+    children = tuple(
+        replace(child, metrics={**child.metrics, "test/f1_macro": score}) for child in run.children
+    )
+    found = {"groups": ComparedGroups(groups), "params": settings("random", **{"grouping.seed": "7"})}
+    return replace(run, key=f"random {score}", name=f"random {score}", children=children, **found | more)
+
+
+def compared(own, *controls):
+    comparison = Comparison("made up", (own, *controls), (), own.key)
+    return against_random(comparison, own)
+
+
+def test_controls_differ_only_in_their_groups(own):
+    alike = control(own, 0.5)
+    others = [
+        control(own, 0.6, params=settings("random", **{"training.epochs": "20"})),
+        control(own, 0.6, groups=(("a", "b", "c"),)),
+        control(own, 0.6, data_digest="other"),
+        control(own, 0.6, status="RUNNING"),
+        control(own, float("nan")),
+        control(own, 0.6, params=settings()),  # not random
+    ]
+    fewer = control(own, 0.6)
+    fewer = replace(fewer, children=fewer.children[:1])
+    moved = control(own, 0.4, params=settings("random", **{"store.uri": "there"}))
+    assert compared(own, alike, *others, fewer, moved).scores == pytest.approx((0.5, 0.4))
+    assert compared(own, *others, fewer) is None
+    comparison = Comparison("made up", (own, alike), (), own.key)
+    assert against_random(comparison, alike) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "as_good", "p", "said"),
+    [
+        (
+            (0.5,) * 19,
+            0,
+            0.05,
+            "The groups of “ours” are better than chance (p = 0.05, 19 random groupings of the same sizes).",
+        ),
+        (
+            (0.5,) * 18,
+            0,
+            1 / 19,
+            "The groups of “ours” are better than 18 random groupings of the same sizes, which is too few to "
+            "rule out chance (p = 0.05; 19 are needed).",
+        ),
+        (
+            (0.5, 0.8, 0.7),
+            2,
+            0.75,
+            "The groups of “ours” are not shown to be better than chance: 2 of 3 random groupings of the "
+            "same sizes are as good or better (p = 0.75).",
+        ),
+        (
+            (0.8,),
+            1,
+            1.0,
+            "The groups of “ours” are not shown to be better than chance: 1 of 1 random grouping of the "
+            "same sizes is as good or better (p = 1.00).",
+        ),
+    ],
+)
+def test_the_place_among_random_groupings_and_its_words(own, scores, as_good, p, said):
+    found = AgainstRandom(replace(own, name="ours"), 0.7, (own,) * len(scores), scores)
+    assert (found.as_good, found.p) == (as_good, pytest.approx(p))
+    assert in_words(found) == said
+
+
+def test_the_page_shows_each_grouping_with_its_controls(own):
+    controls = [control(own, score) for score in (0.1, 0.3)]
+    figure, table = random_groups(Comparison("made up", (own, *controls), (), own.key))
+    assert [(row["name"], row["own"]) for row in figure.rows] == [
+        ("random 0.1", False),
+        ("random 0.3", False),
+        (own.name, True),
+    ]
+    assert {row["run"] for row in figure.rows} == {own.key}
+    (row,) = table.rows
+    assert row["random"] == pytest.approx(0.2)
+    assert row["random_sd"] == pytest.approx(0.1414, abs=1e-4)
+    assert (row["best"], row["controls"]) == (0.3, 2)
+    assert random_groups(Comparison("made up", tuple(controls), (), "r0")) == []
