@@ -104,6 +104,7 @@ GROUPINGS: Registry[GroupingMethod] = Registry(
         "kde": "mtlv.grouping.methods:kde",
         "given": "mtlv.grouping.methods:given",
         "random": "mtlv.grouping.methods:random",
+        "random_even": "mtlv.grouping.methods:random_even",
         "best": "mtlv.grouping.methods:best",
     },
 )
@@ -116,6 +117,7 @@ FEATURES: Registry[TaskFeature] = Registry(
         "label_count": "mtlv.planning.task_vectors:label_count",
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
+        "surrogate": "mtlv.planning.measured:surrogate",
     },
 )
 OBJECTIVES: Registry[Combine] = Registry(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable
+from mtlv.registries import GROUPINGS
 
 LEVEL = 0.05
 ENOUGH = 19
@@ -51,7 +52,8 @@ class AgainstRandom:
 
 def is_random(run: ComparedRun) -> bool:
     """Whether the groups of a run are random."""
-    return run.groups is not None and run.params.get("grouping.method") == "random"
+    method = run.params.get("grouping.method", "")
+    return run.groups is not None and method in GROUPINGS and GROUPINGS[method].random
 
 
 def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | None:

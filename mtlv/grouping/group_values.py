@@ -48,9 +48,13 @@ class Program:
 
 
 class GroupValue(ABC):
-    """Values of groups of `items` tasks; the value of a partition is their sum. Subclasses define `of`."""
+    """Values of groups of `items` tasks; the value of a partition is their sum. Subclasses define `of`.
+
+    `note` says where the values are from.
+    """
 
     items: int
+    note: str = ""
 
     @abstractmethod
     def of(self, groups: Groups) -> NDArray[np.float64]:

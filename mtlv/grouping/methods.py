@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import cluster, counts
-from mtlv.grouping.control import random_like
+from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import check_engine, solve
+from mtlv.grouping.given import given as of_user
 from mtlv.grouping.group_values import GroupValue, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
 from mtlv.grouping.partition import Partition, best_partition
@@ -58,6 +59,7 @@ class Space:
 Find = Callable[[Space, int | None], Grouping | cluster.GroupLabels]
 Gains = GroupValue | NDArray[np.float64]
 Search = Callable[[Gains, int | None, GroupingSpec], Partition]
+OfNames = Callable[[GroupingSpec, Sequence[str]], Grouping]
 Kind = Literal["vectors", "affinity", "group values"]
 """What a feature is: a vector of each task [T, D], what each task gains from each other [T, T] (row: the task
 that receives, column: the one that gives), or a `GroupValue`."""
@@ -68,23 +70,31 @@ class GroupingMethod:
     """A method of `grouping.method`.
 
     Args:
-        find: function of (space, k) that returns the group of each item. k is None for methods without a k.
+        find: for a method that takes vectors: function of (space, k) that returns the group of each item. k
+            is None for methods without a k.
         takes_k: whether it makes `grouping.k` groups; other methods determine the number of groups.
         own_curve: whether the elbow's curve uses this method; otherwise it uses k-medoids on the same
             distances.
         search: for a method that takes affinities or values of groups instead of vectors: function of
             (gains, k or None to choose it, spec) that returns the best partition.
+        of_names: for a method that takes no features: function of (spec, names of all tasks) that returns the
+            groups and, as their note, the reason for their number.
+        random: whether groups are random: a control, which no conclusion recommends.
     """
 
-    find: Find
+    find: Find | None = None
     takes_k: bool = False
     own_curve: bool = False
     search: Search | None = None
+    of_names: OfNames | None = None
+    random: bool = False
 
     @property
     def takes(self) -> tuple[Kind, ...]:
         """Kinds of features that it takes."""
-        return ("vectors",) if self.search is None else ("affinity", "group values")
+        if self.find is not None:
+            return ("vectors",)
+        return () if self.search is None else ("affinity", "group values")
 
 
 def group_into(space: Space, k: int | None) -> Grouping:
@@ -100,6 +110,11 @@ def group_into(space: Space, k: int | None) -> Grouping:
     if method.takes_k and k is None:
         takers = ", ".join(each for each in GROUPINGS if GROUPINGS[each].takes_k)
         raise GroupingError("this method needs `grouping.k`", allowed=f"a number, for {takers}")
+    if method.find is None:
+        kind, then = "gains or values of groups", "call `best_partition`"
+        if method.search is None:
+            kind, then = "names", "call `given` or `random_groups`"
+        raise GroupingError(f"`grouping.method: {name}` takes {kind}, not vectors", then=then)
     found = method.find(space, k)
     if isinstance(found, Grouping):
         return found
@@ -149,16 +164,15 @@ def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Partition:
     return best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
 
 
-def _of_gains(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
-    """Raise an error: the best partition is that of gains, not of features."""
-    raise GroupingError(
-        "`grouping.method: best` takes gains or values of groups, not vectors", then="call `best_partition`"
-    )
+def _given(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
+    return replace(of_user(spec.groups or (), names), notes=("the groups are given",))
 
 
-def _of_user(space: Space, k: int | None) -> Grouping:  # noqa: ARG001
-    """Raise an error: given groups consist of names, not features; see `mtlv.grouping.given`."""
-    raise GroupingError("`grouping.method: given` takes names, not features", then="call `given`")
+def _random_even(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
+    if spec.k == "auto":
+        raise GroupingError("`grouping.method: random_even` needs `grouping.k`", allowed="a number")
+    found = random_groups(len(names), spec.k, seed=spec.seed)
+    return replace(found, notes=(f"k = {spec.k} is set; groups are random, of sizes as equal as possible",))
 
 
 kmedoids = GroupingMethod(_kmedoids, takes_k=True, own_curve=True)
@@ -171,6 +185,7 @@ agglomerative = GroupingMethod(
 hdbscan = GroupingMethod(lambda space, _: cluster.hdbscan(space.features, space.spec))
 meanshift = GroupingMethod(lambda space, _: cluster.meanshift(space.features, space.spec))
 kde = GroupingMethod(lambda space, _: counts.kde(space.raw, space.spec.bandwidth))
-given = GroupingMethod(_of_user)
-random = GroupingMethod(_random, takes_k=True)
-best = GroupingMethod(_of_gains, takes_k=True, search=_best)
+given = GroupingMethod(of_names=_given)
+random = GroupingMethod(_random, takes_k=True, random=True)
+random_even = GroupingMethod(of_names=_random_even, takes_k=True, random=True)
+best = GroupingMethod(takes_k=True, search=_best)

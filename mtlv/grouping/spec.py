@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +29,7 @@ class GroupingSpec:
         min_cluster_size: minimum number of items in a cluster of HDBSCAN.
         bandwidth: width of the kernel (mean shift, KDE); None estimates it.
         noise: treatment of HDBSCAN's noise points, see `hdbscan`.
+        groups: names of each group's tasks (given).
         value: value of a group, from the gains of pairs (best): see `PairMeans` and `PairSums`.
         seed: seed of all random numbers.
     """
@@ -45,5 +47,6 @@ class GroupingSpec:
     min_cluster_size: int = 2
     bandwidth: float | None = None
     noise: Literal["own_group", "nearest"] = "own_group"
+    groups: Sequence[Sequence[str]] | None = None
     value: Literal["mean", "sum"] = "mean"
     seed: int = 0

@@ -13,13 +13,12 @@ from mtlv.data import catalog
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
-from mtlv.grouping.given import given
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
-from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
+from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, layers, outline
 from mtlv.planning.sources import check_feature, check_sources
 from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
 from mtlv.store.location import location_of
@@ -226,8 +225,8 @@ def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
 
 
 def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
-    if ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method == "given":
-        given(settings.grouping.groups or (), [task.name for task in tasks])
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        groups_of_names(settings, tasks)
 
 
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:

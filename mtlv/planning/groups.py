@@ -13,8 +13,8 @@ from mtlv.grouping import (
     Elbow,
     Grouping,
     GroupingSpec,
+    GroupValue,
     elbow,
-    given,
     group,
     scale,
     stability,
@@ -67,16 +67,17 @@ def task_groups(view: VectorSource) -> TaskGroups:
         GroupingError: the settings do not give every task exactly one group.
     """
     section, names = view.settings.grouping, view.corpus.names
-    if section.method == "given":
-        return TaskGroups(names, given(section.groups or (), names), None, None, {}, "the groups are given")
-    spec = grouping_spec(view.settings)
+    spec, method = grouping_spec(view.settings), GROUPINGS[section.method]
+    if method.of_names is not None:
+        found = method.of_names(spec, names)
+        return TaskGroups(names, found, None, None, {}, "; ".join(found.notes))
     raw: Any = FEATURES[section.features].compute(view)
-    search = GROUPINGS[spec.method].search
-    if search is not None:
-        best = search(raw, None if spec.k == "auto" else spec.k, spec)
-        return TaskGroups(names, Grouping(best.labels), None, None, {}, best.note)
+    if method.search is not None:
+        best = method.search(raw, None if spec.k == "auto" else spec.k, spec)
+        notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
+        return TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
-    if not GROUPINGS[spec.method].takes_k:
+    if not method.takes_k:
         found = group(raw, spec)
         return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
     distinct = len(np.unique(scaled, axis=0))  # more groups cannot be distinguished
@@ -89,7 +90,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
     """Return the adjusted Rand index between `found` and groups with the same k and one setting changed."""
-    if spec.method == "random" or not 1 < found.k < len(found.labels):
+    if GROUPINGS[spec.method].random or not 1 < found.k < len(found.labels):
         return {}
     variants = {
         f"scaling {how}": group(raw, replace(spec, scaling=how), k=found.k).labels

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING, task_figures
 from mtlv.formatting import enumerated
-from mtlv.grouping import ListedValues
+from mtlv.grouping import GroupValue, ListedValues
+from mtlv.grouping.surrogate import fit_surrogate
 from mtlv.plan import Task, TaskScores
 from mtlv.planning.task_vectors import VectorSource, task_feature
 
+FEWEST = 3
+"""Different groups of a task that a surrogate needs."""
 Measured = dict[frozenset[str], dict[str, float]]
 
 
@@ -101,3 +104,44 @@ def group_score(view: VectorSource) -> ListedValues:
         tuple(sorted(numbers[name] for name in group)): fsum(each.values()) for group, each in scores.items()
     }
     return ListedValues(values, len(names))
+
+
+def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
+    few = [name for name in names if sum(name in group for group in groups) < FEWEST]
+    if few:
+        raise GroupingError(
+            f"`grouping.features: surrogate` needs {FEWEST} different groups or more of each task",
+            got=f"fewer of {enumerated(few)}",
+            then="raise `explore.partitions`, or name more members in `grouping.from`",
+        )
+    pairs = list(combinations(names, 2))
+    apart = [pair for pair in pairs if not any(set(pair) <= group for group in groups)]
+    if apart:
+        raise GroupingError(
+            "`grouping.features: surrogate` needs every two tasks together in one group at least",
+            got=f"{len(apart)} of {len(pairs)} pairs were never together, such as {' with '.join(apart[0])}",
+            then="raise `explore.partitions`, or set a smaller `explore.k` or another `explore.seed`",
+        )
+
+
+@task_feature(kind="group values", cover=_pairs_met)
+def surrogate(view: VectorSource) -> GroupValue:
+    """Return the predicted value of any group, from groups that were learned (`mtlv.grouping.surrogate`).
+
+    Raises:
+        GroupingError: a task is in too few groups, or two tasks were never learned together.
+    """
+    scores, names = measured(view), view.corpus.names
+    _pairs_met(names, scores)
+    member = np.array([[name in group for name in names] for group in scores])
+    table = np.array([[each.get(name, np.nan) for name in names] for each in scores.values()])
+    fitted = fit_surrogate(member, table)
+    together = member.astype(int).T @ member
+    met = together[~np.eye(len(names), dtype=bool)].min()
+    hours = sum(record.train_seconds for record in view.records) / 3600
+    fitted.value.note = (
+        f"predicted from {len(scores)} measured groups, which took {hours:.1f} h to train; every two tasks "
+        f"were together in {met} of them or more; of a task's variance over groups left out in turn, "
+        f"{max(fitted.skill, 0):.0%} is predicted"
+    )
+    return fitted.value

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.formatting import enumerated, many
-from mtlv.grouping.given import given
 from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
+from mtlv.planning.groups import grouping_spec
 from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import match, teachers
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
@@ -185,7 +185,8 @@ def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -
 
 def clusters(settings: Settings) -> bool:
     """Return whether groups are determined when the suite runs."""
-    return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.method != "given"
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    return grouped and GROUPINGS[settings.grouping.method].of_names is None
 
 
 def layers(settings: Settings) -> int:
@@ -210,8 +211,20 @@ def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
     if clusters(settings):
         return None
     grouped = ARCHITECTURES[settings.architecture.name].grouped
-    groups = _given_groups(settings, [task.name for task in tasks]) if grouped else ()
-    return plan_of(settings, tasks, groups)
+    return plan_of(settings, tasks, groups_of_names(settings, tasks) if grouped else ())
+
+
+def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]]:
+    """Return groups that need no features; [] for other methods.
+
+    Raises:
+        GroupingError: the settings do not give every task exactly one group.
+    """
+    names, method = [task.name for task in tasks], GROUPINGS[settings.grouping.method]
+    if method.of_names is None:
+        return []
+    found = method.of_names(grouping_spec(settings), names)
+    return [[names[i] for i in members] for members in found.groups()]
 
 
 def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
@@ -223,11 +236,6 @@ def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
     models = [model for plan in plans for model in plan.models]
     most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
     return most == 1 and any(len(model.heads) > 1 for model in models)
-
-
-def _given_groups(settings: Settings, names: Sequence[str]) -> list[list[str]]:
-    found = given(settings.grouping.groups or (), names)
-    return [[names[i] for i in members] for members in found.groups()]
 
 
 def _unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:

@@ -66,9 +66,11 @@ def check_feature(settings: Settings) -> None:
     """
     section = settings.grouping
     feature, takes = FEATURES[section.features], GROUPINGS[section.method].takes
-    if feature.kind not in takes:
+    if not takes and section.sources is None:
+        return
+    if feature.kind not in (takes or ["vectors"]):
         fitting = [name for name in FEATURES if FEATURES[name].kind in takes]
-        methods = [name for name in GROUPINGS if feature.kind in GROUPINGS[name].takes and name != "given"]
+        methods = [name for name in GROUPINGS if feature.kind in GROUPINGS[name].takes]
         raise GroupingError(
             f"`grouping.method: {section.method}` does not take `grouping.features: {section.features}` "
             f"({feature.kind})",

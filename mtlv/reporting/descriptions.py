@@ -12,7 +12,7 @@ from mtlv.evaluation.metrics import MetricValues
 from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.registries import ARCHITECTURES
+from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import sentences, warnings
 from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
 from mtlv.reporting.metric_titles import main_title
@@ -99,7 +99,7 @@ def _epochs(settings: Settings) -> str:
 
 
 def _groups(method: str, features: str, groups: TaskGroups) -> str:
-    how = "as given" if method == "given" else f"by `{method}` on `{features}`"
+    how = f"by `{method}`" + (f" on `{features}`" if GROUPINGS[method].takes else "")
     head = f"**{many(len(groups.groups), 'group')}** {how} ({plain(groups.reason).rstrip('.')}):\n"
     return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
 

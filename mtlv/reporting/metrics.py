@@ -14,6 +14,7 @@ from mtlv.evaluation.learned import CONSTANT, TrainingEnd
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs
+from mtlv.registries import GROUPINGS
 from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
@@ -73,7 +74,8 @@ def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
     if groups is None:
         return "none"
     k = f"k={groups.grouping.k}"
-    return f"given {k}" if section.method == "given" else f"{section.method} {section.features} {k}"
+    features = [section.features] if GROUPINGS[section.method].takes else []
+    return " ".join([section.method, *features, k])
 
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:

@@ -119,6 +119,14 @@ def _given_without_groups(s: Settings) -> str:
     return "not set, but `grouping.method: given` takes the groups from here; list them" if missing else ""
 
 
+@_check("grouping.k", "grouping.method")
+def _k_without_curve(s: Settings) -> str:
+    method = GROUPINGS[s.grouping.method]
+    if s.grouping.k != "auto" or not method.takes_k or method.of_names is None:
+        return ""
+    return f"`grouping.method: {s.grouping.method}` has no curve to choose it from; set a number"
+
+
 @_check("grouping.groups")
 def _groups_repeat(s: Settings) -> str:
     doubled = _repeated([name for group in s.grouping.groups or () for name in group])

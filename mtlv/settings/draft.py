@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
-SUITE_KEYS = ("matrix", "runs", "transfer", "search")
+SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search")
 SHORTHAND = ("data", "encoder", "architecture")
 
 

@@ -1,4 +1,4 @@
-"""Conversion of `matrix`, `runs`, `transfer` and `search` to the changes of each member of a suite."""
+"""Conversion of a suite's keys, such as `matrix` and `runs`, to the changes of each member."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
+from mtlv.settings.explore import from_explore
 from mtlv.settings.problems import sentence
 from mtlv.settings.schema import ExecutionSettings, Settings
 from mtlv.settings.search import search_problems
@@ -36,15 +37,20 @@ def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
     if not given:
         return [Variant(())], []
     key, *others = given
-    if others:
+    if others and tuple(given) not in BOTH:
         place = draft.place((others[0],), file)
         text = f"given together with `{key}`; keep one of them"
         return [Variant(())], [sentence(place, others[0], then=text)]
-    found, problems = FORMS[key](draft.values[key], draft, file)
+    formed = [FORMS[each](draft.values[each], draft, file) for each in given]
+    found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
     return found, problems
+
+
+def _from_explore(explore: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
+    return from_explore(explore, draft, _origin(draft, ("explore",)), draft.place(("explore",), file))
 
 
 def _from_transfer(transfer: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
@@ -111,7 +117,15 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
     return out or [Variant(())], [*problems, *_same_names(out)]
 
 
-FORMS = {"matrix": _from_matrix, "runs": _from_runs, "transfer": _from_transfer, "search": _from_search}
+FORMS = {
+    "matrix": _from_matrix,
+    "runs": _from_runs,
+    "explore": _from_explore,
+    "transfer": _from_transfer,
+    "search": _from_search,
+}
+BOTH = (("matrix", "explore"), ("runs", "explore"))
+"""Keys that stand together: the members of both are in the suite."""
 
 
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:

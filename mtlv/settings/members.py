@@ -99,10 +99,8 @@ def _parts(settings: Settings, flat: Mapping[str, Any], extra: Sequence[str]) ->
 
 
 def _grouping(settings: Settings) -> list[str]:
-    grouping = settings.grouping
-    if grouping.method == "given":
-        return ["given"]
+    grouping, method = settings.grouping, GROUPINGS[settings.grouping.method]
     parts: list[str] = [] if grouping.method == "kmedoids" else [grouping.method]
-    if GROUPINGS[grouping.method].takes_k:
+    if method.takes_k:
         parts.append(f"k={grouping.k}")
-    return parts if grouping.method == "random" else [*parts, grouping.features]
+    return [*parts, grouping.features] if method.takes and not method.random else parts

@@ -12,6 +12,7 @@ from mtlv.plan import ascii_slug
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import resolve_groups
+from mtlv.registries import GROUPINGS
 from mtlv.reporting.groups import write_groups
 from mtlv.seeding import content_key
 from mtlv.units.input_cache import InputCache
@@ -76,8 +77,8 @@ def _what_groups(settings: Settings) -> list[object]:
 def grouping_title(settings: Settings) -> str:
     """Return the title of figures of a grouping: its corpus, method, features, k and encoder."""
     section = settings.grouping
-    if section.method == "given":
-        return f"{settings.data.title} · given"
+    if not GROUPINGS[section.method].takes:
+        return f"{settings.data.title} · {section.method}"
     encoder = Path(section.encoder or settings.encoder.name).name
     return f"{settings.data.title} · {section.method} · {section.features} · k={section.k} · {encoder}"
 

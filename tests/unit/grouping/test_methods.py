@@ -17,7 +17,7 @@ from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.result import first_seen
 from mtlv.registries import GROUPINGS
 
-VECTORS = [method for method in GROUPINGS if GROUPINGS[method].search is None]
+VECTORS = [method for method in GROUPINGS if "vectors" in GROUPINGS[method].takes]
 FEATURE_METHODS = [method for method in VECTORS if method != "given"]
 IN_ANY_ORDER = [method for method in FEATURE_METHODS if method != "random"]  # random draws by position
 BLOBS, TRUTH = make_blobs([6, 7, 8], n_features=4, centers=None, cluster_std=0.3, random_state=3)
@@ -251,7 +251,7 @@ def test_features_that_are_not_finite_are_refused_with_their_rows():
             GroupingSpec(method="kmeens"),
             r"unknown `grouping.method` \(got kmeens\); allowed: kmedoids",
         ),
-        (BLOBS, GroupingSpec(method="given"), "takes names, not features; call `given`"),
+        (BLOBS, GroupingSpec(method="given"), "takes names, not vectors; call `given`"),
         (BLOBS, GroupingSpec(metric="manhattan"), r"`grouping.metric` \(got manhattan\); allowed: euclidean"),
         (BLOBS, GroupingSpec(scaling="z"), r"`grouping.scaling` \(got z\); allowed: minmax, l2, none"),
         ([1, 2, 3], GroupingSpec(metric="cosine"), "`grouping.metric: cosine` needs more than one number"),

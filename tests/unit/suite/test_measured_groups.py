@@ -16,10 +16,11 @@ from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
 from mtlv.evaluation.metrics import average_precision
 from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
+from mtlv.grouping import best_partition
 from mtlv.planning import resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
-from mtlv.planning.measured import group_score, pair_gain
+from mtlv.planning.measured import _pairs_met, group_score, pair_gain, surrogate
 from mtlv.planning.preview import would_run_lines
 from mtlv.planning.resolve import resolve_all, resolve_groups
 from mtlv.planning.task_vectors import VectorSource
@@ -104,6 +105,51 @@ def test_groups_follow_from_random_groups(suite: Callable, table: Callable) -> N
     assert {frozenset(group) for group in groups_of(result)[0]} == set(best)
     reason = result.members[0].resolved.children[0].groups.reason
     assert f"these groups have the value {sum(value[group] for group in best):.4g}" in reason
+
+
+def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> None:
+    made = suite(table("t"), "explore={partitions: 3, k: 2}", "training.epochs=1")
+    with pytest.raises(ConfigError, match=r"needs 3 different groups or more of each task \(got fewer of"):
+        check_suite(made)
+    made = suite(table("t"), "explore={partitions: 9, k: 2}", "training.epochs=1")
+    assert "found when 6 units of drawn 1" in check_suite(made).members[-1].lines[0]
+    counter = Watcher()
+    result = run_suite(made, counter, MemoryTracker())
+    assert len(counter.trained) == 6, "a proposed group that was measured is not trained again"
+    assert {tuple(sorted(map(len, groups_of(result, f"drawn {n}")[0]))) for n in range(1, 10)} == {(1, 2)}
+    records = {
+        record.key: record
+        for member in result.members[:-1]
+        for outcome in member.outcomes
+        for record in outcome.records
+    }
+    settings, cache = made.members[-1].settings, InputCache()
+    view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, list(records.values()))
+    value = surrogate.compute(view)
+    labels = best_partition(value, k=2).labels
+    proposed = {
+        frozenset(task for task, label in zip(LABELS, labels, strict=True) if label == k) for k in (0, 1)
+    }
+    assert {frozenset(group) for group in groups_of(result, "proposed")[0]} == proposed
+    for record in records.values():
+        for task, scores in record.validation.tasks.items():
+            group = np.array([name in record.validation.tasks for name in LABELS])
+            measured = average_precision(scores.targets == 1, scores.outputs)
+            assert value.scores(group)[LABELS.index(task)] == pytest.approx(measured, abs=0.3)
+    reason = result.members[-1].resolved.children[0].groups.reason
+    assert "; predicted from 6 measured groups, which took " in reason
+    assert "every two tasks were together in 1 of them or more" in reason
+
+
+def test_tasks_that_never_meet_are_refused() -> None:
+    names = ("a", "b", "c", "d", "e")
+    parts = ("ab", "ac", "ad", "bc", "bd", "cd", "e", "ea", "eb", "ec")
+    groups = {frozenset(part) for part in parts}
+    with pytest.raises(GroupingError, match=r"got 1 of 10 pairs were never together, such as d with e\)"):
+        _pairs_met(names, groups)
+    _pairs_met(names, groups | {frozenset("de")})
+    with pytest.raises(GroupingError, match=r"got fewer of d\)"):
+        _pairs_met(names, groups - {frozenset("cd")})
 
 
 def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""`explore`: random partitions as members, and the groups that they propose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import ConfigError
+from mtlv.settings import Suite, load_suite
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], Suite]:
+    def made(text: str) -> Suite:
+        path = tmp_path / "c.yml"
+        path.write_text(text, encoding="utf-8")
+        return load_suite(path)
+
+    return made
+
+
+def test_members_are_random_partitions_and_the_proposed_groups(load) -> None:
+    members = load(
+        "explore: {partitions: 3, k: [4, 6], seed: 5, changes: {training.epochs: 2}}\ntraining: {epochs: 9}\n"
+    ).members
+    assert [member.name for member in members] == ["drawn 1", "drawn 2", "drawn 3", "proposed"]
+    drawn = [member.settings for member in members[:3]]
+    assert {(each.architecture.name, each.grouping.method) for each in drawn} == {("gmtl", "random_even")}
+    assert [(each.grouping.k, each.grouping.seed) for each in drawn] == [(4, 5), (6, 6), (4, 7)]
+    assert [each.training.epochs for each in drawn] == [2, 2, 2]
+    last = members[3].settings
+    assert (last.grouping.method, last.grouping.features, last.grouping.k) == ("best", "surrogate", "auto")
+    assert last.grouping.sources == ("drawn *",)
+    assert last.training.epochs == 9
+
+
+def test_other_members_stand_beside_it(load) -> None:
+    explored = "explore: {partitions: 3, k: 2}\n"
+    runs = load(explored + "runs:\n- {name: alone, architecture: stl}\n").members
+    assert [member.name for member in runs] == ["alone", "drawn 1", "drawn 2", "drawn 3", "proposed"]
+    grid = load(explored + "matrix: {architecture: [stl, mtl]}\n").members
+    assert [member.settings.architecture.name for member in grid] == ["stl", "mtl", *["gmtl"] * 4]
+    with pytest.raises(ConfigError, match="`transfer`: given together with `explore`; keep one"):
+        load(explored + "transfer: {pairs: all}\n")
+    with pytest.raises(ConfigError, match="`explore`: given together with `stages`"):
+        load(explored + "stages: [{name: a}]\n")
+
+
+@pytest.mark.parametrize(
+    ("explore", "message"),
+    [
+        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed and changes"),
+        ("{partitions: 2, k: 3}", "`explore.partitions`: got 2; allowed: a whole number of 3 or more"),
+        ("{partitions: true, k: 3}", "`explore.partitions`: got"),
+        ("{k: 3}", "`explore.partitions`: got"),
+        ("{partitions: 5}", "`explore.k`: got"),
+        ("{partitions: 5, k: [3, 0]}", r"`explore.k`: got \[3, 0\]; allowed: a number of groups, or a list"),
+        ("{partitions: 5, k: []}", "`explore.k`: got"),
+        ("{partitions: 5, k: 3, seed: -1}", "`explore.seed`: got -1"),
+        ("{partitions: 5, k: 3, changes: 2}", "`explore.changes`: got 2"),
+        ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: unknown key; allowed here: partitions, k"),
+        ("{partitions: 5, k: 3, changes: {training.epoch: 2}}", "training.epoch"),
+        ("{partitions: 1000, k: 3}", "`explore`: got 1001; allowed: at most 1000 members"),
+    ],
+)
+def test_wrong_explorations_are_named(load, explore: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"explore: {explore}\n")
+
+
+def test_random_groups_of_no_number_are_refused(load) -> None:
+    with pytest.raises(ConfigError, match=r"`grouping.method: random_even` has no curve to choose it from"):
+        load("architecture: gmtl\ngrouping: {method: random_even}\n")
