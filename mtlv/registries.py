@@ -115,6 +115,8 @@ FEATURES: Registry[TaskFeature] = Registry(
         "label_name": "mtlv.planning.task_vectors:label_name",
         "document_centroid": "mtlv.planning.task_vectors:document_centroid",
         "label_count": "mtlv.planning.task_vectors:label_count",
+        "label_cooccurrence": "mtlv.planning.task_vectors:label_cooccurrence",
+        "probe_weights": "mtlv.planning.task_vectors:probe_weights",
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
         "surrogate": "mtlv.planning.measured:surrogate",

@@ -140,6 +140,41 @@ def label_count(view: VectorSource) -> NDArray[np.float32]:
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
 
 
+@task_feature()
+def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
+    """Return the correlation (phi) of each label with every other over the training documents [T, T].
+
+    Raises:
+        GroupingError: a task is not a yes/no label.
+    """
+    _need_labels(view, "label_cooccurrence")
+    columns = view.corpus.matrix()[view.fold.train].T.astype(np.float64)
+    varied = columns.std(axis=1) > 0  # a label that all or no documents have is correlated with none
+    found = np.eye(len(columns))
+    found[np.ix_(varied, varied)] = np.atleast_2d(np.corrcoef(columns[varied]))
+    return found
+
+
+@task_feature(embedded=True)
+def probe_weights(view: VectorSource) -> NDArray[np.float64]:
+    """Return the weights [T, H] of a ridge regression from the vectors of training documents to each label.
+
+    Vectors and labels are standardised; the penalty of each label is chosen by leave-one-out (scikit-learn's
+    `RidgeCV`).
+
+    Raises:
+        GroupingError: a task is not a yes/no label.
+    """
+    from sklearn.linear_model import RidgeCV
+
+    _need_labels(view, "probe_weights")
+    vectors = view.embed(view.corpus.texts)[view.fold.train].astype(np.float64)
+    labels = view.corpus.matrix()[view.fold.train].astype(np.float64)
+    vectors, labels = ((each - each.mean(0)) / np.maximum(each.std(0), 1e-9) for each in (vectors, labels))
+    probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
+    return np.atleast_2d(probe.fit(vectors, labels).coef_)
+
+
 def _need_labels(view: VectorSource, features: str) -> None:
     others = [task.name for task in view.corpus.tasks if not SCORING[task.kind].counts_positive]
     if others:

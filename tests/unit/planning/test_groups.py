@@ -14,9 +14,11 @@ from mtlv.planning.groups import SEEDS, grouping_spec, task_groups
 from mtlv.planning.task_vectors import (
     VectorSource,
     document_centroid,
+    label_cooccurrence,
     label_count,
     label_description,
     label_name,
+    probe_weights,
 )
 from mtlv.registries import GROUPINGS
 from mtlv.settings import load_overrides
@@ -59,21 +61,21 @@ def overrides_for(method, names):
     out = [f"grouping.method={method}", f"grouping.features={features_for(method)}"]
     if method == "given":
         out.append(f"grouping.groups=[[{', '.join(names[:2])}], [{', '.join(names[2:])}]]")
-    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+    if method in ("kmedoids", "kmeans", "agglomerative", "random", "random_even"):
         out.append("grouping.k=3")
     return out
 
 
-@pytest.mark.parametrize("method", [name for name in GROUPINGS if "vectors" in GROUPINGS[name].takes])
+@pytest.mark.parametrize("method", [name for name in GROUPINGS if GROUPINGS[name].search is None])
 def test_every_method_puts_every_task_in_one_group(cache, method):
     names = cache.corpus(view(cache).settings.data).names
     found = task_groups(view(cache, *overrides_for(method, names)))
     assert sorted(task for group in found.groups for task in group) == sorted(names)
     assert all(found.groups)
     assert found.reason
-    if method in ("kmedoids", "kmeans", "agglomerative", "random"):
+    if method in ("kmedoids", "kmeans", "agglomerative", "random", "random_even"):
         assert found.grouping.k == 3
-        assert found.elbow is not None
+        assert (found.elbow is not None) == (method != "random_even")
     else:
         assert found.elbow is None
 
@@ -153,7 +155,10 @@ def tampered(corpus, train):
     return replace(corpus, texts=tuple(corpus.texts[i] for i in order), targets=targets)
 
 
-@pytest.mark.parametrize("features", ["document_centroid", "label_count"])
+OF_DOCUMENTS = ("document_centroid", "label_count", "label_cooccurrence", "probe_weights")
+
+
+@pytest.mark.parametrize("features", OF_DOCUMENTS)
 @pytest.mark.parametrize("method", ["kmedoids", "agglomerative"])
 def test_groups_come_from_training_documents_alone(cache, features, method):
     seen = view(cache, f"grouping.features={features}", f"grouping.method={method}", "grouping.k=3")
@@ -184,6 +189,47 @@ def test_label_counts_by_hand(cache):
     seen = view(cache)
     wanted = [sum(int(seen.corpus.targets[name][i]) for i in seen.fold.train) for name in seen.corpus.names]
     assert label_count.compute(seen)[:, 0].tolist() == wanted
+
+
+@pytest.mark.parametrize("features", ["label_cooccurrence", "probe_weights"])
+def test_labels_of_three_topics_are_found(cache, features, monkeypatch):
+    seen = view(cache, f"grouping.features={features}", "grouping.k=3", "grouping.scaling=l2")
+    rng, names = np.random.default_rng(0), seen.corpus.names
+    topics = rng.integers(3, size=len(seen.corpus))
+    rates = np.where(topics[:, None] == np.arange(len(names)) % 3, 0.7, 0.05)
+    targets = dict(zip(names, (rng.random(rates.shape) < rates).astype(np.int8).T, strict=True))
+    targets[names[-1]][:] = 0  # a label without positives is correlated with none
+    other = Bench()
+    other.replaced = replace(seen.corpus, targets=targets)
+    vectors = np.eye(3)[topics] + 0.3 * rng.normal(size=(len(topics), 3))
+    monkeypatch.setattr(VectorSource, "embed", lambda *_: vectors)
+    found = task_groups(replace(seen, cache=other))
+    assert found.vectors.shape == (len(names), 3 if features == "probe_weights" else len(names))
+    groups = {
+        frozenset(names.index(name) % 3 for name in group if name != names[-1]) for group in found.groups
+    }
+    assert groups == {frozenset([0]), frozenset([1]), frozenset([2])}
+
+
+def test_cooccurrence_is_the_correlation_of_training_documents(cache):
+    seen = view(cache)
+    found, (one, two) = label_cooccurrence.compute(seen), seen.corpus.names[:2]
+    columns = [seen.corpus.targets[name][seen.fold.train] for name in (one, two)]
+    assert found[0, 1] == pytest.approx(np.corrcoef(*columns)[0, 1])
+    assert np.diag(found).tolist() == pytest.approx([1] * len(found))
+
+
+def test_probes_weigh_standardised_vectors(cache, monkeypatch):
+    seen, rng = view(cache), np.random.default_rng(0)
+    vectors = rng.normal(size=(len(seen.corpus), 3)) * [1, 100, 0.01] + 5
+    names = seen.corpus.names
+    targets = dict(seen.corpus.targets) | {names[0]: (vectors[:, 1] > 5).astype(np.int8)}
+    other = Bench()
+    other.replaced = replace(seen.corpus, targets=targets)
+    monkeypatch.setattr(VectorSource, "embed", lambda *_: vectors)
+    found = probe_weights.compute(replace(seen, cache=other))
+    assert found[0, 1] == pytest.approx(0.8, abs=0.1)  # sqrt(2 / pi) for a normal variable and its sign
+    assert np.abs(found[0, [0, 2]]).max() < 0.1
 
 
 def test_descriptions_are_needed_where_they_are_clustered(cache):
