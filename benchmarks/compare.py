@@ -192,7 +192,7 @@ def clone(folder, *, members, folds):
 def asked():
     """What `mtlv compare` is run with."""
     env = os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"}
-    return ["-m", "mtlv.cli", "compare", "--experiment", "compare", "--out", "page"], env
+    return ["-m", "mtlv", "compare", "--experiment", "compare", "--out", "page"], env
 
 
 def measure(folder):

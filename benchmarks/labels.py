@@ -108,7 +108,7 @@ def command(*argv):
         env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         begun = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "mtlv.cli", argv[0], "c.yml", *argv[1:]],
+            [sys.executable, "-m", "mtlv", argv[0], "c.yml", *argv[1:]],
             cwd=place, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         return time.perf_counter() - begun

@@ -29,7 +29,7 @@ ASKED = ASKED[: sized(None, 3)]
 def answer(argv, cpu):
     """Wall seconds of one run; CPU seconds go to `cpu`."""
     script = Path(sys.executable).parent / "mtlv"
-    start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv.cli"]
+    start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv"]
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPATH"] = str(ROOT)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -46,7 +46,7 @@ def answer(argv, cpu):
 def imports():
     """The modules of `mtlv check` that take longest to import, with what they bring."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "mtlv.cli", *CHECKS[0]],
+        [sys.executable, "-X", "importtime", "-m", "mtlv", *CHECKS[0]],
         cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     rows = [line.removeprefix("import time:").split("|") for line in done.stderr.splitlines() if "|" in line]

@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to create")
     export.add_argument("--stage", metavar="NAME", help="the unit's stage, if the config has several")
     export.add_argument("--unit", metavar="TEXT", help="part of the unit's name, if the config has several")
+    _add(commands, "schema", "print the JSON Schema of a config file, for editors")
     _add_data(commands)
     page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from mtlv.arguments import parse
-from mtlv.cli import check, clean, cluster, compare, data, export, predict, run, status, sync, ui
+from mtlv.cli import check, clean, cluster, compare, data, export, predict, run, schema, status, sync, ui
 from mtlv.cli.terminal import (
     FAILED,
     INTERRUPTED,
@@ -33,6 +33,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "compare": compare.compare,
     "predict": predict.predict,
     "export": export.export,
+    "schema": schema.schema,
     "data list": data.list_all,
     "data show": data.show,
     "data fetch": data.fetch,

@@ -33,7 +33,7 @@ def begin(folder: Path, *argv: str) -> subprocess.Popen[bytes]:
     log = log_of(folder).open("ab")
     with log:
         return subprocess.Popen(
-            [sys.executable, "-m", "mtlv.cli", "run", "c.yml", *argv],
+            [sys.executable, "-m", "mtlv", "run", "c.yml", *argv],
             cwd=folder,
             env=env,
             stdout=log,

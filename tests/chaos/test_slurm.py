@@ -37,7 +37,7 @@ while [[ $1 == --* ]]; do shift; done
 exec "$@" > /dev/null 2>&1
 """,
     "scontrol": '[ "$*" = "show hostnames nodes[1-2]" ] && printf "node1\\nnode2\\n"\n',
-    "mtlv": f'exec "{sys.executable}" -m mtlv.cli "$@"\n',
+    "mtlv": f'exec "{sys.executable}" -m mtlv "$@"\n',
     "ray": f'exec "{sys.executable}" -m ray.scripts.scripts "$@"\n',
 }
 
@@ -114,7 +114,7 @@ def test_a_job_and_its_runs_brought_home(allocation: dict[str, str], tmp_path: P
     wait_until(lambda: not processes_of(allocation["MTLV_RAY_TMPDIR"]), 60)
 
     home = f"sqlite:///{tmp_path / 'home.db'}"  # in place of a server that the login node reaches
-    sync = [sys.executable, "-m", "mtlv.cli", "sync", "--store", "mtlv-store", "--uri", home]
+    sync = [sys.executable, "-m", "mtlv", "sync", "--store", "mtlv-store", "--uri", home]
     subprocess.run(sync, cwd=tmp_path, env=allocation, check=True, timeout=300)
     with sqlite3.connect(tmp_path / "home.db") as database:
         (runs,) = database.execute("select count(*) from runs where status = 'FINISHED'").fetchone()

@@ -39,7 +39,7 @@ class Command:
 
     def __init__(self) -> None:
         script = Path(sys.executable).parent / "mtlv"
-        self.start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv.cli"]
+        self.start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv"]
         self.env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
     def run(self, folder: Path, *argv: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:

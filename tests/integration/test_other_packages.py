@@ -40,7 +40,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def mtlv(environment: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "c.yml").write_text(CONFIG, encoding="utf-8")
-    command = [sys.executable, "-m", "mtlv.cli", *words]
+    command = [sys.executable, "-m", "mtlv", *words]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

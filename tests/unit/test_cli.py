@@ -307,7 +307,7 @@ def test_check_imports_nothing_heavy() -> None:
 
 
 def test_a_reader_that_leaves_is_no_traceback() -> None:
-    script = f"{sys.executable} -m mtlv.cli data show openi | head -n 1; echo ${{PIPESTATUS[0]}}"
+    script = f"{sys.executable} -m mtlv data show openi | head -n 1; echo ${{PIPESTATUS[0]}}"
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, cwd=ROOT)
     assert done.stderr == ""
@@ -315,7 +315,7 @@ def test_a_reader_that_leaves_is_no_traceback() -> None:
 
 def test_a_terminal_without_utf_8_gets_escapes() -> None:
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "mtlv.cli", "check", "config/gmtl.yml", "nö=1"]
+    command = [sys.executable, "-m", "mtlv", "check", "config/gmtl.yml", "nö=1"]
     done = subprocess.run(command, capture_output=True, env=env, cwd=ROOT)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr

@@ -53,6 +53,7 @@ RULES: dict[str, set[str]] = {part: set() for part in EVERYONE | {"__init__", "a
     | {"arguments", "display", "units", "planning", "execution", "reporting", "serving", "tracking"}
     | {"comparison", "suite"},
 }
+RULES["__main__"] = {"cli"}
 RULES["api"] = RULES["cli"] - {"arguments", "display", "cli"} | {"figures"}
 RULES["__init__"] = {"api"}
 LOADING = {"data", "settings", "store", "units"}  # what `comparison/load` may import besides

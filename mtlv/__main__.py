@@ -1,4 +1,4 @@
-"""`python -m mtlv.cli`, the same as the command `mtlv`."""
+"""`python -m mtlv`, the same as the command `mtlv`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""The settings as JSON Schema, with the comments of `defaults.yml`, by which editors check configs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Any
+
+from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults
+from mtlv.settings.schema import Settings
+from mtlv.settings.text import KeyPath
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+KEY = re.compile(r"( *)(\w+):")
+OF_SUITE: Mapping[str, Mapping[str, Any]] = {
+    "matrix": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+    "runs": {"type": "array", "items": {"type": "object"}, "minItems": 1},
+    "explore": {"type": "object"},
+    "transfer": {"type": "object"},
+    "search": {"type": "object"},
+}
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a config file: no key is required, and none is allowed that is not known."""
+    schema = Settings.model_json_schema()
+    for part in (schema, *schema["$defs"].values()):
+        part.pop("required", None)
+        for held in (part, *part["properties"].values()):
+            held.pop("title", None)
+            held.pop("pattern", None)  # of Rust: editors would refuse it
+    comments = dict(_comments())
+    _document(schema, schema["$defs"], (), comments, defaults())
+    for key in SHORTHAND:
+        section = schema["properties"][key]
+        schema["properties"][key] = {"anyOf": [{"type": "string"}, section]}
+    for key in SUITE_KEYS:
+        either = {"anyOf": [OF_SUITE[key], {"type": "null"}]}
+        schema["properties"][key] = either | {"description": comments[(key,)]}
+    return {"$schema": DIALECT, "title": "mtlv", **schema}
+
+
+def _document(
+    part: dict[str, Any],
+    parts: Mapping[str, Any],
+    path: KeyPath,
+    comments: Mapping[KeyPath, str],
+    values: Mapping[str, Any],
+) -> None:
+    """Add the comment and the default of each value, and of those in the sections below it."""
+    for key, held in part["properties"].items():
+        here = (*path, key)
+        below = held.get("$ref", "").rpartition("/")[2]
+        if below:
+            _document(parts[below], parts, here, comments, values[key])
+        elif here in comments:
+            allowed = held.get("description")
+            held["description"] = comments[here] + (f" Allowed: {allowed}." if allowed else "")
+            held["default"] = values[key]
+
+
+def _comments() -> Iterator[tuple[KeyPath, str]]:
+    """Yield the comment above each key of `defaults.yml`, as one line."""
+    text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")
+    path: KeyPath = ()
+    lines: list[str] = []
+    for line in text.splitlines():
+        key = KEY.match(line)
+        if line.lstrip().startswith("#"):
+            lines.append(line.lstrip().removeprefix("#").strip())
+        elif key is None:
+            lines = []
+        else:
+            path = (*path[: len(key[1]) // 2], key[2])
+            if lines:
+                yield path, " ".join(lines)
+            lines = []
