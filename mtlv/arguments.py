@@ -52,6 +52,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    init = _add(commands, "init", "look at a table, and write a config that runs")
+    init.add_argument("table", type=Path, metavar="TABLE", help=".csv, .tsv, .jsonl or .parquet")
+    init.add_argument(
+        "--out", type=Path, metavar="FILE", help="config to write (default: TABLE's name, .yml)"
+    )
+    init.add_argument("--text", metavar="COLUMN", help="column of the texts (default: that with the longest)")
+    init.add_argument(
+        "--labels", metavar="COLUMNS", help="columns to learn, separated by commas (default: all that can be)"
+    )
     run = _add(commands, "run", "train, evaluate and track the models of a config")
     _with_config(run)
     run.add_argument(

@@ -10,7 +10,21 @@ import sys
 from collections.abc import Callable, Sequence
 
 from mtlv.arguments import parse
-from mtlv.cli import check, clean, cluster, compare, data, export, predict, run, schema, status, sync, ui
+from mtlv.cli import (
+    check,
+    clean,
+    cluster,
+    compare,
+    data,
+    export,
+    init,
+    predict,
+    run,
+    schema,
+    status,
+    sync,
+    ui,
+)
 from mtlv.cli.terminal import (
     FAILED,
     INTERRUPTED,
@@ -24,6 +38,7 @@ from mtlv.environ import let_waiting_threads_sleep
 from mtlv.errors import ConfigError, MtlvError
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "init": init.init,
     "run": run.run,
     "check": check.check,
     "status": status.status,

@@ -88,7 +88,7 @@ class LabelColumns(TableKind):
         """Return the label names of each row."""
         if columns.label_list is not None:
             return [_listed(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
-        return [{name for name in columns.labels or () if _binary(row.get(name))} for _, row in rows]
+        return [{name for name in columns.labels or () if flag_of(row.get(name))} for _, row in rows]
 
 
 class ClassColumn(TableKind):
@@ -261,7 +261,7 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 
 
 def _flag_fault(name: str) -> Fault:
-    return lambda row: "is not 0 or 1" if _binary(row.get(name)) is None else ""
+    return lambda row: "is not 0 or 1" if flag_of(row.get(name)) is None else ""
 
 
 def _list_fault(name: str, separator: str) -> Fault:
@@ -293,7 +293,7 @@ def _tags_fault(tags: object, words: object) -> str:
     return "" if len(found) == count else f"has {len(found)} tags for {count} words"
 
 
-def _binary(value: object) -> bool | None:
+def flag_of(value: object) -> bool | None:
     """Return 0 or 1 from a number, boolean or text; None for anything else."""
     if isinstance(value, str):
         return {"0": False, "1": True, "0.0": False, "1.0": True}.get(value.strip())

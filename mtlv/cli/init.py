@@ -1,0 +1,23 @@
+"""`mtlv init`: a first config for a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mtlv.cli.terminal import OK, say
+from mtlv.formatting import enumerated
+
+
+def init(args: argparse.Namespace) -> int:
+    """Look at a table, and write a config that runs."""
+    from mtlv.data.tables.guess import guess
+    from mtlv.suite.new_config import write_config
+
+    labels = tuple(name.strip() for name in (args.labels or "").split(",") if name.strip())
+    found = guess(args.table, text=args.text, labels=labels)
+    said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
+    say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")
+    say(f"to learn ({found.columns['kind']}): {enumerated(found.labels)}")
+    say(said)
+    return OK

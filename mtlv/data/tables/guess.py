@@ -1,0 +1,175 @@
+"""What the columns of an unknown table are: its texts, labels, ids and parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from mtlv.data.parts import NAMES
+from mtlv.data.tables.cells import is_missing, number_of
+from mtlv.data.tables.readers import flag_of
+from mtlv.data.tables.rows import Table, read_table
+from mtlv.errors import DataError
+
+FEWEST = 10  # positive documents that a label needs in training, validation and test together
+WORDS = 3  # mean number of words from which a column can be the text
+MOST_CLASSES = 50
+SEPARATORS = (";", "|")
+
+
+@dataclass(frozen=True)
+class TableGuess:
+    """What a table holds.
+
+    Args:
+        path: the file.
+        documents: number of its rows.
+        columns: `data.columns`, of the settings.
+        tasks: documents with each label, or of each class; empty for a number.
+        rare: the same of labels with fewer than `FEWEST` documents with or without them, which are left out.
+        words: words of the texts: median, 95th percentile and mean.
+        unused: columns that are not read.
+    """
+
+    path: Path
+    documents: int
+    columns: Mapping[str, object]
+    tasks: Mapping[str, int]
+    rare: Mapping[str, int] = field(default_factory=dict)
+    words: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    unused: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The tasks; one for classes and numbers."""
+        return tuple(self.tasks) if self.columns["kind"] == "binary" else (str(self.columns["target"]),)
+
+
+def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
+    """Read a table and guess what its columns are.
+
+    Args:
+        path: the file.
+        text: the column of the texts; None for the column with the longest ones.
+        labels: columns to learn; none for all columns of 0 and 1, else a column of lists, of classes or of
+            numbers.
+
+    Raises:
+        DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
+    """
+    table = read_table(path)
+    table.need([text] if text else [], "--text")
+    table.need(labels, "--labels")
+    cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
+    found = text or _text(table, cells)
+    words = [len(str(cell).split()) for cell in cells[found] if not is_missing(cell)] or [0]
+    columns: dict[str, object] = {"text": found, **_places(cells, found)}
+    left = {name: cells[name] for name in labels or cells if name not in columns.values()}
+    learned, counts = _learned(table, left, given=bool(labels))
+    tasks, rare = dict(counts), {}
+    if learned["kind"] == "binary":
+        tasks = {name: n for name, n in counts.items() if FEWEST <= n <= len(table.rows) - FEWEST}
+        rare = {name: n for name, n in counts.items() if name not in tasks}
+        if not tasks:
+            raise DataError(
+                f"no label of `{path.name}` can be learned",
+                got=", ".join(f"{name}: {count} documents" for name, count in rare.items()),
+                allowed=f"{FEWEST} documents or more with a label, and without it",
+            )
+    if "labels" in learned:
+        learned["labels"] = list(tasks)
+    size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
+    columns |= learned
+    read = {*map(str, columns.values()), *counts}
+    unused = tuple(name for name in table.columns if name not in read)
+    return TableGuess(path, len(table.rows), columns, tasks, rare, size, unused)
+
+
+def _text(table: Table, cells: Mapping[str, Sequence[object]]) -> str:
+    lengths = {
+        name: fmean(len(cell.split()) for cell in column if isinstance(cell, str))
+        for name, column in cells.items()
+        if any(isinstance(cell, str) for cell in column)
+    }
+    best = max(lengths, key=lambda name: lengths[name], default="")
+    if not best or lengths[best] < WORDS:
+        raise DataError(
+            f"no column of `{table.path.name}` looks like texts",
+            allowed=f"a column with {WORDS} words or more on average",
+            then="name it with `--text`; docs/data.md has words and pairs of texts",
+        )
+    return best
+
+
+def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, object]:
+    """Return the columns of ids and of parts, if there are any."""
+    found: dict[str, object] = {}
+    for name, column in cells.items():
+        plain = [str(cell).strip() for cell in column]
+        if name == text or any(map(is_missing, column)):
+            continue
+        if name.lower() in ("id", "uid", "doc_id", "document_id") and len(set(plain)) == len(plain):
+            found.setdefault("id", name)
+        if {NAMES.get(each.lower()) for each in plain} >= {"train", "test"} and len(set(plain)) <= len(NAMES):
+            found.setdefault("part", name)
+    return found
+
+
+def _learned(
+    table: Table, cells: Mapping[str, Sequence[object]], *, given: bool
+) -> tuple[dict[str, object], dict[str, int]]:
+    """Return the columns of the labels, and the documents with each label or class."""
+    flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
+    binary = {name: column for name, column in flags.items() if None not in column}
+    if binary and (not given or len(binary) == len(cells)):
+        counts = {name: sum(map(bool, column)) for name, column in binary.items()}
+        return {"kind": "binary", "labels": list(binary)}, counts
+    found: list[tuple[dict[str, object], dict[str, int]]] = [
+        ({"kind": "binary", "label_list": name, "separator": mark}, counts)
+        for name, column in cells.items()
+        for mark in SEPARATORS
+        if (counts := _listed(column, mark))
+    ]
+    for name, column in cells.items():
+        if _are_numbers(column):
+            found.append(({"kind": "regression", "target": name}, {}))
+        elif counts := _classes(column):
+            found.append(({"kind": "multiclass", "target": name}, counts))
+    if len(found) == 1:
+        return found[0]
+    raise DataError(
+        f"`{table.path.name}` has {'several columns' if found else 'no column'} that could be learned",
+        got=", ".join(str(each.get("target") or each["label_list"]) for each, _ in found) or ", ".join(cells),
+        allowed="columns of 0 and 1, one column of label lists, of classes or of numbers",
+        then="name those to learn with `--labels`, separated by commas",
+    )
+
+
+def _listed(column: Sequence[object], separator: str) -> dict[str, int]:
+    """Return the documents with each name of lists; empty if these are no lists."""
+    if not any(isinstance(cell, str) and separator in cell for cell in column):
+        return {}
+    parts = (dict.fromkeys(str(cell or "").split(separator)) for cell in column)  # in order, each once
+    names = Counter(part.strip() for each in parts for part in each if part.strip())
+    return dict(names) if len(names) <= max(MOST_CLASSES, len(column) // FEWEST) else {}
+
+
+def _classes(column: Sequence[object]) -> dict[str, int]:
+    """Return the documents of each class; empty if these are no classes."""
+    if any(map(is_missing, column)):
+        return {}
+    counts = Counter(str(cell).strip() for cell in column)
+    return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(column) // FEWEST) else {}
+
+
+def _are_numbers(column: Sequence[object]) -> bool:
+    """Whether these are numbers, and not all of them whole: whole ones may be classes."""
+    try:
+        return any(number_of(cell) % 1 for cell in column)
+    except ValueError:
+        return False

@@ -1,0 +1,141 @@
+"""A first config for a table: a commented file that runs, with a suite sized to the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import wrap
+
+from mtlv.data.tables.guess import FEWEST, TableGuess
+from mtlv.errors import ConfigError
+from mtlv.formatting import many
+from mtlv.hardware import cores
+
+MINUTES = 30  # of the whole suite; one model for each label is left out if that takes longer
+EPOCHS = 5
+TOKENS_PER_WORD, STEP, MOST_TOKENS = 1.4, 32, 512
+SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
+GROUPED = 4  # labels from which grouping makes sense
+PLAIN = re.compile(r"[A-Za-z_.][\w./-]*(?: [\w./-]+)*", re.ASCII)  # needs no quotes in YAML
+RESERVED = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+
+
+def write_config(guess: TableGuess, out: Path) -> str:
+    """Write a config, and return a sentence about it.
+
+    Raises:
+        ConfigError: the file is there already.
+    """
+    if out.exists():
+        raise ConfigError([f"`{out}` is there already; choose another file with `--out`"])
+    text = config_text(guess, os.path.relpath(guess.path, out.parent))
+    out.write_text(text, encoding="utf-8")
+    return f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)"
+
+
+def config_text(guess: TableGuess, path: str) -> str:
+    """Return the config as text; `path` is the table's, relative to the config's folder."""
+    median, long, _ = guess.words
+    each = _minutes(guess, len(guess.labels))
+    others = _minutes(guess, _models(guess))
+    alone = len(guess.labels) > 1 and each + others <= MINUTES
+    lines = [
+        f"# Written by `mtlv init` for {guess.path.name}: {many(guess.documents, 'document')}",
+        f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
+        f"# About {_said(others + alone * each)} on {many(cores(), 'core')} without a GPU.",
+        "#",
+        "#     mtlv run CONFIG        trains, and ends with what to learn together",
+        "#     mtlv compare CONFIG    writes the page with the reasons",
+        "",
+        f"experiment: {_plain(guess.path.stem)}",
+        "",
+        "data:",
+        "  name: table",
+        f"  path: {_plain(path)}",
+        "  columns:",
+        *(f"    {key}: {_plain(value)}" for key, value in guess.columns.items()),
+        *_comment("not read: ", guess.unused),
+        *_labels(guess),
+        f"  max_length: {_tokens(guess)}               # tokens",
+        "",
+        "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
+        "",
+        "training:",
+        f"  epochs: {EPOCHS}                    # mtlv warns if this is too short",
+        "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
+        "",
+        *_suite(guess, "" if alone else f"# {_said(each)} more: "),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(start: str, parts: Sequence[str]) -> list[str]:
+    wrapped = wrap(start + ", ".join(parts), 100, break_long_words=False, break_on_hyphens=False)
+    return [f"  # {line}" for line in wrapped] if parts else []
+
+
+def _labels(guess: TableGuess) -> list[str]:
+    what = "documents with each label: " if guess.columns["kind"] == "binary" else "documents of each class: "
+    left = f"left out, because fewer than {FEWEST} documents have them, or lack them: "
+    lines = _comment(what, [f"{name} {count}" for name, count in guess.tasks.items()])
+    lines += _comment(left, [f"{name} {count}" for name, count in guess.rare.items()])
+    if guess.rare and "label_list" in guess.columns:
+        lines.append(f"  labels: {_plain(guess.labels)}")
+    if len(guess.labels) > 1:
+        lines += [
+            "  # A sentence for each label lets them be grouped by what they mean; then set",
+            "  # `grouping: {features: label_description}`.",
+            "  # descriptions:",
+            f"  #   {_plain(guess.labels[0])}: ...",
+        ]
+    return lines
+
+
+def _suite(guess: TableGuess, without: str) -> list[str]:
+    """Return the members; `without` is the beginning of a line for one model each that take too long."""
+    if len(guess.labels) == 1:
+        return ["architecture: mtl              # one task: one model"]
+    runs = [
+        "runs:",
+        "  - {name: one model for all, architecture: mtl}",
+        f"  {without}- {{name: one model each, architecture: stl}}",
+    ]
+    if len(guess.labels) < GROUPED:
+        return runs
+    return [
+        "grouping: {features: label_name}  # groups labels with similar names",
+        "",
+        *runs,
+        "  - {name: groups, architecture: gmtl}",
+        "  - {name: random groups, architecture: gmtl, grouping.method: random}  # the control",
+    ]
+
+
+def _models(guess: TableGuess) -> int:
+    """Return the models of all runs but one model each, with as many groups as an elbow often has."""
+    return 1 + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
+
+
+def _minutes(guess: TableGuess, models: int) -> float:
+    tokens = min(guess.words[2] * TOKENS_PER_WORD, _tokens(guess))
+    return guess.documents * tokens * EPOCHS * models / (SPEED * cores()) / 60
+
+
+def _said(minutes: float) -> str:
+    return f"{minutes / 60:.0f} hours" if minutes > 90 else many(max(1, round(minutes)), "minute")
+
+
+def _tokens(guess: TableGuess) -> int:
+    """Return a length that cuts few documents."""
+    return min(MOST_TOKENS, max(STEP, -(-int(guess.words[1] * TOKENS_PER_WORD + 2) // STEP) * STEP))
+
+
+def _plain(value: object) -> str:
+    """Return a value as YAML in one line: names without quotes where that is safe."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(map(_plain, value))}]"
+    text = str(value)
+    return text if PLAIN.fullmatch(text) and text.lower() not in RESERVED else json.dumps(text)

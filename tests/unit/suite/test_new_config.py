@@ -1,0 +1,151 @@
+"""`mtlv init`: the columns of a table are found, and its config runs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mtlv.cli import main
+from mtlv.data.tables.guess import guess
+from mtlv.errors import DataError
+from mtlv.planning.check import check_suite
+from mtlv.settings import load_suite
+from mtlv.suite import new_config
+from mtlv.suite.new_config import config_text
+
+COUNT = 60
+LABELS = ("heart", "lung", "bone", "skin")
+
+
+def flags(seed, rate=0.5):
+    return (np.random.default_rng(seed).random(COUNT) < rate).astype(int)
+
+
+COLUMNS = {
+    "uid": [f"d{n}" for n in range(COUNT)],
+    "title": ["chest film"] * COUNT,
+    "report": [f"report {n} of a patient with several findings" for n in range(COUNT)],
+    "split": [("train", "train", "dev", "test")[n % 4] for n in range(COUNT)],
+    **{name: flags(seed) for seed, name in enumerate(LABELS)},
+    "rare": [1] * 3 + [0] * (COUNT - 3),
+    "common": [0] * 3 + [1] * (COUNT - 3),
+    "year": [2000 + n % 7 for n in range(COUNT)],
+}
+OTHERS = ("uid", "title", "report", "split")
+WITHOUT = {name: COLUMNS[name] for name in OTHERS}
+ROWS = zip(*(COLUMNS[name] for name in LABELS), strict=True)
+LISTS = ["; ".join(name for name, on in zip(LABELS, row, strict=True) if on) for row in ROWS]
+SCORES = [f"{n % 9}.5" for n in range(COUNT)]
+CLASSES = [("low", "middle", "high")[n % 3] for n in range(COUNT)]
+
+
+def write(folder: Path, columns, name="t.csv") -> Path:
+    path = folder / name
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+def test_columns_of_labels_text_ids_and_parts_are_found(tmp_path):
+    found = guess(write(tmp_path, COLUMNS))
+    assert found.columns == {
+        "text": "report", "id": "uid", "part": "split", "kind": "binary", "labels": list(LABELS),
+    }  # fmt: skip
+    assert found.tasks == {name: int(COLUMNS[name].sum()) for name in LABELS}
+    assert found.rare == {"rare": 3, "common": COUNT - 3}
+    assert found.unused == ("title", "year")
+    assert found.words == (8, 8, 8)
+    assert found.documents == COUNT
+
+
+@pytest.mark.parametrize(
+    ("columns", "learned", "tasks"),
+    [
+        ({"found": LISTS}, {"kind": "binary", "label_list": "found", "separator": ";"}, set(LABELS)),
+        ({"grade": CLASSES}, {"kind": "multiclass", "target": "grade"}, {"low", "middle", "high"}),
+        ({"grade": [n % 4 for n in range(COUNT)]}, {"kind": "multiclass", "target": "grade"}, set("0123")),
+        ({"score": SCORES}, {"kind": "regression", "target": "score"}, set()),
+    ],
+)
+def test_other_tasks_are_found(tmp_path, columns, learned, tasks):
+    found = guess(write(tmp_path, WITHOUT | columns))
+    assert {
+        key: value for key, value in found.columns.items() if key not in ("text", "id", "part")
+    } == learned
+    assert set(found.tasks) == tasks
+
+
+def test_a_column_that_repeats_is_no_id(tmp_path):
+    found = guess(write(tmp_path, COLUMNS | {"uid": ["d1"] * 2 + COLUMNS["uid"][2:]}))
+    assert "id" not in found.columns
+    assert "uid" in found.unused
+
+
+def test_columns_can_be_named(tmp_path):
+    path = write(tmp_path, COLUMNS | {"grade": CLASSES})
+    assert guess(path, labels=["lung", "bone"]).labels == ("lung", "bone")
+    assert guess(path, labels=["grade"]).columns["kind"] == "multiclass"
+    assert guess(path, text="title").columns["text"] == "title"
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "message"),
+    [
+        (WITHOUT, {}, r"has no column that could be learned \(got title\)"),
+        (
+            WITHOUT | {"a": CLASSES, "b": SCORES},
+            {},
+            r"has several columns that could .* \(got a, b\).*--labels",
+        ),
+        ({"uid": OTHERS, "lung": flags(0)[:4]}, {}, "no column of `t.csv` looks like texts.*--text"),
+        (WITHOUT | {"rare": COLUMNS["rare"]}, {}, "no label of `t.csv` can be .* .got rare: 3 documents"),
+        (COLUMNS, {"text": "reprot"}, "no column `reprot` .--text.*did you mean `report`"),
+        (COLUMNS, {"labels": ["hart"]}, "no column `hart` .--labels.*did you mean `heart`"),
+    ],
+)
+def test_what_cannot_be_guessed_is_said(tmp_path, columns, more, message):
+    with pytest.raises(DataError, match=message):
+        guess(write(tmp_path, columns), **more)
+
+
+KINDS = [COLUMNS, *(WITHOUT | {"found": column} for column in (LISTS, CLASSES, SCORES))]
+
+
+@pytest.mark.parametrize("number", range(len(KINDS)))
+def test_the_config_is_valid_and_names_what_will_be_trained(tmp_path, monkeypatch, capsys, number):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, KINDS[number], name="my table: 1.csv")
+    assert main(["init", "my table: 1.csv", "--out", "c.yml"]) == 0
+    assert "wrote c.yml; next: `mtlv run c.yml`" in capsys.readouterr().out
+    suite = load_suite("c.yml")
+    check_suite(suite)
+    names = [member.name for member in suite.members]
+    several = ["one model for all", "one model each", "groups", "random groups"]
+    assert names == (several if number < 2 else ["mtl · minilm"])
+    assert suite.members[0].settings.data.max_length == 32
+    assert main(["init", "my table: 1.csv", "--out", "c.yml"]) == 2
+    assert "`c.yml` is there already; choose another file with `--out`" in capsys.readouterr().err
+
+
+def test_a_suite_that_takes_too_long_leaves_one_model_each_as_a_comment(tmp_path, monkeypatch):
+    path = write(tmp_path, COLUMNS)
+    monkeypatch.setattr(new_config, "cores", lambda: 2)
+    fast = config_text(guess(path), "t.csv")
+    assert "# About 1 minute on 2 cores without a GPU." in fast
+    monkeypatch.setattr(new_config, "SPEED", 3)
+    slow = config_text(guess(path), "t.csv")
+    # 60 documents, 8 words of 1.4 tokens, 5 epochs, 1 + 2 x 4 models, 2 x 3 tokens a second
+    assert "# About 84 minutes on 2 cores" in slow
+    assert "  # 37 minutes more: - {name: one model each, architecture: stl}" in slow
+    assert "# left out, because fewer than 10 documents have them, or lack them: rare 3, common 57" in slow
+
+
+def test_a_table_is_no_config(tmp_path, capsys):
+    path = write(tmp_path, COLUMNS)
+    assert main(["run", str(path)]) == 2
+    assert f"a table, not a config; write one for it: `mtlv init {path}`" in capsys.readouterr().err
