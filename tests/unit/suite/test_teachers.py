@@ -340,7 +340,7 @@ def test_tracked_runs_name_the_teacher(ran: tuple) -> None:
 def test_nobody_teaches_what_it_has_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = teaching("{from: experts, crossfit: 3}", EXPERTS, ", tasks: [biosses, conll]")
     plain = "{name: experts, architecture: stl, tasks: [conll]}"
-    changes = ("data.window=4", "execution.processes=1", "store.keep_weights=false")
+    changes = ("data.window=4", "execution.processes=1", "store.keep_weights=false", "training.epochs=1")
     suite = sources_of(tmp_path, more=f"runs: [{plain}, {{name: s, {stages}}}]", changes=changes)
     job = student_of(suite, "s")
     assert len(job.teachers) == len({each.unit.key for each in job.teachers}) == 2 * 3
