@@ -46,7 +46,7 @@ def open_page(browser) -> Iterator[Callable]:
     """Opens a file without network; when the test ends, nothing may have been asked, said or left behind."""
     contexts, asked, said = [], [], []
 
-    def open_file(path: Path, **options):
+    def open_file(path: Path, *, folded: bool = False, **options):
         context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | options))
         context.set_offline(True)
         contexts.append(context)
@@ -57,6 +57,10 @@ def open_page(browser) -> Iterator[Callable]:
         page.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.goto(path.as_uri())
         page.wait_for_selector(DRAWN, state="attached", timeout=120_000)
+        if not folded:
+            page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = true")
+            page.wait_for_timeout(100)
+            page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
         return page
 
     yield open_file
@@ -270,6 +274,38 @@ def test_on_paper(open_page, page_file: Path, screenshots: Path):
     page.screenshot(path=screenshots / "compare-print.png", full_page=True)
     pdf = page.pdf(path=screenshots / "compare.pdf", format="A4")
     assert pdf.startswith(b"%PDF")
+
+
+def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_file: Path, screenshots: Path):
+    page = open_page(page_file, folded=True)
+    page.screenshot(path=screenshots / "compare-folded.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
+    assert page.locator("#table-answer").is_visible()
+    assert page.locator("#figure-cost svg").is_visible()
+    finding = page.locator("#overview .finding")
+    assert finding.is_visible()
+    table = page.locator("#table-overview")
+    assert table.is_hidden()
+    page.locator("#overview > .fold > summary").click()
+    assert table.is_visible()
+    assert "F1 of each task · Gain over" in page.locator("#tasks > .fold > summary").inner_text()
+    page.get_by_role("link", name="Tasks").click()
+    figure = page.locator("#figure-tasks_gain svg")
+    figure.wait_for(state="visible")
+    page.wait_for_timeout(1000)  # the figure gets the width of the page
+    assert figure.bounding_box()["width"] > 300
+    assert page.locator("#table-groups").is_hidden()
+
+
+def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, page_file: Path):
+    page = open_page(page_file, folded=True)
+    closed = page.locator("details.fold:not([open])")
+    before = closed.count()
+    assert before > 3
+    page.emulate_media(media="print")
+    expect(closed).to_have_count(0)
+    page.emulate_media(media="screen")
+    expect(closed).to_have_count(before)
 
 
 @pytest.mark.parametrize("width", [1400, 420])

@@ -18,20 +18,42 @@ function header() {
   );
 }
 
-function sectionOf({ id, title, intro, blocks }) {
+const OPEN = 2; // sections that are open at first: what to learn together, and what it costs
+
+/** A section: its conclusions, and its figures and tables, which are folded but for the first sections. */
+function sectionOf({ id, title, intro, blocks }, number) {
+  const built = (block) => BLOCKS[block.kind](block);
+  const first = blocks.findIndex(({ kind }) => kind !== "text");
+  const said = number < OPEN || first < 0 ? blocks : blocks.slice(0, first);
+  const folded = blocks.slice(said.length);
   return el(
     "section",
     { id, "aria-labelledby": `title-${id}` },
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
     intro ? el("p", { class: "intro" }, intro) : null,
-    ...blocks.map((block) => BLOCKS[block.kind](block)),
+    ...said.map(built),
+    folded.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(folded)), ...folded.map(built)) : null,
   );
+}
+
+function contentsOf(blocks) {
+  const titles = new Set(blocks.map(({ title }) => title).filter(Boolean));
+  return [...titles].join(" · ");
+}
+
+/** Opens all folds, as printing needs; returns a function that closes those that were closed. */
+function unfold() {
+  const closed = [...document.querySelectorAll("details.fold:not([open])")];
+  for (const fold of closed) fold.open = true;
+  return () => closed.forEach((fold) => (fold.open = false));
 }
 
 /** Scrolls by script, because in another page's sandbox a link to a fragment could leave the page. */
 function jump(event, id) {
   event.preventDefault();
   const target = document.getElementById(id);
+  const fold = target.closest("section")?.querySelector("details.fold");
+  if (fold) fold.open = true;
   target.scrollIntoView();
   target.focus({ preventScroll: true });
 }
@@ -72,9 +94,12 @@ function follow() {
   mark();
 }
 
+let refold = () => {};
+
 /** Shrinks tables wider than a sheet of paper, so that printing does not cut them off. */
 function fitToPaper() {
   const SHEET = 680; // CSS pixels of A4 between its margins
+  if (!document.documentElement.classList.contains("paper")) refold = unfold();
   document.documentElement.classList.add("paper");
   const tables = [...document.querySelectorAll(".scroll > table")];
   for (const { style } of tables) Object.assign(style, { width: "min-content", zoom: 1 });
@@ -85,15 +110,17 @@ function fitToPaper() {
   });
 }
 
+function fitToScreen() {
+  document.documentElement.classList.remove("paper");
+  refold();
+}
+
 const skip = el("a", { class: "skip", href: "#main", onclick: (event) => jump(event, "main") }, "Skip to the contents");
 const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(sectionOf));
 document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
 shade();
-matchMedia("print").addEventListener("change", ({ matches }) => {
-  if (matches) fitToPaper();
-  else document.documentElement.classList.remove("paper");
-});
+matchMedia("print").addEventListener("change", ({ matches }) => (matches ? fitToPaper() : fitToScreen()));
 addEventListener("beforeprint", fitToPaper);
-addEventListener("afterprint", () => document.documentElement.classList.remove("paper"));
+addEventListener("afterprint", fitToScreen);
 if (!figures.length) DRAWN.drawn = "yes";
