@@ -286,7 +286,6 @@ def test_the_comparison_draws_in_the_pages_sandbox(visit, site: Site, screenshot
     inside.locator("html[data-drawn=yes]").wait_for(state="attached")
     assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
     assert inside.locator("#table-overview tbody tr").count() == 2
-    curves = inside.locator("#figure-curves_train_loss svg, #figure-curves_val_f1_macro svg")
-    curves.first.scroll_into_view_if_needed()
+    inside.locator("#figure-cost svg").first.scroll_into_view_if_needed()
     assert inside.locator("figure svg").count() > 5
     page.screenshot(path=screenshots / "mlflow-comparison.png")

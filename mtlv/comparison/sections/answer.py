@@ -16,6 +16,7 @@ from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random, is_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
+from mtlv.formatting import many
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
 
@@ -26,12 +27,14 @@ INTRO = (
     "the fewest models, then the shortest training."
 )
 SECONDS, PARAMETERS = "time/train_seconds", "cost/parameters"
+VARIED = ("stages", "training.patience", "data.sources")
 COLUMNS = {key: column for key, column in COSTS if key in (SECONDS, PARAMETERS)}
 CAPTION = (
     "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
     "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
     "run is shown to be worse by the tests over folds and seeds, or, if these cannot decide, by that "
-    "interval. Parameters (those that were trained) and training time are the totals of all models."
+    "interval. A pass is an epoch of one model over the training documents. Passes, parameters (those that "
+    "were trained) and training time are the totals of all models."
 )
 
 
@@ -200,8 +203,10 @@ def _between(each: Standing) -> str:
 def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
     parts = []
     if len(run.plan) != len(best.plan):
-        models = f"{len(run.plan)} model{'s' if len(run.plan) > 1 else ''}"
-        parts.append(f"{models} instead of {len(best.plan)}")
+        parts.append(f"{many(len(run.plan), 'model')} instead of {len(best.plan)}")
+    own_passes, other_passes = passes(run), passes(best)
+    if own_passes and other_passes and own_passes != other_passes:
+        parts.append(f"{own_passes} passes over the documents instead of {other_passes}")
     own, other = run.values(SECONDS), best.values(SECONDS)
     if own and other and fmean(other) > 0:
         parts.append(f"{fmean(own) / fmean(other):.0%} of the training time")
@@ -251,6 +256,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
         TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
+        TableColumn("passes", "passes", digits=0, best="low"),
         COLUMNS[PARAMETERS],
         COLUMNS[SECONDS],
         TableColumn("verdict", "verdict", kind="text"),
@@ -282,7 +288,20 @@ def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
     costs = {column.key: known(mean_and_sd(run.values(key))[0]) for key, column in COLUMNS.items()}
-    return {"models": len(run.plan) or None} | costs
+    return {"models": len(run.plan) or None, "passes": passes(run)} | costs
+
+
+def passes(run: ComparedRun) -> int | None:
+    """Return how often all models together read the training documents.
+
+    None if settings alone do not say it: with stages, early stopping or several corpora.
+    """
+    models = len(run.plan)
+    if not models or any(run.params.get(key, "null") != "null" for key in VARIED):
+        return None
+    budget = run.params.get("training.budget", "null")
+    epochs = run.params.get("training.epochs", "0") if budget == "null" else round(float(budget) / models)
+    return models * int(epochs) or None
 
 
 def _left_out(comparison: Comparison, run: ComparedRun) -> str:

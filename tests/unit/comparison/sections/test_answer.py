@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mtlv.comparison.sections import answer
-from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, recommended, shown_worse
+from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, passes, recommended, shown_worse
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.reporting.learned_words import NOTHING
 
@@ -142,6 +142,36 @@ def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
     assert rows["mtl"]["verdict"] == "recommended: not shown to be worse"
     assert rows["mtl"]["difference"] == "−0.005 (−0.030 to +0.020)"
     assert (rows["mtl"]["models"], rows["stl"]["parameters"], rows["stl"]["train_seconds"]) == (1, 4e6, 400)
+
+
+@pytest.mark.parametrize(
+    ("models", "params", "expected"),
+    [
+        (1, {"training.epochs": "10"}, 10),
+        (19, {"training.epochs": "10", "stages": "null"}, 190),
+        (4, {"training.epochs": "10", "training.budget": "40.0"}, 40),
+        (19, {"training.epochs": "10", "training.budget": "40"}, 38),
+        (2, {"training.epochs": "10", "training.patience": "3"}, None),
+        (2, {"training.epochs": "10", "stages": "[...]"}, None),
+        (2, {"training.epochs": "10", "data.sources": "[...]"}, None),
+        (0, {"training.epochs": "10"}, None),
+        (2, {}, None),
+    ],
+)
+def test_passes_follow_from_models_and_epochs(models, params, expected):
+    assert passes(a_run(models=models, params=params)) == expected
+
+
+def test_passes_are_compared(answered):
+    runs = [
+        a_run("stl", 4, seconds=400.0, score=0.805, params={"training.epochs": "10"}),
+        a_run("mtl", 1, seconds=100.0, params={"training.epochs": "10"}),
+    ]
+    section = answered(runs, [a_pair(*runs, interval=(-0.02, 0.03))])
+    assert (
+        "with 1 model instead of 4, 10 passes over the documents instead of 40 and 25% of the training time."
+    ) in answer_of([section])
+    assert [row["passes"] for row in section.blocks[-1].rows] == [40, 10]
 
 
 def test_groups_are_compared_with_random_ones(answered):
