@@ -16,6 +16,7 @@ from mtlv.serving.texts import InputTexts
 from mtlv.tracking import DEFAULT_URI
 from mtlv.tracking.mlflow_model import fetch_model
 from mtlv.tracking.mlflow_reader import MlflowReader
+from mtlv.tracking.naming import named_like
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
         if begins:
             raise TrackingError(f"`{text}` is the prefix of {len(begins)} run ids", then="give more digits")
     known = dict.fromkeys(run.name for run in members)
+    like = named_like(text, known)
+    if like is not None:
+        return next(run for run in members if run.name == like)
     examples = "".join(f", such as `{name}`" for name in list(known)[:1])
     raise TrackingError(
         f"there is no run `{text}` in the store",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
 from mtlv.settings.identity import settings_key
+from mtlv.tracking.naming import named_like
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class RunQuery:
 
     Args:
         suites: suites whose members are compared.
-        names: run ids, prefixes of them (6 digits or more), or run names.
+        names: run ids, prefixes of them (6 digits or more), run names, or their beginnings.
         experiment: restricts the runs; without suites and names, all its members.
         last: only this many of the newest of those.
     """
@@ -128,6 +129,9 @@ def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
             f"`{name}` is the prefix of {len(begins)} run ids", then="give more of its digits"
         )
     known = dict.fromkeys(run.name for run in members)
+    like = named_like(name, known)
+    if like is not None:
+        return _one_of(like, members)
     raise TrackingError(
         f"there is no run `{name}` in the store",
         allowed="a config file, a run's id, or a run's name such as "

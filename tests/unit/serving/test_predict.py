@@ -57,6 +57,8 @@ SHELF = Shelf(
         ("aaaaaa1", "aaaaaa1"),
         ("gmtl", "cccccc1"),
         ("it's", "dddddd1"),  # MLflow's search has no way to write the quote
+        ("MTL", "aaaaaa2"),
+        ("gm", "cccccc1"),
     ],
 )
 def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:

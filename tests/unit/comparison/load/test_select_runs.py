@@ -61,6 +61,20 @@ def test_runs_by_id_by_its_beginning_and_by_name_in_the_order_asked_for():
     assert ids(RunQuery(names=("mtl",))) == [C.id], "of two with one name the newest"
 
 
+def test_the_beginning_of_a_name_is_enough_in_capitals_or_not():
+    shelf = Shelf(
+        A,
+        B,
+        C,
+        stored("eeeeee1", "GMTL · k=4", started=5),
+        stored("eeeeee2", "gmhl", started=6),
+        stored("ffffff1", "mtl · big", started=7),
+    )
+    assert ids(RunQuery(names=("STL", "gmt", "MTL")), shelf) == [A.id, "eeeeee1".ljust(32, "0"), C.id]
+    with pytest.raises(TrackingError, match="begin with `gm`; allowed: `gmhl`, `GMTL · k=4`; give more"):
+        choose(shelf, RunQuery(names=("gm",)))
+
+
 def test_a_fold_stands_for_its_member():
     assert ids(RunQuery(names=(CHILD.id,))) == [B.id]
 

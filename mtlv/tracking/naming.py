@@ -1,0 +1,30 @@
+"""Names of runs as users type them: the beginning is enough, in capitals or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mtlv.errors import TrackingError
+
+
+def named_like(text: str, names: Iterable[str]) -> str | None:
+    """Return the only name that begins like `text`, or equals it but for capitals; None if there is none.
+
+    Raises:
+        TrackingError: several names begin like it.
+
+    Example:
+        >>> named_like("gmtl", ["MTL", "GMTL · k=4"])
+        'GMTL · k=4'
+    """
+    wanted = text.casefold()
+    begin = [name for name in dict.fromkeys(names) if name.casefold().startswith(wanted)]
+    same = [name for name in begin if name.casefold() == wanted]
+    found = same if len(same) == 1 else begin
+    if len(found) > 1:
+        raise TrackingError(
+            f"several runs have names that begin with `{text}`",
+            allowed=", ".join(f"`{name}`" for name in found[:5]),
+            then="give more of the name",
+        )
+    return found[0] if found else None
