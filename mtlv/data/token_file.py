@@ -24,6 +24,7 @@ SUM = 4  # bytes of the checksum of the header
 ALIGNED = 64  # bytes
 BEGIN = 1024  # position of the first array: the header, written last, has room for itself
 AT_A_TIME = 2**24  # bytes
+NO_IDS = np.zeros(0, np.int32)
 
 
 class DamagedTokens(Exception):
@@ -50,7 +51,7 @@ def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
                 ids = np.ascontiguousarray(part.ids[:])
                 file.write(ids)
                 count, crc = count + len(ids), zlib.crc32(ids, crc)
-                others.append(replace(part, ids=ids[:0]))
+                others.append(replace(part, ids=NO_IDS))  # a view of the ids would keep them
             _write_others(file, join_tokens(others), count, crc)
         os.chmod(name, 0o644)
         os.replace(name, path)

@@ -68,6 +68,40 @@ def test_every_field_comes_back(tokenizer: PreTrainedTokenizerFast, kind: str, t
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_parts_are_written_as_one(
+    tokenizer: PreTrainedTokenizerFast, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read(tokenizer, kind)
+    write_tokens(tmp_path / "a.tokens", [whole])
+    parts: list[Tokens] = []
+    monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(module, "join_tokens", lambda given: parts.extend(given) or whole)
+    read(tokenizer, kind)
+    assert len(parts) == 8
+    monkeypatch.undo()
+    write_tokens(tmp_path / "b.tokens", iter(parts))
+    assert (tmp_path / "b.tokens").read_bytes() == (tmp_path / "a.tokens").read_bytes()
+    found = read_tokens(tmp_path / "b.tokens")
+    assert found is not None
+    same(found, whole)
+
+
+def test_a_call_of_the_tokenizer_has_few_characters(
+    tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[list[str]] = []
+
+    def heard(texts: list[str], **how: object) -> object:
+        calls.append(texts)
+        return tokenizer(texts, **how)
+
+    monkeypatch.setattr(module, "CHARACTERS", 100)
+    tokenise(TEXTS, heard, max_length=12, pad=0)
+    assert [text for call in calls for text in call] == TEXTS
+    assert all(sum(map(len, call[:-1])) < 100 <= sum(map(len, call)) for call in calls[:-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_chunks_do_not_show(
     tokenizer: PreTrainedTokenizerFast, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

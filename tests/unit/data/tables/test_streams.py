@@ -176,14 +176,20 @@ def test_a_file_that_changes_is_not_read(change: str, tmp_path: Path) -> None:
         list(found.texts)
 
 
-def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
-    path = jsonl(tmp_path, [{"text": f"{n} {'x' * 5000}"} for n in range(100)])
-    found = load(path)
-    texts = iter(found.texts)
+@pytest.mark.parametrize("kind", ["txt", "jsonl"])
+def test_a_file_that_changes_while_it_is_read(kind: str, tmp_path: Path) -> None:
+    rows: list[object] = [{"text": f"{n} {'x' * 5000}"} for n in range(400)]
+    path = jsonl(tmp_path, rows) if kind == "jsonl" else txt(tmp_path, f"0 {'x' * 5000}\n" * 400)
+    texts = iter(load(path).texts)
     assert next(texts).startswith("0 ")
     path.write_text("{}\n")
-    with pytest.raises(DataError, match=r"`t.jsonl` was changed while it was used"):
+    with pytest.raises(DataError, match=rf"`t.{kind}` was changed while it was used"):
         list(texts)
+
+
+def test_a_line_of_json_ends_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_bytes(b'{"text":\r "a"}\n\r\n{"text": "b"}\r')
+    assert tuple(load(tmp_path / "t.jsonl").texts) == ("a", "b")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
