@@ -31,8 +31,8 @@ REPEATS = ("leave_out", "keep")
 # Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 2
 MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
-LETTERS = {"train": "t", "validation": "v", "test": "e"}  # of a document's part in a saved split
-NO_PART = "-"
+LETTERS = {"train": b"t", "validation": b"v", "test": b"e"}  # of a document's part in a saved split
+NO_PART = b"-"
 Rows = NDArray[np.int64]
 
 
@@ -326,8 +326,7 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
                 f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
             )
         return tuple(
-            Fold(number, **_rows_by_part(corpus, fold), notes=tuple(fold["notes"]))
-            for number, fold in enumerate(saved)
+            Fold(n, **_rows_by_part(corpus, x), notes=tuple(x["notes"])) for n, x in enumerate(saved)
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -336,18 +335,17 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
 
 
 def _letters(fold: Fold, documents: int) -> str:
-    """Return the letter of each document's part; `NO_PART` for those that were left out."""
-    found = np.full(documents, ord(NO_PART), np.uint8)
+    found = np.full(documents, NO_PART, "S1")
     for part, letter in LETTERS.items():
-        found[fold.part(part)] = ord(letter)
-    return found.tobytes().decode("ascii")
+        found[fold.part(part)] = letter
+    return found.tobytes().decode()
 
 
 def _rows_by_part(corpus: Corpus, saved: Mapping[str, Any]) -> dict[str, Rows]:
     if "documents" not in saved:
         row = {name: number for number, name in enumerate(corpus.ids)}
         return {part: np.array([row[id_] for id_ in saved[part]], dtype=np.int64) for part in PARTS}
-    letters = np.frombuffer(saved["documents"].encode("ascii"), np.uint8)
+    letters = np.frombuffer(saved["documents"].encode(), "S1")
     if len(letters) != len(corpus):
         raise ValueError(f"{len(letters)} letters for {len(corpus)} documents")
-    return {part: np.flatnonzero(letters == ord(letter)) for part, letter in LETTERS.items()}
+    return {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}

@@ -74,10 +74,11 @@ class _File:
             self.starts.append(at)
             self.numbers.append(number)
             for place, check in enumerate(checks):
-                if fault := check.fault(row):
-                    first = (number, row.get(check.column), fault)
-                    others = self.bad.setdefault(place, (first, array("Q")))[1]
-                    others.extend([number] * (self.bad[place][0][0] != number))
+                fault = check.fault(row)
+                if fault and place in self.bad:
+                    self.bad[place][1].append(number)
+                elif fault:
+                    self.bad[place] = (number, row.get(check.column), fault), array("Q")
             for key in kept:
                 value = OWN[key](row.get(getattr(self.columns, key)))
                 self.own[key].append(shared.setdefault(value, value))

@@ -98,6 +98,7 @@ def test_a_call_of_the_tokenizer_has_few_characters(
     monkeypatch.setattr(module, "CHARACTERS", 100)
     tokenise(TEXTS, heard, max_length=12, pad=0)
     assert [text for call in calls for text in call] == TEXTS
+    assert len(calls) > 10
     assert all(sum(map(len, call[:-1])) < 100 <= sum(map(len, call)) for call in calls[:-1])
 
 
