@@ -325,9 +325,7 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
             raise DataError(
                 f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
             )
-        return tuple(
-            Fold(n, **_rows_by_part(corpus, x), notes=tuple(x["notes"])) for n, x in enumerate(saved)
-        )
+        return tuple(Fold(n, **_rows_by_part(corpus, x), notes=(*x["notes"],)) for n, x in enumerate(saved))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"the split in `{path}` cannot be read", got=str(error), then="delete the file"
