@@ -28,7 +28,8 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
     with path.open("rb") as file:
         size = path.stat().st_size
         _need("bytes", size, most)
-        return parse_json(file.read(size + 1), most)  # `most` bytes would be reserved in memory
+        # As many bytes are reserved in memory; a file that is no file on disk has size 0.
+        return parse_json(file.read((size or most) + 1), most)
 
 
 def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
