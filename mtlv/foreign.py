@@ -26,8 +26,10 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
         ValueError: as for `parse_json`.
     """
     with path.open("rb") as file:
-        _need("bytes", path.stat().st_size, most)
-        return parse_json(file.read(most + 1), most)
+        size = path.stat().st_size
+        _need("bytes", size, most)
+        # As many bytes are reserved in memory; a file that is no file on disk has size 0.
+        return parse_json(file.read((size or most) + 1), most)
 
 
 def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:

@@ -12,6 +12,7 @@ from mtlv.data.repeats import near_of, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, Rows
 from mtlv.data.targets import TARGETS
+from mtlv.data.texts.lazy import Prefixed, chained
 from mtlv.errors import DataError
 from mtlv.formatting import many
 
@@ -31,8 +32,8 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
     return Corpus(
         name=" + ".join(names),
         tasks=tuple(tasks),
-        ids=tuple(f"{corpus.name}/{id_}" for corpus in corpora for id_ in corpus.ids),
-        texts=tuple(text for corpus in corpora for text in corpus.texts),
+        ids=chained([corpus.ids for corpus in corpora], Prefixed([f"{name}/" for name in names])),
+        texts=chained([corpus.texts for corpus in corpora]),
         targets={
             task.name: np.concatenate(
                 [corpus.targets.get(task.name, TARGETS[task.kind].none(len(corpus))) for corpus in corpora]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.repeats import digests_of, plain
 from mtlv.data.targets import TARGETS
+from mtlv.data.texts.lazy import Lazy, chained, picked
 from mtlv.errors import DataError, nearest
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -173,8 +175,9 @@ class Corpus:
     Args:
         name: as in the catalog.
         tasks: T tasks.
-        ids: N document ids, unique.
-        texts: N documents; equal texts may occur, which splits keep together.
+        ids: N document ids, unique; lazy ones (`mtlv.data.texts`) are unique by their making.
+        texts: N documents; equal texts may occur, which splits keep together. Lazy ones are read from their
+            file whenever they are needed.
         targets: task name -> [N], as defined for its kind in `mtlv.data.targets`.
         parts: `train`, `validation` or `test` per document, if the corpus has its own split.
         seconds: second texts of N text pairs.
@@ -194,8 +197,8 @@ class Corpus:
 
     name: str
     tasks: tuple[Task, ...]
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
+    ids: Sequence[str]
+    texts: Sequence[str]
     targets: Mapping[str, NDArray]
     parts: tuple[str, ...] | None = None
     generated: bool = False
@@ -213,13 +216,18 @@ class Corpus:
             )
         if not self.tasks:
             raise DataError(f"corpus `{self.name}` has no labels", then="give at least one in `data.labels`")
-        columns = [self.ids, self.texts, *(self.targets[task.name] for task in self.tasks), *self._optional]
+        columns: list[Sized] = [
+            self.ids,
+            self.texts,
+            *(self.targets[task.name] for task in self.tasks),
+            *self._optional,
+        ]
         lengths = {len(column) for column in columns}
         if len(lengths) > 1:
             raise DataError(f"corpus `{self.name}` has columns of different lengths", got=sorted(lengths))
-        if len(set(self.ids)) < len(self.ids):
+        if not isinstance(self.ids, Lazy) and len(set(self.ids)) < len(self.ids):
             twice = next(x for x, count in Counter(self.ids).items() if count > 1)
-            raise DataError(f"corpus `{self.name}` has a duplicate id", got=twice, then="make the ids unique")
+            raise duplicate_id(self.name, twice)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -238,9 +246,23 @@ class Corpus:
         return [column for column in columns if column is not None]
 
     @property
-    def all_texts(self) -> tuple[str, ...]:
+    def all_texts(self) -> Sequence[str]:
         """First and second texts, including those of joined corpora."""
-        return (*self.texts, *(text for each in (self, *self.members) for text in each.seconds or ()))
+        return chained([self.texts, *(each.seconds or () for each in (self, *self.members))])
+
+    @cached_property
+    def digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Digests of first and of second texts [N], by which equal ones are found; of single texts twice."""
+        return self._digests_by(str)
+
+    @cached_property
+    def near_digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The same, equal for texts that differ only in case, spaces and punctuation."""
+        return self._digests_by(plain)
+
+    def _digests_by(self, change: Callable[[str], str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        first = digests_of(self.texts, len(self), change)
+        return first, first if self.seconds is None else digests_of(self.seconds, len(self), change)
 
     @property
     def targeted(self) -> bool:
@@ -300,8 +322,8 @@ class Corpus:
         index = np.asarray(rows, dtype=np.int64)
         return replace(
             self,
-            ids=tuple(self.ids[i] for i in index),
-            texts=tuple(self.texts[i] for i in index),
+            ids=picked(self.ids, index),
+            texts=picked(self.texts, index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
             parts=rows_of(self.parts, index),
             seconds=rows_of(self.seconds, index),
@@ -310,6 +332,11 @@ class Corpus:
             groups=rows_of(self.groups, index),
             notes=(*self.notes, note) if note else self.notes,
         )
+
+
+def duplicate_id(corpus: str, twice: str) -> DataError:
+    """Return the error of an id that two documents have."""
+    return DataError(f"corpus `{corpus}` has a duplicate id", got=twice, then="make the ids unique")
 
 
 def rows_of(column: Sequence[T] | None, index: Iterable[int]) -> tuple[T, ...] | None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.repeats import near_of, numbered, repeats_of
+from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
+from mtlv.data.texts.lazy import Prefixed, chained, picked
 from mtlv.errors import DataError
 from mtlv.foreign import read_json
 from mtlv.formatting import many
@@ -28,7 +30,9 @@ SCHEMES = ("fixed_test", "rotate_test")
 REPEATS = ("leave_out", "keep")
 # Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 2
-MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which lists every document of every fold
+MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
+LETTERS = {"train": b"t", "validation": b"v", "test": b"e"}  # of a document's part in a saved split
+NO_PART = b"-"
 Rows = NDArray[np.int64]
 
 
@@ -191,17 +195,18 @@ class _Texts:
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
 
 
-def wholes(corpus: Corpus) -> tuple[str, ...]:
+def wholes(corpus: Corpus) -> Sequence[str]:
     """Return the unit of each of N documents: its group; without groups the first document with its text.
 
     Documents of one unit are dependent: a test part has as many independent documents as units.
     """
     if corpus.members:
-        return tuple(f"{member.name}/{each}" for member in corpus.members for each in wholes(member))
+        prefixes = Prefixed([f"{member.name}/" for member in corpus.members])
+        return chained([wholes(member) for member in corpus.members], prefixes)
     if corpus.groups is not None:
         return corpus.groups
-    first: dict[str, str] = {}
-    return tuple(first.setdefault(text, id_) for text, id_ in zip(corpus.texts, corpus.ids, strict=True))
+    first, which = first_rows(corpus.digests[0])
+    return picked(corpus.ids, first[which])
 
 
 def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:
@@ -289,16 +294,16 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
 
 def folds_digest(corpus: Corpus, folds: Sequence[Fold]) -> str:
     """Return 16 hexadecimal digits of the ids in each part of each fold."""
-    return content_key([_ids(corpus, fold) for fold in folds])
+    return content_key([{part: picked(corpus.ids, fold.part(part)) for part in PARTS} for fold in folds])
 
 
 def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
-    """Write folds as JSON lists of document ids."""
+    """Write folds as JSON, with a letter for each document of the corpus."""
     content = {
         "corpus": corpus.name,
         "data_digest": corpus.digest,
         "folds_digest": folds_digest(corpus, folds),
-        "folds": [_ids(corpus, fold) | {"notes": list(fold.notes)} for fold in folds],
+        "folds": [{"documents": _letters(fold, len(corpus)), "notes": list(fold.notes)} for fold in folds],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     # Written to a temporary file and moved, so that other processes never read an incomplete file.
@@ -308,7 +313,7 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
 
 
 def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
-    """Read folds written by `save_folds`.
+    """Read folds written by `save_folds`, here or in an earlier release, with a list of ids for each part.
 
     Raises:
         DataError: the file is missing or invalid, or was made for other documents.
@@ -320,19 +325,25 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
             raise DataError(
                 f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
             )
-        row = {name: i for i, name in enumerate(corpus.ids)}
-        folds = [
-            {part: np.array([row[i] for i in fold[part]], dtype=np.int64) for part in PARTS} for fold in saved
-        ]
-        return tuple(
-            Fold(i, notes=tuple(old["notes"]), **rows)
-            for i, (old, rows) in enumerate(zip(saved, folds, strict=True))
-        )
+        return tuple(Fold(n, **_rows_by_part(corpus, x), notes=(*x["notes"],)) for n, x in enumerate(saved))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"the split in `{path}` cannot be read", got=str(error), then="delete the file"
         ) from error
 
 
-def _ids(corpus: Corpus, fold: Fold) -> dict[str, list[str]]:
-    return {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
+def _letters(fold: Fold, documents: int) -> str:
+    found = np.full(documents, NO_PART, "S1")
+    for part, letter in LETTERS.items():
+        found[fold.part(part)] = letter
+    return found.tobytes().decode()
+
+
+def _rows_by_part(corpus: Corpus, saved: Mapping[str, Any]) -> dict[str, Rows]:
+    if "documents" not in saved:
+        row = {name: number for number, name in enumerate(corpus.ids)}
+        return {part: np.array([row[id_] for id_ in saved[part]], dtype=np.int64) for part in PARTS}
+    letters = np.frombuffer(saved["documents"].encode(), "S1")
+    if len(letters) != len(corpus):
+        raise ValueError(f"{len(letters)} letters for {len(corpus)} documents")
+    return {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}

@@ -196,6 +196,9 @@ class NoTargets(_OnePerDocument):
     def learnable(self, values: NDArray) -> bool:
         return len(values) > 0
 
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:  # noqa: ARG002
+        return DenseColumn(np.broadcast_to(self.dtype(0), len(tokens)))  # takes no memory
+
 
 TARGETS: dict[str, Targets] = {
     "binary": BinaryTargets(),

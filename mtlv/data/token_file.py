@@ -6,51 +6,79 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import RaggedColumn
-from mtlv.data.tokens import Tokens
+from mtlv.data.tokens import Tokens, join_tokens
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
 EARLIER = (b"mtlv tokens 1\n",)  # formats of earlier releases, whose headers had no checksum
 SUM = 4  # bytes of the checksum of the header
 ALIGNED = 64  # bytes
+BEGIN = 1024  # position of the first array: the header, written last, has room for itself
 AT_A_TIME = 2**24  # bytes
+NO_IDS = np.zeros(0, np.int32)
 
 
 class DamagedTokens(Exception):
     """A damaged file of tokens; the message has the reason."""
 
 
-def write_tokens(path: Path, tokens: Tokens) -> None:
+def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
     """Write tokens without their cuts, which depend only on the documents.
+
+    Args:
+        path: path of the file.
+        parts: some documents at a time, whose ids are not held.
 
     Raises:
         OSError: they cannot be written; no incomplete file is left.
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(tokens).items()}
-    header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays)}
-    header["arrays"] = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
-    header["fill"] = {name: part.fill for name, part in _ragged(tokens).items()}
-    text = json.dumps(header).encode()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with open(handle, "wb") as file:
-            file.write(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
-            for array in arrays.values():
-                file.write(bytes(-file.tell() % ALIGNED))
-                array.tofile(file)
+            file.seek(BEGIN)
+            count = crc = 0
+            others = []
+            for part in parts:
+                ids = np.ascontiguousarray(part.ids[:])
+                file.write(ids)
+                count, crc = count + len(ids), zlib.crc32(ids, crc)
+                others.append(replace(part, ids=NO_IDS))  # a view of the ids would keep them
+            _write_others(file, join_tokens(others), count, crc)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:
+    """Write the arrays after the ids, and the header before them.
+
+    Args:
+        file: file with the ids.
+        tokens: the tokens, without ids.
+        count, crc: number and checksum of the ids.
+    """
+    arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(tokens).items()}
+    for array in arrays.values():
+        file.write(bytes(-file.tell() % ALIGNED))
+        array.tofile(file)
+    header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays, crc)}
+    header["arrays"] = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
+    header["arrays"]["ids"][1] = count
+    header["fill"] = {name: part.fill for name, part in _ragged(tokens).items()}
+    text = json.dumps(header).encode().ljust(BEGIN - len(MAGIC) - 8 - SUM)
+    file.seek(0)
+    file.write(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
 
 
 def read_tokens(path: Path) -> Tokens | None:
@@ -88,9 +116,9 @@ def _ragged(tokens: Tokens) -> dict[str, RaggedColumn]:
 
 
 def _arrays(tokens: Tokens) -> dict[str, NDArray]:
-    found: dict[str, NDArray] = {"ids": tokens.ids, "offsets": tokens.offsets}
+    found: dict[str, NDArray] = {"ids": tokens.ids[:], "offsets": tokens.offsets}
     if tokens.segments is not None:
-        found["segments"] = tokens.segments
+        found["segments"] = tokens.segments[:]
     for name, part in _ragged(tokens).items():
         found |= {name: part.flat, f"{name}_offsets": part.offsets}
     return found
@@ -125,8 +153,7 @@ def _mapped(path: Path, kinds: Mapping[str, tuple[str, int]], at: int) -> dict[s
     return found
 
 
-def _crc(arrays: Mapping[str, NDArray]) -> int:
-    found = 0
+def _crc(arrays: Mapping[str, NDArray], found: int = 0) -> int:
     for array in arrays.values():
         data = memoryview(array).cast("B") if len(array) else b""
         for start in range(0, len(data), AT_A_TIME):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import RaggedColumn
+from mtlv.data.texts.ids import CutIds, Flat, JoinedIds
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
-from mtlv.plan.windows import Window
 
 T = TypeVar("T")
 
@@ -24,8 +24,9 @@ CUT_OFF, NO_WORD = -1, -2
 
 Also used for a mention's tokens.
 """
-CHUNK = 4096
-"""Documents per call of the tokenizer, whose lists take about 50 times the memory of the ids."""
+CHUNK, CHARACTERS = 4096, 2**20
+"""Documents per call of the tokenizer, whose lists take about 50 times the memory of the ids; a call also
+ends with the document that has the last of so many characters (or words)."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Tokens:
     If long documents are cut into windows (`cuts`), each window is a document here.
 
     Args:
-        ids: [sum of lengths] token ids.
+        ids: [sum of lengths] token ids; an array, or read from arrays on disk when they are needed.
         offsets: [N + 1]; document n is `ids[offsets[n]:offsets[n + 1]]`.
         pad: padding id.
         truncated: number of documents that were longer than the maximum length; 0 for tokenizers written in
@@ -48,11 +49,11 @@ class Tokens:
         cuts: windows of long documents; None if none are cut.
     """
 
-    ids: NDArray[np.int32]
+    ids: Flat
     offsets: NDArray[np.int64]
     pad: int
     truncated: int
-    segments: NDArray[np.int8] | None = None
+    segments: Flat | None = None
     words: RaggedColumn | None = None
     mentions: RaggedColumn | None = None
     cuts: WindowLayout | None = None
@@ -114,7 +115,7 @@ class Tokens:
         return np.arange(columns)[None, :] < lengths[:, None]
 
     def _spread(
-        self, flat: NDArray, index: NDArray[np.int64], mask: NDArray[np.bool_], fill: int
+        self, flat: Flat, index: NDArray[np.int64], mask: NDArray[np.bool_], fill: int
     ) -> NDArray[np.int64]:
         out = np.full(mask.shape, fill, dtype=np.int64)
         out[mask] = np.concatenate([flat[self.offsets[i] : self.offsets[i + 1]] for i in index])
@@ -143,12 +144,40 @@ def tokenise(
     Raises:
         DataError: entities are marked in documents given as words.
     """
+    return join_tokens(
+        list(tokenised(texts, tokenizer, max_length=max_length, pad=pad, seconds=seconds, mentions=mentions))
+    )
+
+
+def tokenised(
+    texts: Sequence[str] | Sequence[Sequence[str]],
+    tokenizer: Callable[..., Any],
+    *,
+    max_length: int,
+    pad: int,
+    seconds: Sequence[str] | None = None,
+    mentions: Sequence[Sequence[Span]] | None = None,
+) -> Iterator[Tokens]:
+    """Yield the tokens of some documents at a time, at least once; see `tokenise`."""
     if mentions is not None and _by_word(texts):
         raise DataError("entities are marked in texts, but these documents are given as words")
     how = {"max_length": max_length, "pad": pad}
-    chunks = [slice(at, at + CHUNK) for at in range(0, max(len(texts), 1), CHUNK)]
-    parts = [_tokenise(texts[c], tokenizer, _rows(seconds, c), _rows(mentions, c), **how) for c in chunks]
-    return parts[0] if len(parts) == 1 else join_tokens(parts)
+    for rows, some in _chunks(texts):
+        yield _tokenise(some, tokenizer, _rows(seconds, rows), _rows(mentions, rows), **how)
+
+
+def _chunks(texts: Sequence[T]) -> Iterator[tuple[slice, list[T]]]:
+    """Yield rows and texts for one call of the tokenizer; there is at least one."""
+    held: list[T] = []
+    size = start = 0
+    for text in texts:
+        held.append(text)
+        size += len(text)  # type: ignore[arg-type]
+        if len(held) == CHUNK or size >= CHARACTERS:
+            yield slice(start, start + len(held)), held
+            held, size, start = [], 0, start + len(held)
+    if held or not start:
+        yield slice(start, start + len(held)), held
 
 
 def _by_word(texts: Sequence) -> bool:
@@ -232,28 +261,25 @@ def in_chunks(tokens: Tokens, max_length: int) -> Tokens:
     Args:
         tokens: single texts, not truncated, with one special token at the start and one at the end.
         max_length: in tokens.
+
+    Returns:
+        Rows that are read from `tokens` when they are needed.
     """
     size = max_length - 2
-    counts = np.maximum(-(-(tokens.lengths - 2) // size), 1)
-    document = np.repeat(np.arange(len(tokens)), counts)
-    number = np.arange(len(document)) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = tokens.offsets[document] + 1 + number * size
-    ends = np.minimum(begins + size, tokens.offsets[document + 1] - 1)
-    lengths = ends - begins + 2
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.empty(offsets[-1], tokens.ids.dtype)
-    for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        ids[offsets[row] + 1 : offsets[row + 1] - 1] = tokens.ids[begin:end]
-    ids[offsets[:-1]] = tokens.ids[tokens.offsets[document]]
-    ids[offsets[1:] - 1] = tokens.ids[tokens.offsets[document + 1] - 1]
-    layout = WindowLayout(tuple((Window(0, 0),) * count for count in counts.tolist()))
+    held = tokens.lengths - 2
+    layout = WindowLayout.unread(np.maximum(-(-held // size), 1))
+    lengths = np.full(len(layout.documents), size)
+    lengths[np.cumsum(layout.counts) - 1] = held - (layout.counts - 1) * size
+    offsets = np.concatenate([[0], np.cumsum(lengths + 2)])
+    assert isinstance(tokens.ids, np.ndarray)
+    ids = CutIds(tokens.ids, tokens.offsets, layout=layout, rows=offsets, size=size)
     return Tokens(ids, offsets, tokens.pad, 0, cuts=layout)
 
 
 def join_tokens(parts: Sequence[Tokens]) -> Tokens:
     """Concatenate the tokens of several corpora, or of parts of one."""
     return Tokens(
-        np.concatenate([part.ids for part in parts]),
+        _flat_of([part.ids for part in parts]),
         _offsets([part.offsets for part in parts]),
         parts[0].pad,
         sum(part.truncated for part in parts),
@@ -267,8 +293,17 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
 def _cuts(parts: Sequence[Tokens]) -> WindowLayout | None:
     if all(part.cuts is None for part in parts):
         return None
-    given = [part.cuts or WindowLayout.none(len(part)) for part in parts]
-    return WindowLayout(tuple(windows for cuts in given for windows in cuts.windows))
+    return WindowLayout.joined(
+        [part.cuts or WindowLayout.unread(np.ones(len(part), np.int64)) for part in parts]
+    )
+
+
+def _flat_of(parts: Sequence[Flat]) -> Flat:
+    """Return one array; a lazy one, if one of the parts is."""
+    held = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(held) < len(parts):
+        return JoinedIds(parts)
+    return held[0] if len(held) == 1 else np.concatenate(held)
 
 
 def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -276,12 +311,16 @@ def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
 
 
-def _segments(parts: Sequence[Tokens]) -> NDArray[np.int8] | None:
+def _segments(parts: Sequence[Tokens]) -> Flat | None:
+    """Return the segments, 0 in parts without pairs, whose zeros take no memory if ids are on disk."""
     if all(part.segments is None for part in parts):
         return None
-    return np.concatenate(
-        [np.zeros(len(part.ids), np.int8) if part.segments is None else part.segments for part in parts]
-    )
+    zero = np.int8(0)
+    found = [
+        np.broadcast_to(zero, len(part.ids)) if part.segments is None else part.segments for part in parts
+    ]
+    lazy = not all(isinstance(part.ids, np.ndarray) for part in parts)
+    return JoinedIds(found) if lazy else _flat_of(found)
 
 
 def _ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:

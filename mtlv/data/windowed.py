@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.texts.lazy import Made, chained
 from mtlv.plan.spans import Span
 from mtlv.plan.windows import Window, put_together, spans_in, windows
 
 T = TypeVar("T")
+
+
+def _unread(count: int) -> tuple[Window, ...]:
+    return (Window(0, 0),) * count
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,11 @@ class WindowLayout:
 
     Args:
         windows: windows of each document; an uncut document has one with all its words.
+        counts: number of rows of each document [N].
     """
 
-    windows: tuple[tuple[Window, ...], ...]
+    windows: Sequence[tuple[Window, ...]]
+    counts: NDArray[np.int64] = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, lengths: Iterable[int], *, size: int, overlap: int) -> Self:
@@ -34,17 +40,19 @@ class WindowLayout:
         Raises:
             DataError: an invalid size or overlap.
         """
-        return cls(tuple(windows(words, size=size, overlap=overlap) for words in lengths))
+        found = tuple(windows(words, size=size, overlap=overlap) for words in lengths)
+        return cls(found, np.fromiter(map(len, found), np.int64, len(found)))
 
     @classmethod
-    def none(cls, documents: int) -> Self:
-        """Return the windows of uncut documents, with any number of words."""
-        return cls(((Window(0, 0),),) * documents)
+    def unread(cls, counts: NDArray[np.int64]) -> Self:
+        """Return windows of documents whose words are not known, given the number of rows of each."""
+        return cls(Made(counts, _unread), counts)
 
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """Number of rows of each document [N]."""
-        return np.fromiter(map(len, self.windows), np.int64, len(self.windows))
+    @classmethod
+    def joined(cls, layouts: Sequence[WindowLayout]) -> Self:
+        """Return the windows of the documents of several corpora."""
+        counts = np.concatenate([layout.counts for layout in layouts])
+        return cls(chained([layout.windows for layout in layouts]), counts)
 
     @cached_property
     def documents(self) -> NDArray[np.int64]:
@@ -52,13 +60,15 @@ class WindowLayout:
         return np.repeat(np.arange(len(self.windows)), self.counts)
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.array([0, *accumulate(self.counts.tolist())], np.int64)
+    def starts(self) -> NDArray[np.int64]:
+        """First row of each document [N]."""
+        return np.cumsum(self.counts) - self.counts
 
     def rows(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of documents, in order."""
-        found = [np.arange(self._starts[n], self._starts[n + 1]) for n in documents]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        counts = self.counts[documents]
+        before = np.cumsum(counts) - counts
+        return np.repeat(self.starts[documents] - before, counts) + np.arange(counts.sum())
 
     def words(self, texts: Sequence[Sequence[T]]) -> list[Sequence[T]]:
         """Return the words of each row [R], from those of each document [N]."""

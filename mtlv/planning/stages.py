@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtlv.data.joined import begins
+from mtlv.data.texts.lazy import picked
 from mtlv.errors import PlanError
 from mtlv.formatting import many
 from mtlv.models.published_head import head_digest
@@ -178,7 +179,7 @@ class StageBuilder:
         first, end = begins(corpus.members)[number : number + 2]
         parts = (self.fold.part(name) for name in PARTS)
         rows = [part[(part >= first) & (part < end)] for part in parts]
-        return [corpus.members[number].digest, [[corpus.ids[row] for row in part] for part in rows]]
+        return [corpus.members[number].digest, [picked(corpus.ids, part) for part in rows]]
 
 
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:

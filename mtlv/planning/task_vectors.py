@@ -124,7 +124,7 @@ def document_centroid(view: VectorSource) -> NDArray[np.float32]:
         GroupingError: a task is not a yes/no label.
     """
     _need_labels(view, "document_centroid")
-    vectors = view.embed(view.corpus.texts)[view.fold.train]  # [n, H]
+    vectors = view.embed(tuple(view.corpus.texts))[view.fold.train]  # [n, H]
     bears = view.corpus.matrix()[view.fold.train].astype(np.float32)  # [n, T]
     return (bears.T @ vectors) / bears.sum(0)[:, None]
 

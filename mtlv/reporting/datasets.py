@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
+from mtlv.data.texts.lazy import picked
 from mtlv.seeding import content_key
 from mtlv.tracking import DataPart
 
@@ -21,7 +22,7 @@ def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart
     """Return the three parts of a fold; folds with the same test part share its digest."""
     out = []
     for part, role in ROLES.items():
-        ids = [corpus.ids[i] for i in fold.part(part)]
+        ids = picked(corpus.ids, fold.part(part))
         digest = content_key([corpus.digest, ids])
         out.append(DataPart(f"{corpus.name} {part}", digest, role, _source(data), len(ids), corpus.names))
     return tuple(out)

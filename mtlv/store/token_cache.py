@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.data.token_file import DamagedTokens, read_tokens, write_tokens
+from mtlv.data.tokens import join_tokens
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -31,7 +33,11 @@ class TokenCache:
         self.used: set[Path] = set()
 
     def once(
-        self, corpus: Corpus, tokenizer: Sequence[str], how: Mapping[str, object], make: Callable[[], Tokens]
+        self,
+        corpus: Corpus,
+        tokenizer: Sequence[str],
+        how: Mapping[str, object],
+        make: Callable[[], Iterable[Tokens]],
     ) -> Tokens:
         """Return the corpus's tokens from their file, or from `make`, whose result is stored.
 
@@ -42,7 +48,7 @@ class TokenCache:
             corpus: corpus to tokenize.
             tokenizer: identification of the tokenizer, from `tokenizer_key`.
             how: further options that affect the tokens.
-            make: tokenizes the corpus.
+            make: tokenizes the corpus, some documents at a time.
         """
         path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
@@ -53,13 +59,11 @@ class TokenCache:
             self._warn(f"the file of tokens {path} is damaged ({damaged}); it is created again")
         if found is not None:
             return found
-        made = make()
-        try:
+        with suppress(OSError, DamagedTokens):  # a full or read-only disk: it only costs time and memory
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_tokens(path, made)
-            return read_tokens(path) or made
-        except (OSError, DamagedTokens):  # a full or read-only disk: it only costs time
-            return made
+            write_tokens(path, make())
+            found = read_tokens(path)
+        return found or join_tokens(list(make()))
 
     def half_written(self) -> Iterator[Path]:
         """Yield files of processes that ended while writing them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +12,8 @@ from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
 from mtlv.data.splits import DIVIDING, folds_digest, load_folds, save_folds
 from mtlv.data.targets import TARGETS, targets_with
-from mtlv.data.tokens import in_chunks, join_tokens, tokenise
+from mtlv.data.texts.lazy import chained
+from mtlv.data.tokens import in_chunks, join_tokens, tokenised
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError, EncoderError, MtlvError
 from mtlv.models.aliases import TINY
@@ -134,7 +135,7 @@ class InputCache:
             found = self.once(("random", sized.digest), lambda: with_random_weights(sized))
         return found
 
-    def _texts(self, sources: Sequence[str] | None, data: DataSettings) -> tuple[str, ...]:
+    def _texts(self, sources: Sequence[str] | None, data: DataSettings) -> Sequence[str]:
         """Return the texts of these sources; None: of those without targets, or else of all."""
         corpus = self.corpus(data)
         members = corpus.members or (corpus,)
@@ -146,7 +147,7 @@ class InputCache:
                     got=name,
                     allowed=", ".join(each.name for each in members),
                 )
-        return tuple(text for each in members if each.name in wanted for text in each.all_texts)
+        return chained([each.all_texts for each in members if each.name in wanted])
 
     def splitting(self, settings: Settings) -> Mapping[str, float]:
         """Return how the encoder splits the words of texts that are learned; empty if there are none."""
@@ -165,7 +166,7 @@ class InputCache:
     def _published(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
         """Return a pretrained encoder; the corpus is used only for `tiny`."""
         corpus = self.corpus(data) if name == TINY else None
-        texts = () if corpus is None else corpus.all_texts
+        texts: Sequence[str] = () if corpus is None else corpus.all_texts
         key = ("encoder", name, revision, corpus and corpus.digest)
         return self.once(key, lambda: load_encoder(name, texts=texts, revision=revision))
 
@@ -260,10 +261,10 @@ def tokens_of(
         "window": None if cuts is None else [window, window_overlap],
     }
 
-    def make() -> Tokens:
+    def make() -> Iterator[Tokens]:
         return _tokenised(encoder, corpus, max_length, mentions, cuts)
 
-    tokens = make() if kept is None else kept.once(corpus, tokenizer_key(encoder.tokenizer), how_read, make)
+    tokens = _kept(kept, encoder, corpus, how_read, make)
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
     return replace(tokens, cuts=cuts)
@@ -272,22 +273,33 @@ def tokens_of(
 def _uncut(encoder: Encoder, corpus: Corpus, kept: TokenCache | None) -> Tokens:
     """Return the tokens of whole texts, however long."""
 
-    def make() -> Tokens:
+    def make() -> Iterator[Tokens]:
         return _tokenised(encoder, corpus, 2**31 - 1, "original", None)
 
-    return (
-        make() if kept is None else kept.once(corpus, tokenizer_key(encoder.tokenizer), {"whole": True}, make)
-    )
+    return _kept(kept, encoder, corpus, {"whole": True}, make)
+
+
+def _kept(
+    kept: TokenCache | None,
+    encoder: Encoder,
+    corpus: Corpus,
+    how: Mapping[str, object],
+    make: Callable[[], Iterator[Tokens]],
+) -> Tokens:
+    """Return tokens from the cache, if there is one."""
+    if kept is None:
+        return join_tokens(list(make()))
+    return kept.once(corpus, tokenizer_key(encoder.tokenizer), how, make)
 
 
 def _tokenised(
     encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: WindowLayout | None
-) -> Tokens:
+) -> Iterator[Tokens]:
     texts: Sequence[str] = corpus.texts
     places = None
     if corpus.mentions is not None:
         texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
-    return tokenise(
+    return tokenised(
         (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
         encoder.tokenizer,
         max_length=max_length,

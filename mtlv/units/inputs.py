@@ -16,6 +16,7 @@ from mtlv.data.joined import begins
 from mtlv.data.source import Corpus
 from mtlv.data.splits import wholes
 from mtlv.data.targets import TARGETS, Targets
+from mtlv.data.texts.lazy import read
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.training.ranks import ALONE, Ranks
 
@@ -133,7 +134,7 @@ class UnitInputs:
 
     def ids(self, rows: NDArray[np.int64]) -> tuple[str, ...]:
         """Return the ids of the documents of rows of tokens."""
-        return tuple(self.corpus.ids[n] for n in self.documents(rows))
+        return self._of_rows(self.corpus.ids, self.documents(rows))
 
     def scores(
         self, unit: str, split: str, rows: NDArray[np.int64], parts: Sequence[PartDocuments], outputs: Outputs
@@ -175,12 +176,12 @@ class UnitInputs:
         return Scores(found.units, found.split, ids, tasks, self._of_rows(self._wholes, rows))
 
     @cached_property
-    def _wholes(self) -> tuple[str, ...]:
+    def _wholes(self) -> Sequence[str]:
         return wholes(self.corpus)
 
     @staticmethod
     def _of_rows(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
-        return tuple(values[row] for row in rows)
+        return tuple(read(values, rows.tolist()))
 
     def _spread(
         self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray

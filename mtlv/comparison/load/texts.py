@@ -104,13 +104,17 @@ def read(config: RunConfig) -> dict[str, str]:
     except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(said) from error
-    return dict(zip(corpus.ids, _whole(corpus), strict=True))
+    members = [(f"{member.name}/", member) for member in corpus.members] or [("", corpus)]
+    return {
+        f"{prefix}{id_}": text
+        for prefix, member in members
+        if member.targeted  # others may be too large, and no document of them is shown
+        for id_, text in zip(member.ids, _whole(member), strict=True)
+    }
 
 
 def _whole(corpus: Corpus) -> list[str]:
     """Return the text of each document; for pairs, both texts on separate lines."""
-    if corpus.members:
-        return [text for member in corpus.members for text in _whole(member)]
     seconds = corpus.seconds
     if seconds is None:
         return list(corpus.texts)

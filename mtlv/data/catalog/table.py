@@ -12,6 +12,7 @@ from mtlv.data.parts import absent, part_files
 from mtlv.data.source import Card, Corpus, DataOptions
 from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.rows import FORMATS, read_table
+from mtlv.data.tables.streams import streamed, text_corpus
 
 CARD = Card(
     name="table",
@@ -26,9 +27,11 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
     """Load all rows with text, according to `options.columns`.
 
     Raises:
-        DataError: as for `part_files`, `read_table` and `table_corpus`.
+        DataError: as for `part_files`, `read_table`, `table_corpus` and `text_corpus`.
     """
     assert path is not None
     files = part_files(path, FORMATS) if path.is_dir() else {"": path}
+    if streamed(files, options.columns):
+        return text_corpus(CARD.name, files, options.columns, absent(files))
     tables = {part: read_table(file) for part, file in files.items()}
     return table_corpus(CARD.name, tables, options.columns, absent(files))

@@ -44,10 +44,14 @@ class ColumnCheck:
             return
         bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault(row))]
         if bad:
-            line, value, text = bad[0]
-            place = f"`{table.path.name}` {table.unit} {line}, column `{shorten(self.column)}`"
-            others = also(table.unit, [line for line, *_ in bad[1:]]).removeprefix("; ")
-            yield DataError(f"{place} {text}", got=repr(value), allowed=self.allowed, then=others)
+            yield self.error(table, bad[0], [line for line, *_ in bad[1:]])
+
+    def error(self, table: Table, first: tuple[int, Any, str], others: Sequence[int]) -> DataError:
+        """Return the error of the first invalid cell: line, value and fault; and the lines of the others."""
+        line, value, text = first
+        place = f"`{table.path.name}` {table.unit} {line}, column `{shorten(self.column)}`"
+        then = also(table.unit, others).removeprefix("; ")
+        return DataError(f"{place} {text}", got=repr(value), allowed=self.allowed, then=then)
 
 
 def readable(column: str, read: Callable[[Any], object], fault: str) -> Fault:

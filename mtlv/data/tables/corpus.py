@@ -42,7 +42,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
             of the kind and of `Corpus`.
     """
     kind = KINDS[columns.kind]
-    faults = [*_settings(kind, columns, tables)]
+    faults = [*settings_faults(kind, columns, tables)]
     if not faults:
         faults = [fault for table in tables.values() for fault in _faults(table, columns, kind)]
     if faults:
@@ -84,7 +84,7 @@ def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Docum
         start = f"{table.path.stem}." if len(tables) > 1 else ""
         for line, row in _with_text(table, columns):
             own = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
-            said = part if columns.part is None else _part(row.get(columns.part))
+            said = part if columns.part is None else part_of(row.get(columns.part))
             yield _Document(own, said, row)
 
 
@@ -95,10 +95,11 @@ def _text_column(columns: Columns) -> str:
 def _with_text(table: Table, columns: Columns) -> list[tuple[int, Cells]]:
     """Return the rows whose document is not blank; cells that are not text are kept, to report them."""
     column = _text_column(columns)
-    return [(line, row) for line, row in table.rows if not _is_blank(row.get(column))]
+    return [(line, row) for line, row in table.rows if not is_blank(row.get(column))]
 
 
-def _is_blank(cell: object) -> bool:
+def is_blank(cell: object) -> bool:
+    """Whether there is no text, so that the row is no document."""
     return cell is None or (isinstance(cell, str | list) and is_missing(cell))
 
 
@@ -112,14 +113,16 @@ def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:
     return None if name is None else tuple(read(row.get(name)) for _, row in rows)
 
 
-def _part(value: object) -> str:
+def part_of(value: object) -> str:
+    """Return the part that a cell names; empty if it names none."""
     return NAMES.get(str(value).strip().lower(), "")
 
 
 # ---- Faults ----------------------------------------------------------------------------------------------
 
 
-def _settings(kind: TableKind, columns: Columns, tables: Mapping[str, Table]) -> Iterator[DataError]:
+def settings_faults(kind: TableKind, columns: Columns, tables: Mapping[str, Table]) -> Iterator[DataError]:
+    """Yield the errors in `data.columns`, given the columns of the tables."""
     first = next(iter(tables.values()))
     names = shorten(", ".join(first.columns), 1000)
     yield from kind.problems(columns, f"`{first.path.name}` has the columns {names}")
@@ -137,19 +140,23 @@ def _settings(kind: TableKind, columns: Columns, tables: Mapping[str, Table]) ->
 
 def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataError]:
     """Yield all errors of a table: per column, its first invalid cell and the positions of the others."""
-    checks = [*_document_checks(columns, kind), *kind.checks(columns)]
+    checks = [*document_checks(columns, kind), *kind.checks(columns)]
     for check in checks:
         yield from check.absence(table)
     known = _text_column(columns) in table.columns
     rows: Sequence[tuple[int, Cells]] = _with_text(table, columns) if known else table.rows
     if not rows:
-        column = shorten(_text_column(columns))
-        yield DataError(f"`{table.path.name}` has no documents: column `{column}` is empty in all rows")
+        yield no_documents(table, _text_column(columns))
     for check in checks:
         yield from check.bad_cells(table, rows)
 
 
-def _document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
+def no_documents(table: Table, column: str) -> DataError:
+    """Return the error of a table whose column of texts is empty."""
+    return DataError(f"`{table.path.name}` has no documents: column `{shorten(column)}` is empty in all rows")
+
+
+def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
     """Yield the checks of the columns that define a document."""
     yield _words_check(columns) if kind.by_word else _text_check("text", columns.text)
     if columns.text_pair is not None:
@@ -166,14 +173,14 @@ def _document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]
     if columns.part is not None:
         where = columns.part
         yield ColumnCheck(
-            "part", where, lambda row: "" if _part(row.get(where)) else "is not a part", ", ".join(PARTS)
+            "part", where, lambda row: "" if part_of(row.get(where)) else "is not a part", ", ".join(PARTS)
         )
 
 
 def _text_check(setting: str, name: str) -> ColumnCheck:
     def fault(row: Cells) -> str:
         cell = row.get(name)
-        return "is empty" if _is_blank(cell) else "" if is_text(cell) else "is not text"
+        return "is empty" if is_blank(cell) else "" if is_text(cell) else "is not text"
 
     return ColumnCheck(setting, name, fault, "text")
 

@@ -33,11 +33,13 @@ class TableKind(Protocol):
         reads: keys of `data.columns` for the targets; other target keys are errors.
         text_keys: keys of additional inputs.
         by_word: whether documents are lists of words.
+        streamed: whether only texts are read, so that lines of a file need not be held in memory.
     """
 
     reads: tuple[str, ...]
     text_keys: tuple[str, ...] = ("text_pair", "mentions")
     by_word: bool = False
+    streamed: bool = False
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         """Yield errors of missing or contradictory settings; `there` lists the existing columns."""
@@ -170,6 +172,7 @@ class TextColumn(TableKind):
 
     reads = ()
     text_keys = ()
+    streamed = True
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:  # noqa: ARG002
         yield from ()

@@ -18,6 +18,7 @@ MOST_BYTES = 4_000_000_000  # maximum bytes of a table; it needs several times t
 MOST_COLUMNS = 10_000
 LINES = (".csv", ".tsv", ".jsonl", ".txt")
 FORMATS = (*LINES, ".parquet")
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 TEXT = "text"  # column of a text file
 # The default limit of the csv module is 128 KiB per field; documents may be longer.
 csv.field_size_limit(2**30)
@@ -72,7 +73,8 @@ def read_table(path: Path) -> Table:
     suffix = path.suffix.lower()
     if suffix not in FORMATS or not os.path.isfile(path):  # Path.is_file raises an error for too long names
         kind = "an unknown file type" if os.path.isfile(path) else "not a file"
-        raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}")
+        then = "unpack it first" if suffix in PACKED else ""
+        raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}", then=then)
     need_size(path, path.stat().st_size)
     if suffix == ".parquet":
         table = _parquet(path)
@@ -82,9 +84,14 @@ def read_table(path: Path) -> Table:
         table = _plain(path)
     else:
         table = _delimited(path, "," if suffix == ".csv" else "\t")
-    if not table.rows:
-        raise DataError(f"`{path.name}` has no rows", then="check `data.path`")
+    need_rows(path, len(table.rows))
     return table
+
+
+def need_rows(path: Path, count: int) -> None:
+    """Raise an error for a table without rows."""
+    if not count:
+        raise DataError(f"`{path.name}` has no rows", then="check `data.path`")
 
 
 def need_size(path: Path, size: int) -> None:
@@ -261,14 +268,19 @@ def _jsonl(path: Path) -> Table:
         for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
-            row = _json_row(path, line, text.removesuffix("\n"))
+            row = json_row(path, line, text.removesuffix("\n"))
             columns.update(dict.fromkeys(row))
             rows.append((line, row))
     need_header(path, tuple(columns))
     return Table(path, tuple(columns), tuple(rows))
 
 
-def _json_row(path: Path, line: int, text: str) -> dict[str, Any]:
+def json_row(path: Path, line: int, text: str) -> dict[str, Any]:
+    """Return the object in a line of JSON.
+
+    Raises:
+        DataError: there is none.
+    """
     try:
         row = read_json(text)
     except ValueError as error:

@@ -14,6 +14,7 @@ from mtlv.data.source import Corpus, DataOptions
 from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds, wholes
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
+from mtlv.seeding import content_key
 
 PARTS = ("train", "validation", "test")
 
@@ -282,8 +283,38 @@ def test_saved_folds_come_back(tmp_path):
     assert back[1].notes == folds[1].notes
     assert all(np.array_equal(a.part(p), b.part(p)) for a, b in zip(folds, back, strict=True) for p in PARTS)
     saved = json.loads(path.read_text())
-    assert saved["folds"][0]["train"][0].startswith("d")
+    row = int(folds[0].validation[0])
+    assert saved["folds"][0]["documents"][row] == "v"
     assert [file.name for file in path.parent.iterdir()] == ["folds.json"]
+
+
+def test_saved_folds_leave_out_what_was_left_out(tmp_path):
+    corpus = random_corpus()
+    (fold,) = make_folds(corpus)
+    fold = replace(fold, train=fold.train[3:])
+    save_folds(tmp_path / "f.json", corpus, (fold,))
+    (back,) = load_folds(tmp_path / "f.json", corpus)
+    assert back.train.tolist() == fold.train.tolist()
+
+
+def test_folds_of_earlier_releases_are_read(tmp_path):
+    """They have the ids of each part."""
+    corpus = random_corpus()
+    (fold,) = make_folds(corpus)
+    ids = {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
+    saved = {"data_digest": corpus.digest, "folds": [{**ids, "notes": ["said"]}]}
+    (tmp_path / "f.json").write_text(json.dumps(saved))
+    (back,) = load_folds(tmp_path / "f.json", corpus)
+    assert folds_digest(corpus, (back,)) == folds_digest(corpus, (fold,)) == content_key([ids])
+    assert back.notes == ("said",)
+
+
+def test_saved_folds_of_fewer_documents_are_refused(tmp_path):
+    corpus = random_corpus()
+    saved = {"data_digest": corpus.digest, "folds": [{"documents": "tve", "notes": []}]}
+    (tmp_path / "f.json").write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=r"cannot be read .got 3 letters for 500 documents.; delete the file"):
+        load_folds(tmp_path / "f.json", corpus)
 
 
 def test_folds_of_other_documents_are_refused(tmp_path):

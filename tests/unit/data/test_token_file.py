@@ -54,7 +54,7 @@ def same(one: Tokens, other: Tokens) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_comes_back(tokenizer: PreTrainedTokenizerFast, kind: str, tmp_path: Path) -> None:
     made = read(tokenizer, kind)
-    write_tokens(tmp_path / "a.tokens", made)
+    write_tokens(tmp_path / "a.tokens", [made])
     found = read_tokens(tmp_path / "a.tokens")
     assert found is not None
     assert isinstance(found.ids, np.memmap)
@@ -68,6 +68,41 @@ def test_every_field_comes_back(tokenizer: PreTrainedTokenizerFast, kind: str, t
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_parts_are_written_as_one(
+    tokenizer: PreTrainedTokenizerFast, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read(tokenizer, kind)
+    write_tokens(tmp_path / "a.tokens", [whole])
+    parts: list[Tokens] = []
+    monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(module, "join_tokens", lambda given: parts.extend(given) or whole)
+    read(tokenizer, kind)
+    assert len(parts) == 8
+    monkeypatch.undo()
+    write_tokens(tmp_path / "b.tokens", iter(parts))
+    assert (tmp_path / "b.tokens").read_bytes() == (tmp_path / "a.tokens").read_bytes()
+    found = read_tokens(tmp_path / "b.tokens")
+    assert found is not None
+    same(found, whole)
+
+
+def test_a_call_of_the_tokenizer_has_few_characters(
+    tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[list[str]] = []
+
+    def heard(texts: list[str], **how: object) -> object:
+        calls.append(texts)
+        return tokenizer(texts, **how)
+
+    monkeypatch.setattr(module, "CHARACTERS", 100)
+    tokenise(TEXTS, heard, max_length=12, pad=0)
+    assert [text for call in calls for text in call] == TEXTS
+    assert len(calls) > 10
+    assert all(sum(map(len, call[:-1])) < 100 <= sum(map(len, call)) for call in calls[:-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_chunks_do_not_show(
     tokenizer: PreTrainedTokenizerFast, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +113,7 @@ def test_chunks_do_not_show(
 
 def test_a_damaged_file_is_not_read(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     path = tmp_path / "a.tokens"
-    write_tokens(path, read(tokenizer, "pairs"))
+    write_tokens(path, [read(tokenizer, "pairs")])
     content = path.read_bytes()
     for size in (0, 5, 20, 60, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
@@ -92,7 +127,7 @@ def test_a_damaged_file_is_not_read(tokenizer: PreTrainedTokenizerFast, tmp_path
 def test_every_changed_byte_of_a_header_is_found(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     """Also in what says how the arrays are read: the id that pads, their types."""
     path = tmp_path / "a.tokens"
-    write_tokens(path, read(tokenizer, "pairs"))
+    write_tokens(path, [read(tokenizer, "pairs")])
     content = path.read_bytes()
     end = content.index(b"}}") + 2
     for at in range(end):
@@ -111,7 +146,7 @@ def test_a_file_of_an_earlier_release_is_none_and_no_damage(tmp_path: Path) -> N
 def test_documents_without_words_are_kept(tmp_path: Path) -> None:
     words = RaggedColumn.of([(), ()], fill=NO_WORD)
     made = Tokens(np.array([5, 6], np.int32), np.array([0, 1, 2]), 0, 0, words=words)
-    write_tokens(tmp_path / "a.tokens", made)
+    write_tokens(tmp_path / "a.tokens", [made])
     found = read_tokens(tmp_path / "a.tokens")
     assert found is not None
     same(found, made)
@@ -121,5 +156,5 @@ def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
     made = Tokens(np.array([5], np.int32), np.array([0, 1]), 0, 0)
     (tmp_path / "a.tokens").mkdir()
     with pytest.raises(OSError, match=r"a\.tokens"):
-        write_tokens(tmp_path / "a.tokens", made)
+        write_tokens(tmp_path / "a.tokens", [made])
     assert [path.name for path in tmp_path.iterdir()] == ["a.tokens"]

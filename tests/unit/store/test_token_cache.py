@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,13 +37,13 @@ def encoder() -> Encoder:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Documents of each tokenisation."""
     found: list[int] = []
-    plain = module.tokenise
+    plain = module.tokenised
 
-    def counted(texts: list, *args: object, **more: object) -> module.Tokens:
+    def counted(texts: list, *args: object, **more: object) -> Iterator[module.Tokens]:
         found.append(len(texts))
         return plain(texts, *args, **more)
 
-    monkeypatch.setattr(module, "tokenise", counted)
+    monkeypatch.setattr(module, "tokenised", counted)
     return found
 
 

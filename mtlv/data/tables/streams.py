@@ -1,0 +1,199 @@
+"""Corpora of texts alone, from files with a document in each line that are never held in memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.repeats import digests_of, first_rows
+from mtlv.data.source import Columns, Corpus, duplicate_id, text_task
+from mtlv.data.tables.bad_cells import Cells, ColumnCheck
+from mtlv.data.tables.corpus import (
+    document_checks,
+    is_blank,
+    no_documents,
+    part_of,
+    settings_faults,
+)
+from mtlv.data.tables.readers import KINDS
+from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, also, json_row, need_header, need_rows
+from mtlv.data.targets import TARGETS
+from mtlv.data.texts.files import JsonText, Lines, Version, decoded, line_text, lines, opened
+from mtlv.data.texts.lazy import Made, Prefixed, chained
+from mtlv.errors import DataError
+
+ENDINGS = (".txt", ".jsonl")
+OWN: dict[str, Callable[[object], str]] = {"part": part_of, "group": str}  # columns that are held
+
+
+@dataclass
+class _File:
+    """What is held of a file: numbers, and the values of a few columns.
+
+    Args:
+        path: path of the file.
+        columns: settings.
+        names: names of its columns.
+        blank: lines of rows without a text.
+        starts, numbers: position and number of the line of each document.
+        own: values of each document by key of `data.columns`.
+        bad: by number of the check, the first invalid cell and the lines of the others.
+        version: the file as it was read.
+    """
+
+    path: Path
+    columns: Columns
+    names: dict[str, None] = field(default_factory=dict)
+    blank: array[int] = field(default_factory=lambda: array("Q"))
+    starts: array[int] = field(default_factory=lambda: array("Q"))
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
+    own: dict[str, list[str]] = field(default_factory=dict)
+    bad: dict[int, tuple[tuple[int, Any, str], array[int]]] = field(default_factory=dict)
+    version: Version = field(init=False)
+
+    def read(self, checks: Sequence[ColumnCheck]) -> None:
+        """Read the file, line by line.
+
+        Raises:
+            DataError: a line is invalid, or there is none.
+        """
+        kept = [key for key in OWN if getattr(self.columns, key) is not None]
+        self.own = {key: [] for key in kept}
+        shared: dict[str, str] = {}  # equal values are held once
+        for number, at, row in self._rows():
+            if is_blank(row.get(self.columns.text)):
+                self.blank.append(number)
+                continue
+            self.starts.append(at)
+            self.numbers.append(number)
+            for place, check in enumerate(checks):
+                fault = check.fault(row)
+                if fault and place in self.bad:
+                    self.bad[place][1].append(number)
+                elif fault:
+                    self.bad[place] = (number, row.get(check.column), fault), array("Q")
+            for key in kept:
+                value = OWN[key](row.get(getattr(self.columns, key)))
+                self.own[key].append(shared.setdefault(value, value))
+        need_rows(self.path, len(self.starts) + len(self.blank))
+
+    def _rows(self) -> Iterator[tuple[int, int, Cells]]:
+        """Yield number, position and cells of the lines that are not blank."""
+        plain = self.path.suffix.lower() == ".txt"
+        with opened(self.path) as file:
+            self.version = Version.of(self.path, file)
+            for number, at, line in lines(file, universal=plain):
+                text = decoded(line, self.path.name, number=number, at=at)
+                if not text.strip():
+                    continue
+                row = {TEXT: text.strip()} if plain else json_row(self.path, number, text.removesuffix("\n"))
+                self.names.update(dict.fromkeys(row))
+                if len(self.names) > MOST_COLUMNS:
+                    need_header(self.path, tuple(self.names))
+                yield number, at, row
+            self.version.need(file)
+
+    @property
+    def table(self) -> Table:
+        """The table without its rows, for messages."""
+        return Table(self.path, tuple(self.names), ())
+
+    def faults(self, checks: Sequence[ColumnCheck]) -> Iterator[DataError]:
+        """Yield all errors, as of a table that is held."""
+        for check in checks:
+            yield from check.absence(self.table)
+        if self.columns.text in self.names and not self.starts:
+            yield no_documents(self.table, self.columns.text)
+        for place, check in enumerate(checks):
+            if place in self.bad and check.column in self.names:
+                yield check.error(self.table, *self.bad[place])
+
+    @property
+    def dropped(self) -> str:
+        """A note on the rows without a text, with the first lines; empty if there are none."""
+        where = also("line", self.blank).removeprefix("; also at ")
+        return f"{len(self.blank)} rows without text dropped: `{self.path.name}`, {where}" * bool(where)
+
+    def texts(self, column: str) -> Lines:
+        """Return the texts of a column; those of documents without spaces around them."""
+        own = column == self.columns.text
+        plain = self.path.suffix.lower() == ".txt"
+        text = line_text if plain else JsonText(column, stripped=own)
+        return Lines(self.version, _array(self.starts), text)
+
+
+def streamed(files: Mapping[str, Path], columns: Columns) -> bool:
+    """Whether the documents of files can be left on disk."""
+    return KINDS[columns.kind].streamed and all(file.suffix.lower() in ENDINGS for file in files.values())
+
+
+def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: str) -> Corpus:
+    """Build the corpus of one file, or of a file for each part, like `table_corpus`; texts stay on disk.
+
+    Args:
+        name: name of the corpus.
+        files: part -> file; "" -> the only one, whose lines may have a part.
+        columns: description of the columns.
+        notes: notes; empty ones are left out.
+
+    Raises:
+        DataError: as for `table_corpus`; a file cannot be read, is not UTF-8, or has an invalid line.
+    """
+    kind = KINDS[columns.kind]
+    checks = list(document_checks(columns, kind))
+    found = {part: _File(path, columns) for part, path in files.items()}
+    for each in found.values():
+        each.read(checks)
+    faults = [*settings_faults(kind, columns, {part: each.table for part, each in found.items()})]
+    faults = faults or [fault for each in found.values() for fault in each.faults(checks)]
+    if faults:
+        raise DataError.all_of(faults)
+    texts = chained([each.texts(columns.text) for each in found.values()])
+    task = text_task(f"{name}.text", name)
+    return Corpus(
+        name=name,
+        tasks=(task,),
+        ids=_ids(name, found.values(), columns.id),
+        texts=texts,
+        targets={task.name: TARGETS[task.kind].none(len(texts))},
+        parts=_parts(found),
+        groups=_own(found.values(), "group"),
+        notes=tuple(note for note in (*notes, *(each.dropped for each in found.values())) if note),
+    )
+
+
+def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[str]:
+    """Return the ids of documents: the numbers of their lines, or the values of a column.
+
+    Raises:
+        DataError: two are equal.
+    """
+    if column is None:
+        several = [f"{each.path.stem}." if len(files) > 1 else "" for each in files]
+        return chained([Made(_array(each.numbers), str) for each in files], Prefixed(several))
+    ids = chained([each.texts(column) for each in files])
+    first, which = first_rows(digests_of(ids, len(ids)))
+    if len(first) < len(ids):
+        raise duplicate_id(name, ids[int(np.flatnonzero(first[which] != np.arange(len(ids)))[0])])
+    return ids
+
+
+def _parts(files: Mapping[str, _File]) -> tuple[str, ...] | None:
+    own = [each.own.get("part", [part] * len(each.starts)) for part, each in files.items()]
+    return tuple(chain(*own)) if any(map(any, own)) else None
+
+
+def _own(files: Collection[_File], key: str) -> tuple[str, ...] | None:
+    held = [each.own[key] for each in files if key in each.own]
+    return tuple(chain(*held)) if held else None
+
+
+def _array(numbers: array[int]) -> NDArray[np.uint64]:
+    return np.frombuffer(numbers, np.uint64)

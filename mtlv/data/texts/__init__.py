@@ -1,0 +1,1 @@
+"""Texts of any size: sequences whose values are read when they are needed."""

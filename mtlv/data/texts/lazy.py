@@ -1,0 +1,125 @@
+"""Sequences whose values are made when they are read, so that a large corpus is never held in memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
+from typing import TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+Rows = NDArray[np.int64]
+
+
+class Lazy(Sequence[T]):
+    """A sequence of which only `read` and the length have to be known.
+
+    Values are made anew each time. A slice is a tuple, so it should be a small one.
+    """
+
+    @abstractmethod
+    def read(self, rows: Iterable[int]) -> Iterator[T]:
+        """Yield the values of rows (from 0); quick for ascending ones."""
+
+    def __iter__(self) -> Iterator[T]:
+        return self.read(range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> T: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, which: int | slice) -> T | tuple[T, ...]:
+        if isinstance(which, slice):
+            return tuple(self.read(range(len(self))[which]))
+        return next(self.read([range(len(self))[which]]))
+
+
+class Made(Lazy[T]):
+    """Values made from numbers.
+
+    Args:
+        numbers: [N].
+        make: function from a number to a value; must be picklable.
+    """
+
+    def __init__(self, numbers: NDArray, make: Callable[[int], T]) -> None:
+        self.numbers, self._make = numbers, make
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def read(self, rows: Iterable[int]) -> Iterator[T]:
+        return (self._make(int(self.numbers[row])) for row in rows)
+
+
+class Picked(Lazy[T]):
+    """Some values of a sequence, in any order.
+
+    Args:
+        values: N values.
+        rows: rows of them.
+    """
+
+    def __init__(self, values: Sequence[T], rows: Rows) -> None:
+        self._values, self._rows = values, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, rows: Iterable[int]) -> Iterator[T]:
+        return read(self._values, (int(self._rows[row]) for row in rows))
+
+
+class Chained(Lazy[T]):
+    """Several sequences, one after another.
+
+    Args:
+        parts: the sequences.
+        change: function from the number of a part and one of its values to the value here; must be picklable.
+    """
+
+    def __init__(self, parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> None:
+        self._parts, self._change = parts, change
+        self._ends = list(accumulate(map(len, parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def read(self, rows: Iterable[int]) -> Iterator[T]:
+        for number, own in groupby(rows, lambda row: bisect_right(self._ends, row)):
+            part = self._parts[number]
+            first = self._ends[number] - len(part)
+            for value in read(part, (row - first for row in own)):
+                yield value if self._change is None else self._change(number, value)
+
+
+class Prefixed:
+    """Puts the prefix of its part before each text of `Chained`."""
+
+    def __init__(self, prefixes: Sequence[str]) -> None:
+        self._prefixes = prefixes
+
+    def __call__(self, number: int, text: str) -> str:
+        return f"{self._prefixes[number]}{text}"
+
+
+def read(values: Sequence[T], rows: Iterable[int]) -> Iterator[T]:
+    """Yield the values of rows of any sequence."""
+    return values.read(rows) if isinstance(values, Lazy) else (values[row] for row in rows)
+
+
+def picked(values: Sequence[T], rows: Rows) -> Sequence[T]:
+    """Return some values: a tuple, or a lazy sequence of a lazy one."""
+    return Picked(values, rows) if isinstance(values, Lazy) else tuple(values[row] for row in rows)
+
+
+def chained(parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> Sequence[T]:
+    """Return several sequences as one: a tuple, or a lazy sequence if one of them is lazy."""
+    found = Chained(parts, change)
+    return found if any(isinstance(part, Lazy) for part in parts) else tuple(found)
