@@ -168,7 +168,7 @@ def probe_weights(view: VectorSource) -> NDArray[np.float64]:
     from sklearn.linear_model import RidgeCV
 
     _need_labels(view, "probe_weights")
-    vectors = view.embed(view.corpus.texts)[view.fold.train].astype(np.float64)
+    vectors = view.embed(tuple(view.corpus.texts))[view.fold.train].astype(np.float64)
     labels = view.corpus.matrix()[view.fold.train].astype(np.float64)
     vectors, labels = ((each - each.mean(0)) / np.maximum(each.std(0), 1e-9) for each in (vectors, labels))
     probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
