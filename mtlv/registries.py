@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mtlv.plan.architectures import Architecture
     from mtlv.plan.objectives import Combine
     from mtlv.planning.task_vectors import TaskFeature
+    from mtlv.training.balancing import Balancer
 
 T = TypeVar("T")
 
@@ -126,5 +127,14 @@ OBJECTIVES: Registry[Combine] = Registry(
         "weighted_sum": "mtlv.plan.objectives:weighted_sum",
         "weighted_mean": "mtlv.plan.objectives:weighted_mean",
         "loss_proportional": "mtlv.plan.objectives:loss_proportional",
+    },
+)
+BALANCERS: Registry[type[Balancer]] = Registry(
+    "mtlv.balancers",
+    {
+        "sum": "mtlv.training.balancing:Sum",
+        "random": "mtlv.training.balancing:Random",
+        "uncertainty": "mtlv.training.balancing:Uncertainty",
+        "dwa": "mtlv.training.balancing:DWA",
     },
 )

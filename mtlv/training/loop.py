@@ -85,6 +85,7 @@ def train(
                 for hook in hooks:
                     hook.on_step(progress)
             record = _record(trained, progress, begun)
+            objective.balancer.end_epoch()
             for hook in hooks:
                 hook.on_epoch(record)
             if ranks.same(any(hook.done for hook in hooks)):
@@ -100,7 +101,7 @@ class HeadLosses(nn.Module):
         self.model, self.objective, self.precision = model, objective, precision
 
     def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
-        """Return the loss of each of the heads `here` on a batch [here]."""
+        """Return the loss of each of the terms `here` on a batch [here]."""
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
             logits = self.model(
@@ -184,10 +185,11 @@ class _Step:
                 whole = self.ranks.summed(found)  # after all parts
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
+        self.objective.learn(whole, step.sources)
         return (factors * whole).sum(), self.objective.record(whole, step.sources)
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
-        """Return the losses [H] of a step's heads before any gradient, with the same dropout masks."""
+        """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
         found, device = step.zeros(self.trained.device), self.trained.device
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
@@ -195,8 +197,8 @@ class _Step:
         return self.ranks.summed(found)
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
-        """Return the contribution of a part to the losses of its heads."""
-        return part.weighted(self.losses(part.batch.to(self.trained.device), part.heads))
+        """Return the contribution of a part to the losses of its terms."""
+        return part.weighted(self.losses(part.batch.to(self.trained.device), part.terms))
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.training.balancing import Balancer, Sum
 
 
 @dataclass
@@ -58,11 +59,13 @@ class TrainingState:
         model: model on its device.
         optimizer: optimizer of its parameters.
         scheduler: scheduler of the optimizer.
+        balancer: balancer of the objective.
     """
 
     model: MultiTaskModel
     optimizer: torch.optim.Optimizer
     scheduler: torch.optim.lr_scheduler.LRScheduler
+    balancer: Balancer = field(default_factory=lambda: Sum(1))
 
     @property
     def device(self) -> torch.device:
@@ -74,6 +77,7 @@ class TrainingState:
             "model": _copied(self.model.state_dict()),
             "optimizer": _copied(self.optimizer.state_dict()),
             "scheduler": _copied(self.scheduler.state_dict()),
+            "balancer": _copied(self.balancer.state),
             "random": _copied(_random(self.device)),
             "progress": {
                 "epoch": progress.epoch,
@@ -96,6 +100,7 @@ class TrainingState:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(dict(state["scheduler"]))
+        self.balancer.put_back(state.get("balancer", {}))  # older checkpoints have none
         torch.set_rng_state(state["random"]["cpu"])
         if self.device.type == "cuda" and "cuda" in state["random"]:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
