@@ -136,5 +136,10 @@ BALANCERS: Registry[type[Balancer]] = Registry(
         "random": "mtlv.training.balancing:Random",
         "uncertainty": "mtlv.training.balancing:Uncertainty",
         "dwa": "mtlv.training.balancing:DWA",
+        "upgrad": "mtlv.training.gramian:UPGrad",
+        "pcgrad": "mtlv.training.gramian:PCGrad",
+        "mgda": "mtlv.training.gramian:MGDA",
+        "aligned": "mtlv.training.gramian:Aligned",
+        "imtl_g": "mtlv.training.gramian:IMTLG",
     },
 )

@@ -19,9 +19,9 @@ from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
-from mtlv.planning.outline import clusters, heads_never_meet, layers, outline
+from mtlv.planning.outline import clusters, heads_never_meet, layers, outline, several_sources
 from mtlv.planning.sources import check_feature, check_sources
-from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
@@ -253,6 +253,18 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     )
 
 
+def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
+    name = settings.training.objective.name
+    if BALANCERS[name].gradients and several_sources(settings, tasks):
+        raise PlanError(
+            "`training.objective.name` compares gradients of losses at the same documents, and a model "
+            "learns from several data sets, which have none in common",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            then="or give each data set models of its own: `architecture: stl`, or groups of one data set",
+        )
+
+
 def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
@@ -307,6 +319,7 @@ PROOFS = (
     _prove_groups,
     _prove_weights,
     _prove_head_loss,
+    _prove_objective,
     _prove_taught,
 )
 

@@ -136,6 +136,10 @@ class PaceSettings(SettingsSection):
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
 
 
+FACTOR_RATE = 0.01
+"""Default of `training.objective.learning_rate`."""
+
+
 class ObjectiveSettings(SettingsSection):
     """A balancer of losses."""
 
@@ -148,7 +152,7 @@ class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
         "teach": None,
         "pace": None,
-        "objective": {"name": "sum", "per": "task", "learning_rate": 0.01},
+        "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
 

@@ -30,6 +30,8 @@ class Balancer:
     """Whether all factors are always 1."""
     learns: ClassVar[bool] = False
     """Whether `learning_rate` is used."""
+    gradients: ClassVar[bool] = False
+    """Whether the factors of a step follow from its gradients; `compare` is then called before `factors`."""
 
     def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
         self.count, self.seed, self.learning_rate = count, seed, learning_rate
@@ -39,6 +41,9 @@ class Balancer:
     def begin(self, step: int) -> None:
         """Prepare for an optimizer step, by its number from 0."""
         self.step = step
+
+    def compare(self, gramian: torch.Tensor) -> None:
+        """Learn the products [K, K] of the gradients of a step's losses."""
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         """Return the factors [K] of a step, on the device of `losses`, whose values are not read."""

@@ -17,6 +17,7 @@ from torch.nn.utils import clip_grad_norm_
 from mtlv.data.batches import Batch
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
+from mtlv.training.gramian import gramian_of, vectors_of
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import kept_gradients
 from mtlv.training.objective import Objective
@@ -167,22 +168,24 @@ class _Step:
         """Return the number of parts per batch that save padding, because documents are sorted by length.
 
         Not if the model needs no padding, not on a GPU, which prefers large batches, nor with several ranks,
-        which need equal numbers of parts, nor with factors that depend on losses, which would need another
-        pass.
+        which need equal numbers of parts, nor with factors that depend on losses or gradients, which would
+        need another pass.
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         padded = alone and not self.trained.model.packs
-        return -(-largest // OF_A_PART) if padded and not self.objective.combine.by_loss else 1
+        return -(-largest // OF_A_PART) if padded and not self.objective.looks_ahead else 1
 
     def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""
-        ahead = self._ahead(step) if self.objective.combine.by_loss and len(step.parts) > 1 else None
+        ahead = self._ahead(step) if self.objective.looks_ahead and len(step.parts) > 1 else None
         found = step.zeros(self.trained.device)
         for part in step.parts:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
-                own = self._losses(part)
+                own, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
                 found[part.place] += own.detach()
                 whole = self.ranks.summed(found)  # after all parts
+                if gramian is not None:
+                    self.objective.compare(gramian, whole, step.sources)
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
         self.objective.learn(whole, step.sources)
@@ -191,10 +194,26 @@ class _Step:
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
         """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
         found, device = step.zeros(self.trained.device), self.trained.device
-        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        gramians = []
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
-                found[part.place] += self._losses(part)
-        return self.ranks.summed(found)
+                with torch.set_grad_enabled(self.objective.balancer.gradients):
+                    own, gramian = self._compared(part)
+                found[part.place] += own.detach()
+                del own  # with its graph
+                gramians += [] if gramian is None else [gramian]
+        whole = self.ranks.summed(found)
+        if gramians:  # gradients of different documents have no vector in common, so products add up
+            self.objective.compare(torch.stack(gramians).sum(0), whole, step.sources)
+        return whole
+
+    def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the contribution of a part to its terms, and to the products of gradients if needed."""
+        if not self.objective.balancer.gradients:
+            return self._losses(part), None
+        with vectors_of(self.trained.model.heads.values()) as vectors:
+            own = self._losses(part)
+        return own, gramian_of(own, vectors)
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
         """Return the contribution of a part to the losses of its terms."""

@@ -130,6 +130,21 @@ class Objective:
         here = self._on_device(_joined(sources), losses.device)
         return factors * self.balancer.factors(losses)[here]
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether factors follow from what is computed in the step itself."""
+        return self.combine.by_loss or self.balancer.gradients
+
+    def compare(self, gramian: torch.Tensor, losses: torch.Tensor, sources: Mapping[Terms, float]) -> None:
+        """Let the balancer find its factors for a step.
+
+        Args:
+            gramian: [K, K] products of the gradients of all terms, which are all in the step.
+            losses, sources: as for `factors`.
+        """
+        factors = self._unbalanced(losses, sources)
+        self.balancer.compare(gramian * torch.outer(factors, factors))
+
     def learn(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
         """Let the balancer learn from the losses [R] of a step's terms, by source."""
         if not self.balancer.plain:
