@@ -254,8 +254,18 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
-    name = settings.training.objective.name
-    if BALANCERS[name].gradients and several_sources(settings, tasks):
+    name, draw = settings.training.objective.name, settings.training.draw
+    if not several_sources(settings, tasks):
+        return
+    if BALANCERS[name].looks_back and draw != "rounds":
+        raise PlanError(
+            f"`training.objective.name` {name} compares all losses in each step, and with "
+            f"`training.draw: {draw}` a batch has those of one data set",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].looks_back),
+            then="or set `training.draw: rounds`",
+        )
+    if BALANCERS[name].gradients:
         raise PlanError(
             "`training.objective.name` compares gradients of losses at the same documents, and a model "
             "learns from several data sets, which have none in common",

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mtlv.plan import HeadSpec
 
 
+LEAST_LOSS = 1e-8  # added to losses before their logarithm
+FAMO_DECAY = 1e-3  # of the authors
+
+
 class Balancer:
     """Factors of K losses; here all 1, so that the losses are only added.
 
@@ -32,6 +36,10 @@ class Balancer:
     """Whether `learning_rate` is used."""
     gradients: ClassVar[bool] = False
     """Whether the factors of a step follow from its gradients; `compare` is then called before `factors`."""
+    by_loss: ClassVar[bool] = False
+    """Whether they follow from its losses."""
+    looks_back: ClassVar[bool] = False
+    """Whether `look_back` is called after the optimizer's step, which takes another forward pass."""
 
     def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
         self.count, self.seed, self.learning_rate = count, seed, learning_rate
@@ -46,11 +54,17 @@ class Balancer:
         """Learn the products [K, K] of the gradients of a step's losses."""
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
-        """Return the factors [K] of a step, on the device of `losses`, whose values are not read."""
+        """Return the factors [K] of a step, on the device of its losses [K].
+
+        The losses may be those of a part of the step, unless `by_loss`; NaN for those that are not in it.
+        """
         return losses.new_ones(self.count)
 
     def learn(self, losses: torch.Tensor) -> None:
         """Learn from the losses [K] of a step; NaN for those that were not in it."""
+
+    def look_back(self, losses: torch.Tensor) -> None:
+        """Learn from the losses [K] of the same documents and dropout masks after the optimizer's step."""
 
     def end_epoch(self) -> None:
         """Learn from an epoch."""
@@ -109,16 +123,37 @@ class Uncertainty(Balancer):
         return 0.5 * (-self.state["s"]).exp()
 
     def learn(self, losses: torch.Tensor) -> None:
+        gradient = 0.5 - 0.5 * (-self.state["s"]).exp() * losses
+        self.state = adam(self.state, gradient, self.learning_rate)
+
+
+class FAMO(Balancer):
+    """Learned factors that let all losses fall at the same rate: K (z / L) / Σ (z / L) (Liu et al. 2023).
+
+    z = softmax(w), and w has an Adam whose gradient is that of Σ z log(L before a step / L after it). Both
+    losses have the same dropout masks: new ones would change them by more than a step does.
+    """
+
+    learns = by_loss = looks_back = True
+
+    def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
         import torch
 
-        here, s, mean, square, steps = ~losses.isnan(), *self.state.values()
-        gradient = 0.5 - 0.5 * (-s).exp() * losses
-        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
-        steps = steps + 1
-        moved = mean / (1 - 0.9**steps) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)
-        new = s - self.learning_rate * moved, mean, square, steps
-        pairs = zip(self.state.items(), new, strict=True)
-        self.state = {name: torch.where(here, after, before) for (name, before), after in pairs}
+        super().__init__(count, seed=seed, learning_rate=learning_rate)
+        self.state = {name: torch.zeros(count) for name in ("w", "mean", "square", "steps")}
+
+    def factors(self, losses: torch.Tensor) -> torch.Tensor:
+        found = self.state["w"].softmax(0) / (losses + LEAST_LOSS)
+        return self.count * found / found.nansum()
+
+    def learn(self, losses: torch.Tensor) -> None:
+        self._before = losses
+
+    def look_back(self, losses: torch.Tensor) -> None:
+        fell = (self._before + LEAST_LOSS).log() - (losses + LEAST_LOSS).log()
+        z = self.state["w"].softmax(0)
+        gradient = z * (fell - (z * fell).nansum()) + FAMO_DECAY * self.state["w"]
+        self.state = adam(self.state, gradient, self.learning_rate)
 
 
 class DWA(Balancer):
@@ -151,6 +186,23 @@ class DWA(Balancer):
             "last": state["sum"] / state["steps"],
             "before": state["last"],
         }
+
+
+def adam(
+    state: Mapping[str, torch.Tensor], gradient: torch.Tensor, learning_rate: float
+) -> dict[str, torch.Tensor]:
+    """Return a state after a step of Adam (Kingma & Ba 2015): weights, two moments and steps, each [K].
+
+    Where the gradient is NaN, nothing changes.
+    """
+    import torch
+
+    weights, mean, square, steps = state.values()
+    mean, square, steps = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2, steps + 1
+    moved = mean / (1 - 0.9**steps) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)
+    after = weights - learning_rate * moved, mean, square, steps
+    each = zip(state.items(), after, strict=True)
+    return {name: torch.where(gradient.isnan(), before, new) for (name, before), new in each}
 
 
 def balancer_of(name: str, per: str, heads: Sequence[HeadSpec]) -> type[Balancer]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -23,7 +24,7 @@ from mtlv.training.memory import kept_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.training.state import EpochProgress, TrainingState
+from mtlv.training.state import EpochProgress, TrainingState, put_back_random, random_state
 
 OF_A_PART = 8
 """Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
@@ -133,7 +134,7 @@ class _Step:
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
         self.objective.begin(progress.step)
-        loss, heads = self._gradient(batches)
+        loss, heads, look_back = self._gradient(batches)
         progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(int(batch.attention_mask.sum()) for batch in batches)  # not yet on the device
         for batch in batches:
@@ -142,20 +143,26 @@ class _Step:
         if self.clip_norm is not None:
             clip_grad_norm_(self.trained.model.parameters(), self.clip_norm)
         self.trained.optimizer.step()
+        if self.objective.balancer.looks_back:
+            look_back()
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
         progress.batches += len(batches)
 
-    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Accumulate the gradient of a step; return its loss and its heads' losses [K], on the device."""
+    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor, Callable[[], None]]:
+        """Accumulate the gradient of a step.
+
+        Returns its loss and its heads' losses, on the device, and a function that looks back on it.
+        """
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
             pieces = max(self.pieces, self._by_length(largest))
             divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
+            begun = random_state(self.trained.device) if self.objective.balancer.looks_back else {}
             try:
-                return self._backward(divided)
+                return *self._backward(divided), partial(self._look_back, divided, begun)
             except torch.cuda.OutOfMemoryError:
                 if self.on_pieces is None or self.pieces >= largest:
                     raise
@@ -193,9 +200,8 @@ class _Step:
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
         """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
-        found, device = step.zeros(self.trained.device), self.trained.device
-        gramians = []
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        found, gramians = step.zeros(self.trained.device), []
+        with self._same_draws():
             for part in step.parts:
                 with torch.set_grad_enabled(self.objective.balancer.gradients):
                     own, gramian = self._compared(part)
@@ -206,6 +212,17 @@ class _Step:
         if gramians:  # gradients of different documents have no vector in common, so products add up
             self.objective.compare(torch.stack(gramians).sum(0), whole, step.sources)
         return whole
+
+    def _look_back(self, step: OptimizerStep, begun: Mapping[str, torch.Tensor]) -> None:
+        """Tell the objective a step's losses with the new weights, and the dropout masks of its gradient."""
+        with self._same_draws():
+            put_back_random(begun, self.trained.device)
+            self.objective.look_back(self._ahead(step), step.sources)
+
+    def _same_draws(self) -> AbstractContextManager[None]:
+        """Return a context after which random numbers are those from before it."""
+        device = self.trained.device
+        return torch.random.fork_rng([device] if device.type == "cuda" else [])
 
     def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the contribution of a part to its terms, and to the products of gradients if needed."""

@@ -127,13 +127,14 @@ class Objective:
         factors = self._unbalanced(losses, sources)
         if self.balancer.plain:
             return factors
-        here = self._on_device(_joined(sources), losses.device)
-        return factors * self.balancer.factors(losses)[here]
+        terms = _joined(sources)
+        found = self.balancer.factors(self._of_all(losses, terms))
+        return factors * found[self._on_device(terms, losses.device)]
 
     @property
     def looks_ahead(self) -> bool:
         """Whether factors follow from what is computed in the step itself."""
-        return self.combine.by_loss or self.balancer.gradients
+        return self.combine.by_loss or self.balancer.by_loss or self.balancer.gradients
 
     def compare(self, gramian: torch.Tensor, losses: torch.Tensor, sources: Mapping[Terms, float]) -> None:
         """Let the balancer find its factors for a step.
@@ -148,7 +149,15 @@ class Objective:
     def learn(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
         """Let the balancer learn from the losses [R] of a step's terms, by source."""
         if not self.balancer.plain:
-            self.balancer.learn(self._spread(losses, _joined(sources), len(self.head_of)))
+            self.balancer.learn(self._of_all(losses, _joined(sources)))
+
+    def look_back(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
+        """Let the balancer learn from the losses [R] of a step's terms with the weights after the step."""
+        self.balancer.look_back(self._of_all(losses, _joined(sources)))
+
+    def _of_all(self, losses: torch.Tensor, terms: Terms) -> torch.Tensor:
+        """Return losses [K] of all terms; NaN for those not given."""
+        return self._spread(losses, terms, len(self.head_of))
 
     def _unbalanced(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
         """Return the factors [R] of `combine`, and of the mean over a head's tasks if these are the terms."""

@@ -180,7 +180,7 @@ def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, chan
     ]
 
 
-BY_LOSS = "sum, random, uncertainty, dwa"
+BY_LOSS = "sum, random, uncertainty, dwa, famo"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +210,22 @@ def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, chang
         f"(got {name}); allowed: {BY_LOSS}; or give each data set models of its own: `architecture: stl`, or "
         "groups of one data set."
     ]
+
+
+@pytest.mark.parametrize("draw", ["in_proportion", "rounds"])
+def test_famo_needs_all_losses_in_a_step(tmp_path, draw):
+    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    given = ("training.objective=famo", f"training.draw={draw}")
+    if draw == "rounds":
+        assert checked(tmp_path, SOURCES.replace("HEADS", "null"), *given).units
+        return
+    (found,) = problems(tmp_path, SOURCES.replace("HEADS", "null"), *given)
+    assert (
+        "`training.objective.name` famo compares all losses in each step, and with `training.draw: "
+        "in_proportion` a batch has those of one data set (got famo); allowed: sum, random, uncertainty, dwa,"
+    ) in found
+    assert found.endswith("or set `training.draw: rounds`.")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mtlv.registries import BALANCERS
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import EpochRecord
 from mtlv.training import loop
-from mtlv.training.balancing import DWA, Balancer, Random, Sum, Uncertainty, balancer_of
+from mtlv.training.balancing import DWA, FAMO, Balancer, Random, Sum, Uncertainty, balancer_of
 from mtlv.training.objective import Objective
 from mtlv.units.input_cache import InputCache
 from mtlv.units.train import train_unit
@@ -34,6 +34,7 @@ def taught(balancer: Balancer, *steps: list[float]) -> Balancer:
     for number, losses in enumerate(steps):
         balancer.begin(number)
         balancer.learn(torch.tensor(losses))
+        balancer.look_back(torch.tensor(losses) ** 2)
     return balancer
 
 
@@ -77,6 +78,32 @@ def test_dwa_raises_the_loss_that_fell_less_after_two_epochs() -> None:
     assert found[:2] == [[1.0, 1.0], [1.0, 1.0]]
     assert found[2] == pytest.approx([0.9003, 1.0997], abs=1e-4)
     assert moving.factors(NONE).tolist() == pytest.approx([1.0, 1.0])  # of the last two epochs alone
+
+
+def test_famo_lowers_the_loss_that_fell_more() -> None:
+    learned = FAMO(2, learning_rate=0.1)
+    one = torch.ones(2)
+    assert learned.factors(torch.tensor([1.0, 3.0])).tolist() == pytest.approx([1.5, 0.5])  # equal rates
+    learned.learn(one)
+    learned.look_back(torch.tensor([0.5, 0.9]))
+    fast, slow = learned.factors(one).tolist()
+    assert fast < 0.95 < 1.05 < slow
+    assert fast + slow == pytest.approx(2.0)
+
+
+def test_famo_is_that_of_its_authors() -> None:
+    """w by Adam with a decay of 0.001, on the gradient of softmax(w) towards the logarithms' falls."""
+    w = torch.nn.Parameter(torch.zeros(3))
+    adam = torch.optim.Adam([w], lr=0.025, weight_decay=1e-3)
+    learned = FAMO(3, learning_rate=0.025)
+    for before, after in torch.rand(20, 2, 3, generator=torch.Generator().manual_seed(0)):
+        z = w.softmax(0)
+        known = z / before / (z / before).sum()
+        torch.testing.assert_close(learned.factors(before), 3 * known.detach(), rtol=1e-4, atol=1e-6)
+        (w.grad,) = torch.autograd.grad(z, w, grad_outputs=(before / after).log())
+        adam.step()
+        learned.learn(before)
+        learned.look_back(after)
 
 
 def test_random_factors_follow_from_the_seed_and_the_step_and_have_a_mean_of_one() -> None:
@@ -258,6 +285,9 @@ def test_training_is_balanced_by_task(trained: Callable[..., Trained]) -> None:
     means = each["dwa"].objective.balancer.state["last"]
     assert float(means.mean()) == pytest.approx(known, rel=1e-5)
     assert means.std() > 1e-3, "of each task"
+    famo = each["famo"].objective.balancer.state
+    assert famo["steps"].tolist() == [epochs * steps] * 3
+    assert famo["w"].std() > 1e-3
     for name in set(each) - {"dwa"}:
         assert not torch.equal(each[name].weight, plain.weight)
     assert each["dwa"].objective.balancer.factors(NONE).tolist() != [1.0] * 3
