@@ -278,6 +278,7 @@ def test_training_is_balanced_by_task(trained: Callable[..., Trained]) -> None:
     assert not plain.objective.per_task
     assert all(one.objective.balancer.count == 3 and one.objective.per_task for one in each.values())
     epochs, steps = 2, 5
+    assert {one.objective.balancer.step for one in each.values()} == {epochs * steps - 1}
     learned = each["uncertainty"].objective.balancer.state
     assert learned["steps"].tolist() == [epochs * steps] * 3
     assert (learned["s"] < -0.02).all(), "all losses are below 1"
