@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mtlv.plan.architectures import Architecture
     from mtlv.plan.objectives import Combine
     from mtlv.planning.task_vectors import TaskFeature
+    from mtlv.training.balancing import Balancer
 
 T = TypeVar("T")
 
@@ -130,5 +131,20 @@ OBJECTIVES: Registry[Combine] = Registry(
         "weighted_sum": "mtlv.plan.objectives:weighted_sum",
         "weighted_mean": "mtlv.plan.objectives:weighted_mean",
         "loss_proportional": "mtlv.plan.objectives:loss_proportional",
+    },
+)
+BALANCERS: Registry[type[Balancer]] = Registry(
+    "mtlv.balancers",
+    {
+        "sum": "mtlv.training.balancing:Sum",
+        "random": "mtlv.training.balancing:Random",
+        "uncertainty": "mtlv.training.balancing:Uncertainty",
+        "dwa": "mtlv.training.balancing:DWA",
+        "famo": "mtlv.training.balancing:FAMO",
+        "upgrad": "mtlv.training.gramian:UPGrad",
+        "pcgrad": "mtlv.training.gramian:PCGrad",
+        "mgda": "mtlv.training.gramian:MGDA",
+        "aligned": "mtlv.training.gramian:Aligned",
+        "imtl_g": "mtlv.training.gramian:IMTLG",
     },
 )

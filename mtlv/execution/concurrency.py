@@ -48,7 +48,7 @@ def kind_of(job: Job) -> Hashable:
     step = training.batch_size, training.accumulation, training.head_loss, training.gradient_checkpointing
     parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
     how = unit.train["precision"], unit.train.get("compile"), own.execution.devices_per_unit
-    return repr((parts, step, training.device, how))
+    return repr((parts, step, training.objective.name, training.device, how))
 
 
 class Concurrency:

@@ -18,9 +18,16 @@ from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
-from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, layers, outline
+from mtlv.planning.outline import (
+    clusters,
+    groups_of_names,
+    heads_never_meet,
+    layers,
+    outline,
+    several_sources,
+)
 from mtlv.planning.sources import check_feature, check_sources
-from mtlv.registries import ARCHITECTURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
@@ -252,6 +259,28 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     )
 
 
+def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
+    name, draw = settings.training.objective.name, settings.training.draw
+    if not several_sources(settings, tasks):
+        return
+    if BALANCERS[name].looks_back and draw != "rounds":
+        raise PlanError(
+            f"`training.objective.name` {name} compares all losses in each step, and with "
+            f"`training.draw: {draw}` a batch has those of one data set",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].looks_back),
+            then="or set `training.draw: rounds`",
+        )
+    if BALANCERS[name].gradients:
+        raise PlanError(
+            "`training.objective.name` compares gradients of losses at the same documents, and a model "
+            "learns from several data sets, which have none in common",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            then="or give each data set models of its own: `architecture: stl`, or groups of one data set",
+        )
+
+
 def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
@@ -306,6 +335,7 @@ PROOFS = (
     _prove_groups,
     _prove_weights,
     _prove_head_loss,
+    _prove_objective,
     _prove_taught,
 )
 

@@ -229,13 +229,25 @@ def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]
 
 def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
     """Return whether models have several heads, but never two of one source, hence never two in a batch."""
-    names, source = [task.name for task in tasks], {task.name: task.source for task in tasks}
-    plan = _plan(settings, tasks)
-    # The groups are not known yet; the coarsest and the finest have the most heads of a source.
-    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
-    models = [model for plan in plans for model in plan.models]
+    source, models = {task.name: task.source for task in tasks}, _extremes(settings, tasks)
     most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
     return most == 1 and any(len(model.heads) > 1 for model in models)
+
+
+def several_sources(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Return whether a model learns from several sources, or may do so if the groups are not known yet."""
+    source = {task.name: task.source for task in tasks}
+    return any(len({source[name] for name in model.tasks}) > 1 for model in _extremes(settings, tasks))
+
+
+def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
+    """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
+
+    No other groups have more heads of a source, or more sources in a model.
+    """
+    names, plan = [task.name for task in tasks], _plan(settings, tasks)
+    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
+    return [model for plan in plans for model in plan.models]
 
 
 def _unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:

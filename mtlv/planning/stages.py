@@ -16,6 +16,7 @@ from mtlv.models.published_head import head_digest
 from mtlv.plan import ModelSpec, Plan, Unit
 from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
+from mtlv.training.balancing import balancer_of
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
 ARITHMETIC = 4
 
-NOT_WEIGHTS = ("budget", "masking", "device", "precision", "auto_batch", "gradient_checkpointing", "compile")
+NOT_WEIGHTS = (
+    "budget",
+    "masking",
+    "objective",
+    "device",
+    "precision",
+    "auto_batch",
+    "gradient_checkpointing",
+    "compile",
+)
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
 PARTS = ("train", "validation", "test")
@@ -110,7 +120,9 @@ class StageBuilder:
             seed=self.seed,
             start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(own, _sources(corpus, model)) | self._masking(own, corpus, model),
+            train=what_shapes_weights(own, _sources(corpus, model))
+            | self._masking(own, corpus, model)
+            | _balancing(own, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
         rows = _rows(self.cache.inputs(own), model, self.fold)
@@ -229,6 +241,16 @@ def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Seque
             then="give both stages the same `tasks`",
         )
     return list(dict.fromkeys(of_task[task] for task in tasks))
+
+
+def _balancing(own: Settings, model: ModelSpec) -> dict[str, object]:
+    """Return the settings of the balancer of a model, if it has several losses to balance."""
+    chosen = own.training.objective
+    balancer = balancer_of(chosen.name, chosen.per, model.heads)
+    if balancer.plain:
+        return {}
+    rate = {"learning_rate": chosen.learning_rate} if balancer.learns else {}
+    return {"objective": {"name": chosen.name, "per": chosen.per} | rate}
 
 
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:

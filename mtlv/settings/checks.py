@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mtlv.registries import GROUPINGS, OBJECTIVES
+from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET
-from mtlv.settings.schema import Settings
+from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
 HUB = "huggingface"
@@ -186,6 +186,35 @@ def _private_compiled(s: Settings) -> str:
     return "layers of heads are not compiled; set `training.compile: false`, or this to 0" if wrong else ""
 
 
+def _by_loss() -> str:
+    return ", ".join(name for name in BALANCERS if not BALANCERS[name].gradients)
+
+
+@_check("training.objective.name", "execution.devices_per_unit")
+def _gradients_of_ranks(s: Settings) -> str:
+    name = s.training.objective.name
+    wrong = BALANCERS[name].gradients and s.execution.devices_per_unit > 1
+    return (
+        f"{name} compares gradients, which several devices do not share; set `execution.devices_per_unit: 1` "
+        f"(got {s.execution.devices_per_unit}), or take one of {_by_loss()}"
+        if wrong
+        else ""
+    )
+
+
+@_check("training.objective.name", "architecture.private_layers")
+def _gradients_of_private_layers(s: Settings) -> str:
+    name = s.training.objective.name
+    wrong = BALANCERS[name].gradients and s.architecture.private_layers > 0
+    return (
+        f"{name} compares gradients at the vectors that all heads read, and heads with "
+        "`architecture.private_layers` read different ones; set that to 0 "
+        f"(got {s.architecture.private_layers}), or take one of {_by_loss()}"
+        if wrong
+        else ""
+    )
+
+
 @_check("training.teach", "stages")
 def _teacher_without_stages(s: Settings) -> str:
     alone = s.training.teach is not None and s.stages is None
@@ -269,6 +298,12 @@ UNREAD = (
         lambda s: s.training.head_weights is not None,
         lambda s: OBJECTIVES[s.training.head_loss].weighted,
         "set, but only `training.head_loss` weighted_sum and weighted_mean read it",
+    ),
+    Unread(
+        ("training.objective.learning_rate", "training.objective.name"),
+        lambda s: s.training.objective.learning_rate != FACTOR_RATE,
+        lambda s: BALANCERS[s.training.objective.name].learns,
+        "set, but `training.objective.name` learns no factors; take uncertainty or famo, or leave it out",
     ),
     Unread(
         ("training.temperature", "training.draw"),

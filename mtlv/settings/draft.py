@@ -13,7 +13,7 @@ from typing import Any
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
 SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search")
-SHORTHAND = ("data", "encoder", "architecture")
+SHORTHAND = ("data", "encoder", "architecture", "training.objective")
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,8 @@ class Draft:
             for key, inner in (value or {}).items():
                 self._put((*path, key), inner, origin.below(key))
             return
+        if dotted(path) in SHORTHAND and is_section(path):  # within its section, such as `training`
+            path = (*path, "name")
         holder: dict[Any, Any] = self.values
         for depth, part in enumerate(path[:-1], 1):
             if not isinstance(holder.get(part), dict):

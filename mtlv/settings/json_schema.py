@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults
+from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, split
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 
@@ -32,9 +32,11 @@ def config_schema() -> dict[str, Any]:
             held.pop("pattern", None)  # of Rust: editors would refuse it
     comments = dict(_comments())
     _document(schema, schema["$defs"], (), comments, defaults())
-    for key in SHORTHAND:
-        section = schema["properties"][key]
-        schema["properties"][key] = {"anyOf": [{"type": "string"}, section]}
+    for path in map(split, SHORTHAND):
+        part = schema
+        for key in path[:-1]:
+            part = schema["$defs"][_below(part["properties"][key])]
+        part["properties"][path[-1]] = {"anyOf": [{"type": "string"}, part["properties"][path[-1]]]}
     for key in SUITE_KEYS:
         either = {"anyOf": [OF_SUITE[key], {"type": "null"}]}
         schema["properties"][key] = either | {"description": comments[(key,)]}
@@ -51,13 +53,19 @@ def _document(
     """Add the comment and the default of each value, and of those in the sections below it."""
     for key, held in part["properties"].items():
         here = (*path, key)
-        below = held.get("$ref", "").rpartition("/")[2]
+        below = _below(held)
         if below:
             _document(parts[below], parts, here, comments, values[key])
         elif here in comments:
             allowed = held.get("description")
             held["description"] = comments[here] + (f" Allowed: {allowed}." if allowed else "")
             held["default"] = values[key]
+
+
+def _below(held: Mapping[str, Any]) -> str:
+    """Return the name of the section that a property is; empty for a value."""
+    name: str = held.get("$ref", "").rpartition("/")[2]
+    return name
 
 
 def _comments() -> Iterator[tuple[KeyPath, str]]:

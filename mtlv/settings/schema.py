@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.values import (
     NO_CONTROL,
@@ -136,10 +136,23 @@ class PaceSettings(SettingsSection):
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
 
 
+FACTOR_RATE = 0.01
+"""Default of `training.objective.learning_rate`."""
+
+
+class ObjectiveSettings(SettingsSection):
+    """A balancer of losses."""
+
+    name: Annotated[str, OneOf(BALANCERS)]
+    per: Literal["task", "head"]
+    learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+
+
 class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
         "teach": None,
         "pace": None,
+        "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
 
@@ -163,6 +176,7 @@ class TrainingSettings(SettingsSection):
         Field(description="a number of 1 or more, or two, of the first and the last epoch"),
     ]
     clip_norm: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
+    objective: ObjectiveSettings
     head_loss: Annotated[str, OneOf(OBJECTIVES)]
     head_weights: Annotated[
         Literal["size"] | dict[str, Weight] | None,

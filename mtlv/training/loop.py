@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -17,12 +18,13 @@ from torch.nn.utils import clip_grad_norm_
 from mtlv.data.batches import Batch
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
+from mtlv.training.gramian import gramian_of, vectors_of
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import kept_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
-from mtlv.training.state import EpochProgress, TrainingState
+from mtlv.training.state import EpochProgress, TrainingState, put_back_random, random_state
 
 OF_A_PART = 8
 """Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
@@ -85,6 +87,7 @@ def train(
                 for hook in hooks:
                     hook.on_step(progress)
             record = _record(trained, progress, begun)
+            objective.balancer.end_epoch()
             for hook in hooks:
                 hook.on_epoch(record)
             if ranks.same(any(hook.done for hook in hooks)):
@@ -100,7 +103,7 @@ class HeadLosses(nn.Module):
         self.model, self.objective, self.precision = model, objective, precision
 
     def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
-        """Return the loss of each of the heads `here` on a batch [here]."""
+        """Return the loss of each of the terms `here` on a batch [here]."""
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
             logits = self.model(
@@ -131,7 +134,7 @@ class _Step:
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
         self.objective.begin(progress.step)
-        loss, heads = self._gradient(batches)
+        loss, heads, look_back = self._gradient(batches)
         progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(int(batch.attention_mask.sum()) for batch in batches)  # not yet on the device
         for batch in batches:
@@ -140,20 +143,26 @@ class _Step:
         if self.clip_norm is not None:
             clip_grad_norm_(self.trained.model.parameters(), self.clip_norm)
         self.trained.optimizer.step()
+        if self.objective.balancer.looks_back:
+            look_back()
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
         progress.batches += len(batches)
 
-    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Accumulate the gradient of a step; return its loss and its heads' losses [K], on the device."""
+    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor, Callable[[], None]]:
+        """Accumulate the gradient of a step.
+
+        Returns its loss and its heads' losses, on the device, and a function that looks back on it.
+        """
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
             pieces = max(self.pieces, self._by_length(largest))
             divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
+            begun = random_state(self.trained.device) if self.objective.balancer.looks_back else {}
             try:
-                return self._backward(divided)
+                return *self._backward(divided), partial(self._look_back, divided, begun)
             except torch.cuda.OutOfMemoryError:
                 if self.on_pieces is None or self.pieces >= largest:
                     raise
@@ -166,37 +175,66 @@ class _Step:
         """Return the number of parts per batch that save padding, because documents are sorted by length.
 
         Not if the model needs no padding, not on a GPU, which prefers large batches, nor with several ranks,
-        which need equal numbers of parts, nor with factors that depend on losses, which would need another
-        pass.
+        which need equal numbers of parts, nor with factors that depend on losses or gradients, which would
+        need another pass.
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         padded = alone and not self.trained.model.packs
-        return -(-largest // OF_A_PART) if padded and not self.objective.combine.by_loss else 1
+        return -(-largest // OF_A_PART) if padded and not self.objective.looks_ahead else 1
 
     def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""
-        ahead = self._ahead(step) if self.objective.combine.by_loss and len(step.parts) > 1 else None
+        ahead = self._ahead(step) if self.objective.looks_ahead and len(step.parts) > 1 else None
         found = step.zeros(self.trained.device)
         for part in step.parts:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
-                own = self._losses(part)
+                own, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
                 found[part.place] += own.detach()
                 whole = self.ranks.summed(found)  # after all parts
+                if gramian is not None:
+                    self.objective.compare(gramian, whole, step.sources)
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
+        self.objective.learn(whole, step.sources)
         return (factors * whole).sum(), self.objective.record(whole, step.sources)
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
-        """Return the losses [H] of a step's heads before any gradient, with the same dropout masks."""
-        found, device = step.zeros(self.trained.device), self.trained.device
-        with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
+        found, gramians = step.zeros(self.trained.device), []
+        with self._same_draws():
             for part in step.parts:
-                found[part.place] += self._losses(part)
-        return self.ranks.summed(found)
+                with torch.set_grad_enabled(self.objective.balancer.gradients):
+                    own, gramian = self._compared(part)
+                found[part.place] += own.detach()
+                del own  # with its graph
+                gramians += [] if gramian is None else [gramian]
+        whole = self.ranks.summed(found)
+        if gramians:  # gradients of different documents have no vector in common, so products add up
+            self.objective.compare(torch.stack(gramians).sum(0), whole, step.sources)
+        return whole
+
+    def _look_back(self, step: OptimizerStep, begun: Mapping[str, torch.Tensor]) -> None:
+        """Tell the objective a step's losses with the new weights, and the dropout masks of its gradient."""
+        with self._same_draws():
+            put_back_random(begun, self.trained.device)
+            self.objective.look_back(self._ahead(step), step.sources)
+
+    def _same_draws(self) -> AbstractContextManager[None]:
+        """Return a context after which random numbers are those from before it."""
+        device = self.trained.device
+        return torch.random.fork_rng([device] if device.type == "cuda" else [])
+
+    def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the contribution of a part to its terms, and to the products of gradients if needed."""
+        if not self.objective.balancer.gradients:
+            return self._losses(part), None
+        with vectors_of(self.trained.model.heads.values()) as vectors:
+            own = self._losses(part)
+        return own, gramian_of(own, vectors)
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
-        """Return the contribution of a part to the losses of its heads."""
-        return part.weighted(self.losses(part.batch.to(self.trained.device), part.heads))
+        """Return the contribution of a part to the losses of its terms."""
+        return part.weighted(self.losses(part.batch.to(self.trained.device), part.terms))
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

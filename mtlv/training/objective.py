@@ -10,15 +10,20 @@ import torch
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.registries import OBJECTIVES
+from mtlv.training.balancing import Balancer, Sum
 from mtlv.training.teaching import ALL, NO_TEACHER, Teaching
 
 Heads = tuple[int, ...]
 """Indices of heads of a model."""
+Terms = tuple[int, ...]
+"""Indices of terms: the losses that are weighted, of each head, or of each task if tasks are balanced."""
 NO_LESSONS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 class Objective:
     """Loss of a model on the batches of a step: the mean over a head's tasks, then `combine` over the heads.
+
+    A balancer multiplies the terms of this sum, the heads' or the tasks' losses, by its factors.
 
     Args:
         heads: the model's heads, K of them.
@@ -29,6 +34,8 @@ class Objective:
         together: whether to combine the heads of all sources in a step at once, instead of those of each
             source separately.
         teaching: how much is learned from teachers, if the batches have their lessons.
+        balancer: of K heads, or of the tasks of all heads in their order; None for factors of 1.
+        per_task: whether the terms are tasks.
     """
 
     def __init__(
@@ -40,25 +47,32 @@ class Objective:
         head_weights: str | Mapping[str, float] | None,
         together: bool = False,
         teaching: Teaching = NO_TEACHER,
+        balancer: Balancer | None = None,
+        per_task: bool = False,
     ) -> None:
-        self.heads = tuple(heads)
-        self.names = tuple(head.name for head in heads)
+        self.heads, self.per_task = tuple(heads), per_task
+        counts = [len(head.tasks) if per_task else 1 for head in heads]
+        self.head_of = tuple(number for number, count in enumerate(counts) for _ in range(count))
+        self.names = tuple(heads[number].name for number in self.head_of)
+        self.balancer = balancer or Sum(len(self.head_of))
         self.combine, self.together = OBJECTIVES[combine], together
         self.weights = torch.tensor(_weights(self.heads, head_weights))
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
         self.teaching = teaching
-        self._places: dict[Heads, torch.Tensor] = {}
+        self._places: dict[tuple[int, ...], torch.Tensor] = {}
         self.begin(0)
 
     def begin(self, step: int) -> None:
         """Prepare for an optimizer step, by its number from 0."""
         self._gold = self.teaching.share(step)
+        self.balancer.begin(step)
 
     def to(self, device: torch.device) -> Objective:
         """Move the weights to `device`."""
         self.weights = self.weights.to(device)
         self.task_weights = {name: weights.to(device) for name, weights in self.task_weights.items()}
         self._places = {}
+        self.balancer.to(device)
         return self
 
     def __call__(
@@ -67,7 +81,7 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the scalar to minimise on one batch, and each head's own loss [K] for the record.
+        """Return the scalar to minimise on one batch, and each head's own loss [heads] for the record.
 
         Heads without logits, whose tasks are not in the batch's source, are ignored; their loss is NaN.
         """
@@ -76,9 +90,10 @@ class Objective:
         found = losses.detach()
         return (self.factors(found, {here: 1.0}) * losses).sum(), self.record(found, [here])
 
-    def here(self, targets: Collection[str]) -> Heads:
-        """Return the indices of the heads whose tasks have targets in a batch."""
-        return tuple(number for number, head in enumerate(self.heads) if head.tasks[0] in targets)
+    def here(self, targets: Collection[str]) -> Terms:
+        """Return the terms of the heads whose tasks have targets in a batch."""
+        firsts = [self.heads[number].tasks[0] for number in self.head_of]
+        return tuple(term for term, first in enumerate(firsts) if first in targets)
 
     def losses(
         self,
@@ -88,25 +103,74 @@ class Objective:
         here: Sequence[int],
         lessons: Mapping[str, torch.Tensor] = NO_LESSONS,
     ) -> torch.Tensor:
-        """Return the loss of each of some heads [here]: means over documents, or over words.
+        """Return the losses of some terms [here]: means over documents, or over words.
 
         Args:
             model: the model.
             logits: its logits by head.
             targets: targets by task.
-            here: indices of the heads.
+            here: the terms, all those of a head.
             lessons: raw outputs of teachers by task.
         """
-        return torch.stack([self._loss(model, number, logits, targets, lessons) for number in here])
+        heads = self._heads(here)
+        own = [self._of_tasks(model, number, logits, targets, lessons) for number in heads]
+        return torch.cat(own) if self.per_task else torch.stack([losses.mean() for losses in own])
 
-    def factors(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
-        """Return the factor of each head's loss in a step; the sum of the products is minimised.
+    def factors(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
+        """Return the factor of each term in a step; the sum of the products is minimised.
 
         Args:
-            losses: [H] losses of the step's heads, by source; arbitrary if `combine` does not use them.
-            sources: each source's heads, and its share of the step's batches, which is its weight
+            losses: [R] losses of the step's terms, by source; arbitrary if `combine` does not use them.
+            sources: each source's terms, and its share of the step's batches, which is its weight
                 if the draw chooses between sources.
         """
+        factors = self._unbalanced(losses, sources)
+        if self.balancer.plain:
+            return factors
+        terms = _joined(sources)
+        found = self.balancer.factors(self._of_all(losses, terms))
+        return factors * found[self._on_device(terms, losses.device)]
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether factors follow from what is computed in the step itself."""
+        return self.combine.by_loss or self.balancer.by_loss or self.balancer.gradients
+
+    def compare(self, gramian: torch.Tensor, losses: torch.Tensor, sources: Mapping[Terms, float]) -> None:
+        """Let the balancer find its factors for a step.
+
+        Args:
+            gramian: [K, K] products of the gradients of all terms, which are all in the step.
+            losses, sources: as for `factors`.
+        """
+        factors = self._unbalanced(losses, sources)
+        self.balancer.compare(gramian * torch.outer(factors, factors))
+
+    def learn(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
+        """Let the balancer learn from the losses [R] of a step's terms, by source."""
+        if not self.balancer.plain:
+            self.balancer.learn(self._of_all(losses, _joined(sources)))
+
+    def look_back(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
+        """Let the balancer learn from the losses [R] of a step's terms with the weights after the step."""
+        self.balancer.look_back(self._of_all(losses, _joined(sources)))
+
+    def _of_all(self, losses: torch.Tensor, terms: Terms) -> torch.Tensor:
+        """Return losses [K] of all terms; NaN for those not given."""
+        return self._spread(losses, terms, len(self.head_of))
+
+    def _unbalanced(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
+        """Return the factors [R] of `combine`, and of the mean over a head's tasks if these are the terms."""
+        by_head = {self._heads(own): share for own, share in sources.items()}
+        factors = self._combined(self._head_losses(losses, sources), by_head)
+        if not self.per_task:
+            return factors
+        spans = self._spans(sources)
+        each = zip(factors, spans, strict=True)
+        return torch.cat([(factor / span).expand(span) for factor, span in each])
+
+    def _combined(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
+        """Return the factors [H] of `combine` for a step's heads, from their losses."""
         sizes = [len(heads) for heads in sources]
         weights = torch.cat([self.weights[self._on_device(heads, losses.device)] for heads in sources])
         if self.together:
@@ -114,20 +178,38 @@ class Objective:
         each = zip(losses.split(sizes), weights.split(sizes), sources.values(), strict=True)
         return torch.cat([self.combine.factors(own, held) * share for own, held, share in each])
 
-    def record(self, losses: torch.Tensor, sources: Collection[Heads]) -> torch.Tensor:
-        """Return losses [K] of all heads, from those [H] of some sources; NaN for the others."""
-        out = losses.new_full((len(self.heads),), torch.nan)
-        for heads, own in zip(sources, losses.split([len(heads) for heads in sources]), strict=True):
-            out[self._on_device(heads, losses.device)] = own
+    def record(self, losses: torch.Tensor, sources: Collection[Terms]) -> torch.Tensor:
+        """Return losses [heads] of all heads, from those [R] of some sources' terms; NaN for the others."""
+        heads = self._heads(_joined(sources))
+        return self._spread(self._head_losses(losses, sources), heads, len(self.heads))
+
+    def _spread(self, losses: torch.Tensor, places: tuple[int, ...], count: int) -> torch.Tensor:
+        """Return `count` losses: those given, at their places, and NaN at the others."""
+        out = losses.new_full((count,), torch.nan)
+        out[self._on_device(places, losses.device)] = losses
         return out
 
-    def _on_device(self, heads: Heads, device: torch.device) -> torch.Tensor:
-        """Return head indices as a tensor, copied to the device only once, because each copy synchronizes."""
-        if heads not in self._places:
-            self._places[heads] = torch.tensor(heads, device=device)
-        return self._places[heads]
+    def _head_losses(self, losses: torch.Tensor, sources: Collection[Terms]) -> torch.Tensor:
+        """Return the losses [H] of a step's heads from those [R] of its terms."""
+        if not self.per_task:
+            return losses
+        return torch.stack([own.mean() for own in losses.split(self._spans(sources))])
 
-    def _loss(
+    def _spans(self, sources: Collection[Terms]) -> list[int]:
+        """Return the number of tasks of each head of a step."""
+        return [len(self.heads[number].tasks) for number in self._heads(_joined(sources))]
+
+    def _heads(self, terms: Sequence[int]) -> Heads:
+        """Return the heads of terms."""
+        return tuple(dict.fromkeys(self.head_of[term] for term in terms))
+
+    def _on_device(self, places: tuple[int, ...], device: torch.device) -> torch.Tensor:
+        """Return indices as a tensor, copied to the device only once, because each copy synchronizes."""
+        if places not in self._places:
+            self._places[places] = torch.tensor(places, device=device)
+        return self._places[places]
+
+    def _of_tasks(
         self,
         model: MultiTaskModel,
         number: int,
@@ -135,14 +217,19 @@ class Objective:
         targets: Mapping[str, torch.Tensor],
         lessons: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
-        name, tasks = self.names[number], self.heads[number].tasks
+        """Return the losses [T] of the tasks of a head, with their weights."""
+        name, tasks = self.heads[number].name, self.heads[number].tasks
         kind, wanted = model.kinds[name], [targets[task] for task in tasks]
         per_task = kind.losses(logits[name], wanted)  # [T]
         if self._gold != ALL:
             given = [lessons[task] for task in tasks]
             taught = kind.taught(logits[name], wanted, lessons=given, temperature=self.teaching.temperature)
             per_task = self._gold * per_task + (1 - self._gold) * taught
-        return (per_task * self.task_weights[name]).mean()
+        return per_task * self.task_weights[name]
+
+
+def _joined(sources: Collection[Terms]) -> Terms:
+    return tuple(term for own in sources for term in own)
 
 
 def _weights(heads: Sequence[HeadSpec], given: str | Mapping[str, float] | None) -> list[float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from mtlv.data.batches import Batch
-from mtlv.training.objective import Heads, Objective
+from mtlv.training.objective import Objective, Terms
 from mtlv.training.ranks import Ranks
 
 
@@ -18,19 +18,19 @@ class BatchPart:
 
     Args:
         batch: the documents.
-        heads: indices of the heads that learn from them.
-        place: position of these heads among those of the step.
-        shares: for each of these heads, the part's share of the step's documents, or of the words that were
-            read if the head's loss is a mean over words.
+        terms: indices of the objective's terms that learn from them.
+        place: position of these terms among those of the step.
+        shares: for each of these terms, the part's share of the step's documents, or of the words that were
+            read if its loss is a mean over words.
     """
 
     batch: Batch
-    heads: Heads
+    terms: Terms
     place: slice
     shares: tuple[float, ...]
 
     def weighted(self, losses: torch.Tensor) -> torch.Tensor:
-        """Return the part's contribution to its heads' losses in the step, from their means [heads]."""
+        """Return the part's contribution to its terms in the step, from their means [terms]."""
         if all(share == 1 for share in self.shares):
             return losses
         return torch.stack([loss * share for loss, share in zip(losses, self.shares, strict=True)])
@@ -41,16 +41,16 @@ class OptimizerStep:
     """An optimizer step.
 
     Args:
-        sources: each source's heads, and its share of the step's batches. Together they are the H heads
+        sources: each source's terms, and its share of the step's batches. Together they are the R terms
             of the step, in this order.
         parts: parts in the order of computation.
     """
 
-    sources: dict[Heads, float]
+    sources: dict[Terms, float]
     parts: tuple[BatchPart, ...]
 
     def zeros(self, device: torch.device) -> torch.Tensor:
-        """Return zeros [H]."""
+        """Return zeros [R]."""
         return torch.zeros(sum(map(len, self.sources)), device=device)
 
 
@@ -61,26 +61,26 @@ def divide(
 
     Args:
         batches: batches of the step, each from one source.
-        objective: objective with the heads.
-        by_word: per head, whether its loss is a mean over words instead of documents.
+        objective: objective with the terms.
+        by_word: per term, whether its loss is a mean over words instead of documents.
         ranks: ranks that train together; returns the parts of this rank.
         pieces: approximate number of equal parts per batch.
     """
-    sources: dict[Heads, list[Batch]] = {}
+    sources: dict[Terms, list[Batch]] = {}
     for batch in batches:
         sources.setdefault(objective.here(batch.targets), []).append(batch)
-    order = [head for heads in sources for head in heads]
+    order = [term for terms in sources for term in terms]
     whole = {
-        head: max(sum(batch.counted(by_word[head]) for batch in held), 1)
-        for heads, held in sources.items()
-        for head in heads
+        term: max(sum(batch.counted(by_word[term]) for batch in held), 1)
+        for terms, held in sources.items()
+        for term in terms
     }
     parts = []
     for batch in batches:
-        heads = objective.here(batch.targets)
-        first = order.index(heads[0])
+        terms = objective.here(batch.targets)
+        first = order.index(terms[0])
         for piece in ranks.share(batch).pieces(pieces):
-            counts = [piece.counted(by_word[head]) if ranks.takes(batch) else 0 for head in heads]
-            shares = tuple(count / whole[head] for count, head in zip(counts, heads, strict=True))
-            parts.append(BatchPart(piece, heads, slice(first, first + len(heads)), shares))
-    return OptimizerStep({heads: len(held) / len(batches) for heads, held in sources.items()}, tuple(parts))
+            counts = [piece.counted(by_word[term]) if ranks.takes(batch) else 0 for term in terms]
+            shares = tuple(count / whole[term] for count, term in zip(counts, terms, strict=True))
+            parts.append(BatchPart(piece, terms, slice(first, first + len(terms)), shares))
+    return OptimizerStep({terms: len(held) / len(batches) for terms, held in sources.items()}, tuple(parts))

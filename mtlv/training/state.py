@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.training.balancing import Balancer, Sum
 
 
 @dataclass
@@ -58,11 +59,13 @@ class TrainingState:
         model: model on its device.
         optimizer: optimizer of its parameters.
         scheduler: scheduler of the optimizer.
+        balancer: balancer of the objective.
     """
 
     model: MultiTaskModel
     optimizer: torch.optim.Optimizer
     scheduler: torch.optim.lr_scheduler.LRScheduler
+    balancer: Balancer = field(default_factory=lambda: Sum(1))
 
     @property
     def device(self) -> torch.device:
@@ -74,7 +77,8 @@ class TrainingState:
             "model": _copied(self.model.state_dict()),
             "optimizer": _copied(self.optimizer.state_dict()),
             "scheduler": _copied(self.scheduler.state_dict()),
-            "random": _copied(_random(self.device)),
+            "balancer": _copied(self.balancer.state),
+            "random": _copied(random_state(self.device)),
             "progress": {
                 "epoch": progress.epoch,
                 "step": progress.step,
@@ -96,16 +100,23 @@ class TrainingState:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(dict(state["scheduler"]))
-        torch.set_rng_state(state["random"]["cpu"])
-        if self.device.type == "cuda" and "cuda" in state["random"]:
-            torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
+        self.balancer.put_back(state.get("balancer", {}))  # older checkpoints have none
+        put_back_random(state["random"], self.device)
         progress = EpochProgress(**state["progress"])
         progress.losses = [loss.to(self.device) for loss in progress.losses]
         progress.heads = [heads.to(self.device) for heads in progress.heads]
         return progress
 
 
-def _random(device: torch.device) -> dict[str, torch.Tensor]:
+def put_back_random(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
+    """Restore the result of `random_state`."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
+
+
+def random_state(device: torch.device) -> dict[str, torch.Tensor]:
+    """Return the states of PyTorch's generators for a device."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)

@@ -278,23 +278,33 @@ def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | Non
 
 
 def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -> tuple[TrainingState, Any]:
+    from mtlv.training.balancing import balancer_of, terms
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
     from mtlv.training.state import TrainingState
 
-    settings = job.settings.training
+    settings, heads = job.settings.training, job.unit.model.heads
     steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    chosen = settings.objective
+    make = balancer_of(chosen.name, chosen.per, heads)
+    balancer = make(
+        terms(chosen.per, heads),
+        seed=job.unit.draw_seed("objective"),
+        learning_rate=chosen.learning_rate,
+    )
     objective = Objective(
-        job.unit.model.heads,
+        heads,
         tasks=_weighted(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
         together=training.draw.together,
         teaching=_teaching(settings, steps),
+        balancer=balancer,
+        per_task=chosen.per == "task" and not balancer.plain,
     )
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
-    trained = TrainingState(model, optimizer, scheduler)
+    trained = TrainingState(model, optimizer, scheduler, balancer)
     return trained, objective.to(trained.device)
 
 

@@ -1,4 +1,4 @@
-"""Another package adds a corpus, an architecture, a grouping method, a feature and an objective."""
+"""Another package adds a corpus, an architecture, a grouping method, a feature, an objective, a balancer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIG = """\
 experiment: another package
 data: {name: letters, documents: 60}
 encoder: tiny
-training: {epochs: 1, head_loss: halved}
+training: {epochs: 1, head_loss: halved, objective: first_doubled}
 grouping: {method: by_initial, features: initial}
 matrix: {architecture: [pairs, gmtl]}
 tracking: {uri: "sqlite:///runs.db"}

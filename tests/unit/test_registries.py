@@ -22,7 +22,7 @@ from mtlv.evaluation.learned import CONSTANT_ANSWERS
 from mtlv.evaluation.scoring import SCORING
 from mtlv.models.kinds import KINDS as MODELS
 from mtlv.plan import Task
-from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS, OBJECTIVES, Registry
+from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, Registry
 from mtlv.serving.kinds import ANSWERS
 from mtlv.settings.data_schema import ColumnSettings
 
@@ -31,6 +31,7 @@ EACH = {
     "groupings": GROUPINGS,
     "features": FEATURES,
     "objectives": OBJECTIVES,
+    "balancers": BALANCERS,
     "corpora": CORPORA,
 }
 

@@ -1,8 +1,9 @@
-"""An architecture, a grouping method, a task feature and an objective."""
+"""An architecture, a grouping method, a task feature, an objective and a balancer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from mtlv.plan.architectures import Groups, architecture
 from mtlv.plan.objectives import Combine
 from mtlv.plan.tree import HeadSpec, ModelSpec, Plan
 from mtlv.planning.task_vectors import VectorSource, task_feature
+from mtlv.training.balancing import Balancer
 
 
 @architecture("one model for each two neighbouring tasks")
@@ -34,3 +36,12 @@ def _equal_rows(space: Space, k: int | None) -> GroupLabels:
 
 by_initial = GroupingMethod(_equal_rows)
 halved = Combine(lambda _, weights: weights.new_full((len(weights),), 0.5))
+
+
+class FirstDoubled(Balancer):
+    """The first loss counts twice."""
+
+    def factors(self, losses: Any) -> Any:
+        factors = losses.new_ones(self.count)
+        factors[0] = 2
+        return factors

@@ -180,6 +180,80 @@ def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, chan
     ]
 
 
+BY_LOSS = "sum, random, uncertainty, dwa, famo"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "refused"),
+    [
+        ("upgrad", (), True),
+        ("mgda", ("architecture=gmtl", "grouping.k=2"), True),  # may mix them
+        ("mgda", ("architecture=gmtl", "grouping.method=given", "grouping.groups=[[a, c], [b]]"), True),
+        ("mgda", ("architecture=gmtl", "grouping.method=given", "grouping.groups=[[a, b], [c]]"), False),
+        ("upgrad", ("training.draw=rounds",), True),
+        ("upgrad", ("architecture=stl",), False),
+        ("upgrad", ("tasks=[a, b]",), False),
+        ("uncertainty", (), False),
+    ],
+)
+def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, changes, refused):
+    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    given = (f"training.objective={name}", *changes)
+    config = SOURCES.replace("HEADS", "null")
+    if not refused:
+        assert checked(tmp_path, config, *given).units
+        return
+    assert problems(tmp_path, config, *given) == [
+        f"training.objective={name} on the command line: `training.objective.name` compares gradients of "
+        "losses at the same documents, and a model learns from several data sets, which have none in common "
+        f"(got {name}); allowed: {BY_LOSS}; or give each data set models of its own: `architecture: stl`, or "
+        "groups of one data set."
+    ]
+
+
+@pytest.mark.parametrize("draw", ["in_proportion", "rounds"])
+def test_famo_needs_all_losses_in_a_step(tmp_path, draw):
+    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    given = ("training.objective=famo", f"training.draw={draw}")
+    if draw == "rounds":
+        assert checked(tmp_path, SOURCES.replace("HEADS", "null"), *given).units
+        return
+    (found,) = problems(tmp_path, SOURCES.replace("HEADS", "null"), *given)
+    assert (
+        "`training.objective.name` famo compares all losses in each step, and with `training.draw: "
+        "in_proportion` a batch has those of one data set (got famo); allowed: sum, random, uncertainty, dwa,"
+    ) in found
+    assert found.endswith("or set `training.draw: rounds`.")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            "execution.devices_per_unit=2",
+            "upgrad compares gradients, which several devices do not share; set "
+            f"`execution.devices_per_unit: 1` (got 2), or take one of {BY_LOSS}",
+        ),
+        (
+            "architecture.private_layers=1",
+            "upgrad compares gradients at the vectors that all heads read, and heads with "
+            "`architecture.private_layers` read different ones; set that to 0 (got 1), or take one of "
+            f"{BY_LOSS}",
+        ),
+        ("training.objective.learning_rate=0.1", "set, but"),
+    ],
+)
+def test_gradients_need_one_device_and_the_same_vectors(tmp_path, change, why):
+    config = "data: synthetic\nencoder: tiny\narchitecture: mtl\ntraining: {objective: upgrad, device: cpu}\n"
+    with pytest.raises(ConfigError) as caught:
+        checked(tmp_path, config, change)
+    assert why in str(caught.value)
+    if not change.startswith("training"):
+        assert checked(tmp_path, config, change, "training.objective=random").units
+
+
 def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):
     config = "data: synthetic\nencoder: minilm\narchitecture: mtl\n"
     monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)

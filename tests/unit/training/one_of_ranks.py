@@ -26,6 +26,7 @@ from mtlv.models.kinds import kinds_with
 from mtlv.models.layers import compute_twice
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec
+from mtlv.registries import BALANCERS
 from mtlv.training import group
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
@@ -52,6 +53,7 @@ class Scenario:
     frozen_layers: int = 0
     twice: bool = False
     clip_norm: float | None = 1.0
+    balancer: str = "sum"
 
 
 SCENARIOS = {
@@ -65,6 +67,9 @@ SCENARIOS = {
         accumulation=2,
         clip_norm=None,
     ),
+    "learned factors of each source": Scenario("uniform", balancer="uncertainty"),
+    "learned factors of rounds": Scenario("rounds", accumulation=4, balancer="famo"),
+    "random factors": Scenario(balancer="random", accumulation=2),
     "frozen, computed twice, a field of tags": Scenario(
         combine="mean", tagging_layer="crf", frozen_layers=1, twice=True
     ),
@@ -128,6 +133,7 @@ def trained(
             combine=scenario.combine,
             head_weights=scenario.head_weights,
             together=mixture.draw.together,
+            balancer=BALANCERS[scenario.balancer](len(heads), learning_rate=0.2),
         ).to(device),
         epochs=1,
         accumulation=scenario.accumulation,

@@ -23,7 +23,7 @@ from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import with_own_heads
-from mtlv.registries import ARCHITECTURES
+from mtlv.registries import ARCHITECTURES, BALANCERS
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.state import EpochProgress, TrainingState
@@ -55,8 +55,12 @@ class Enough(Exception):
     """The epoch's last step is done; its losses cannot be read."""
 
 
-def take_steps(model: MultiTaskModel, heads: Any, tasks: Any, batches: list[Any]) -> Watched:
-    objective = Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(META)
+def take_steps(
+    model: MultiTaskModel, heads: Any, tasks: Any, batches: list[Any], balancer: str = "sum"
+) -> Watched:
+    count = sum(len(head.tasks) for head in heads)
+    balanced = {"balancer": BALANCERS[balancer](count), "per_task": balancer != "sum"}
+    objective = Objective(heads, tasks=tasks, combine="sum", head_weights=None, **balanced).to(META)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)  # PyTorch has no fused one for `meta`
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
 
@@ -105,6 +109,20 @@ def test_steps_on_every_kind_of_task_wait_for_nothing(
     watched = take_steps(model.to(META), heads, tasks, batches)
     assert watched.read == []
     assert watched.crossed == ["aten._to_copy.default"] * len(batches)
+
+
+@pytest.mark.parametrize(("balancer", "copies"), [("uncertainty", 1), ("dwa", 1), ("random", 2), ("famo", 2)])
+def test_balanced_steps_wait_for_nothing(
+    one_corpus_per_kind: list[Corpus], encoder: Any, balancer: str, copies: int
+) -> None:
+    """Only batches go to the device, for famo twice, and drawn factors, without waiting for it."""
+    heads, tasks = heads_of(one_corpus_per_kind[:1])
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
+    batches = list(documents_of(one_corpus_per_kind[0], encoder).training(8, seed=0, epoch=0))
+    watched = take_steps(model.to(META), heads, tasks, batches, balancer)
+    assert watched.read == []
+    assert [each for each in watched.crossed if "_to_copy" not in each] == []
+    assert len(watched.crossed) == copies * len(batches)
 
 
 def test_a_batch_without_padding_needs_no_mask(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:

@@ -66,3 +66,10 @@ def test_the_next_epoch_counts_its_own_batches_and_all_steps() -> None:
     assert following.tokens == 0
     assert not following.losses
     assert not following.heads
+
+
+def test_a_checkpoint_from_before_there_were_balancers_is_read() -> None:
+    it = trained()
+    state = it.take(EpochProgress())
+    del state["balancer"]
+    assert trained().put_back(state).step == 0

@@ -34,6 +34,9 @@ VARIANTS = [
     ("architecture=mtl", "training.select=best", "training.select_per=task"),
     ("architecture=gmhl", "training.select=best", "training.head_loss=loss_proportional"),
     ("architecture=mtl", "training.accumulation=2", "training.schedule=constant", "training.warmup=0"),
+    ("architecture=mtl", "training.objective=uncertainty", "training.objective.learning_rate=0.1"),
+    ("architecture=mtl", "training.objective=dwa"),
+    ("architecture=mtl", "training.objective=random"),
 ]
 
 
@@ -77,7 +80,7 @@ class Unit:
         return train_unit(self.job, self.inputs, callbacks, Checkpoints(folder))
 
 
-@pytest.fixture(params=VARIANTS, ids=lambda variant: variant[0])
+@pytest.fixture(params=VARIANTS, ids=lambda variant: " ".join(variant))
 def unit(request: pytest.FixtureRequest, suite: Callable, table: Callable) -> Unit:
     return unit_of(suite(table("t"), *MATTER, *request.param))
 
