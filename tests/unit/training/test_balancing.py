@@ -234,6 +234,8 @@ def test_a_balancer_is_part_of_the_key_of_models_with_several_losses(keys: Calla
     each.append(keys("architecture=gmhl", "grouping.k=2", "training.objective=dwa"))
     each.append(keys("architecture=gmhl", "grouping.k=2", "training.objective={name: dwa, per: head}"))
     assert len({key for (key,) in (plain, *each)}) == len(each) + 1
+    two = "runs=[{architecture: mtl, training.objective: dwa}, {architecture: stl, training.objective: famo}]"
+    assert keys(two, rated) == keys("architecture=mtl", "training.objective=dwa"), "dwa reads no rate"
     assert keys("architecture=mtl", "training.objective.per=head") == plain
     assert keys("architecture=mtl", "training.objective={name: dwa, per: head}") == plain
     assert keys("architecture=stl", "training.objective=dwa") == keys("architecture=stl")
@@ -293,3 +295,16 @@ def test_training_is_balanced_by_task(trained: Callable[..., Trained]) -> None:
         assert not torch.equal(each[name].weight, plain.weight)
     assert each["dwa"].objective.balancer.factors(NONE).tolist() != [1.0] * 3
     torch.testing.assert_close(each["dwa"].weight, plain.weight)  # of two epochs
+
+
+def test_famo_looks_back_through_the_masks_of_the_step(
+    trained: Callable[..., Trained], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With weights that hardly move, the losses are those of the step if their dropout is."""
+    seen: list[torch.Tensor] = []
+    for name in ("learn", "look_back"):
+        monkeypatch.setattr(FAMO, name, lambda _, losses: seen.append(losses.clone()))
+    trained("training.objective=famo", "training.learning_rate=1e-9", "encoder.dropout=0.3")
+    before, after = torch.stack(seen[::2]), torch.stack(seen[1::2])
+    torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-6)
+    assert before.std(0).min() > 1e-3
