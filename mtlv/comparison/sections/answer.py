@@ -21,6 +21,7 @@ from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
+SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
 MARGIN = 0.01  # of the score, that a lower cost is worth
 INTRO = (
     f"The cheapest of all runs that are at most {MARGIN:g} below the best and not shown to be worse: with "
@@ -32,9 +33,9 @@ COLUMNS = {key: column for key, column in COSTS if key in (SECONDS, PARAMETERS)}
 CAPTION = (
     "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
     "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
-    "run is shown to be worse by the tests over folds and seeds, or, if these cannot decide, by that "
-    "interval. A pass is an epoch of one model over the training documents. Passes, parameters (those that "
-    "were trained) and training time are the totals of all models."
+    "run is shown to be worse by the tests over folds and seeds. If these cannot decide, it is worse on "
+    "these test documents if that interval is below 0; another seed may change this. A pass is an epoch of "
+    "one model over the training documents. Passes and training time are the totals of all models."
 )
 
 
@@ -59,6 +60,11 @@ class Standing:
     def worse(self) -> bool | None:
         """Whether it is shown to be worse than the best; None if nothing can decide."""
         return False if self.best else shown_worse(self.run, self.pair)
+
+    @property
+    def tested(self) -> bool:
+        """Whether tests over folds and seeds decide, and not only the interval over test documents."""
+        return self.pair is not None and bool(self.pair.verdict.said)
 
     @property
     def difference(self) -> float:
@@ -178,7 +184,8 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     following = found[1]
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
     if all(each.worse for each in found[1:]):
-        said += "Every other run is shown to be worse: the next"
+        tested = all(each.tested for each in found[1:])
+        said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next"
     else:
         said += "No cheaper run is as good: the next"
     return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
@@ -223,8 +230,8 @@ def _sure(chosen: Standing) -> str:
     if len(chosen.run.children) > 1:
         return ""
     return (
-        " Each run was trained once, so intervals cover the choice of test documents, and not that of the "
-        "split and the seed."
+        f" “{chosen.run.name}” was trained once, so intervals cover the choice of test documents, and not "
+        "that of the split and the seed."
     )
 
 
@@ -257,7 +264,6 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
         TableColumn("passes", "passes", digits=0, best="low"),
-        COLUMNS[PARAMETERS],
         COLUMNS[SECONDS],
         TableColumn("verdict", "verdict", kind="text"),
     ]
@@ -271,7 +277,8 @@ def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
     interval = each.pair and _interval(each.run, each.pair)
     difference = signed(each.difference) if each.pair else ""
     difference += f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""
-    verdict = {True: "shown to be worse", False: "not shown to be worse", None: "not tested"}[each.worse]
+    worse = SHOWN if each.tested else ON_DOCUMENTS
+    verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]
     verdict = "highest score" if each.best else verdict
     verdict = f"recommended: {verdict}" if each is chosen else verdict
     return (

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[3]
 FULL = ROOT / "experiments" / "openi-minilm" / "results" / "full"
 COLUMNS = ("f1_macro", "f1_micro", "subset_accuracy", "hamming_score")
 PAGES = (ROOT / "README.md", FULL.parents[1] / "README.md")
+NUMBER = r"([-+]\d\.\d{3})"
+INTERVAL = rf"{NUMBER} \(95% interval over test documents {NUMBER} to {NUMBER}\)"
 LINE = re.compile(r"^\| `([^`|]+)`[^|]* \| (\d+) \| (\d+) \|([^|]+(?:\|[^|]+){3})\|$", re.MULTILINE)
 
 
