@@ -59,7 +59,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 	$(ONE_THREAD) $(BIN)/mtlv compare config/quickstart.yml
 	@echo
 	@echo "Open the runs in a browser: $(BIN)/mtlv ui config/quickstart.yml"
-	@echo "What was run: config/quickstart.yml. A table of your own: config/table.yml"
+	@echo "What was run: config/quickstart.yml. A table of your own: $(BIN)/mtlv init TABLE.csv"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
