@@ -186,33 +186,28 @@ def _private_compiled(s: Settings) -> str:
     return "layers of heads are not compiled; set `training.compile: false`, or this to 0" if wrong else ""
 
 
-def _by_loss() -> str:
-    return ", ".join(name for name in BALANCERS if not BALANCERS[name].gradients)
+def _compares_gradients(s: Settings, cannot: str) -> str:
+    """Return that the objective compares gradients, why it `cannot`, and which others do not; or nothing."""
+    name = s.training.objective.name
+    others = ", ".join(each for each in BALANCERS if not BALANCERS[each].gradients)
+    return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""
 
 
 @_check("training.objective.name", "execution.devices_per_unit")
 def _gradients_of_ranks(s: Settings) -> str:
-    name = s.training.objective.name
-    wrong = BALANCERS[name].gradients and s.execution.devices_per_unit > 1
-    return (
-        f"{name} compares gradients, which several devices do not share; set `execution.devices_per_unit: 1` "
-        f"(got {s.execution.devices_per_unit}), or take one of {_by_loss()}"
-        if wrong
-        else ""
-    )
+    devices = s.execution.devices_per_unit
+    why = f", which several devices do not share; set `execution.devices_per_unit: 1` (got {devices})"
+    return _compares_gradients(s, why) if devices > 1 else ""
 
 
 @_check("training.objective.name", "architecture.private_layers")
 def _gradients_of_private_layers(s: Settings) -> str:
-    name = s.training.objective.name
-    wrong = BALANCERS[name].gradients and s.architecture.private_layers > 0
-    return (
-        f"{name} compares gradients at the vectors that all heads read, and heads with "
-        "`architecture.private_layers` read different ones; set that to 0 "
-        f"(got {s.architecture.private_layers}), or take one of {_by_loss()}"
-        if wrong
-        else ""
+    layers = s.architecture.private_layers
+    why = (
+        " at the vectors that all heads read, and heads with `architecture.private_layers` read different "
+        f"ones; set that to 0 (got {layers})"
     )
+    return _compares_gradients(s, why) if layers else ""
 
 
 @_check("training.teach", "stages")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,6 +83,12 @@ def dump(settings: Settings) -> str:
                 for stage in values["stages"] or ():
                     stage[section].setdefault(key, value)
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def in_line(value: Any) -> str:
+    """Return a value as YAML in one line, for a place in a config."""
+    text = yaml.dump([value], Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=math.inf)
+    return text.strip()[1:-1]  # in a list, as a lone value would end with a mark of the document
 
 
 class _Dumper(yaml.SafeDumper):

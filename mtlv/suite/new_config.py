@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -13,14 +11,13 @@ from mtlv.data.tables.guess import FEWEST, TableGuess
 from mtlv.errors import ConfigError
 from mtlv.formatting import many
 from mtlv.hardware import cores
+from mtlv.settings.describe import in_line
 
 MINUTES = 30  # of the whole suite; one model for each label is left out if that takes longer
 EPOCHS = 5
 TOKENS_PER_WORD, STEP, MOST_TOKENS = 1.4, 32, 512
 SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 GROUPED = 4  # labels from which grouping makes sense
-PLAIN = re.compile(r"[A-Za-z_.][\w./-]*(?: [\w./-]+)*", re.ASCII)  # needs no quotes in YAML
-RESERVED = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
 def write_config(guess: TableGuess, out: Path) -> str:
@@ -50,13 +47,13 @@ def config_text(guess: TableGuess, path: str) -> str:
         "#     mtlv run CONFIG        trains and tests all models",
         "#     mtlv compare CONFIG    says what to learn together, and writes a page with the reasons",
         "",
-        f"experiment: {_plain(guess.path.stem)}",
+        f"experiment: {in_line(guess.path.stem)}",
         "",
         "data:",
         "  name: table",
-        f"  path: {_plain(path)}",
+        f"  path: {in_line(path)}",
         "  columns:",
-        *(f"    {key}: {_plain(value)}" for key, value in guess.columns.items()),
+        *(f"    {key}: {in_line(value)}" for key, value in guess.columns.items()),
         *_comment("not read: ", guess.unused),
         *_labels(guess),
         f"  max_length: {_tokens(guess)}               # tokens",
@@ -83,13 +80,13 @@ def _labels(guess: TableGuess) -> list[str]:
     lines = _comment(what, [f"{name} {count}" for name, count in guess.tasks.items()])
     lines += _comment(left, [f"{name} {count}" for name, count in guess.rare.items()])
     if guess.rare and "label_list" in guess.columns:
-        lines.append(f"  labels: {_plain(guess.labels)}")
+        lines.append(f"  labels: {in_line(list(guess.labels))}")
     if len(guess.labels) > 1:
         lines += [
             "  # A sentence for each label lets them be grouped by what they mean; then set",
             "  # `grouping: {features: label_description}`.",
             "  # descriptions:",
-            f"  #   {_plain(guess.labels[0])}: ...",
+            f"  #   {in_line(guess.labels[0])}: ...",
         ]
     return lines
 
@@ -131,11 +128,3 @@ def _said(minutes: float) -> str:
 def _tokens(guess: TableGuess) -> int:
     """Return a length that cuts few documents."""
     return min(MOST_TOKENS, max(STEP, -(-int(guess.words[1] * TOKENS_PER_WORD + 2) // STEP) * STEP))
-
-
-def _plain(value: object) -> str:
-    """Return a value as YAML in one line: names without quotes where that is safe."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(map(_plain, value))}]"
-    text = str(value)
-    return text if PLAIN.fullmatch(text) and text.lower() not in RESERVED else json.dumps(text)

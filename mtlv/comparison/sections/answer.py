@@ -27,9 +27,9 @@ INTRO = (
     f"The cheapest of all runs that are at most {MARGIN:g} below the best and not shown to be worse: with "
     "the fewest models, then the shortest training."
 )
-SECONDS, PARAMETERS = "time/train_seconds", "cost/parameters"
+SECONDS = "time/train_seconds"
 VARIED = ("stages", "training.patience", "data.sources")
-COLUMNS = {key: column for key, column in COSTS if key in (SECONDS, PARAMETERS)}
+TIME = dict(COSTS)[SECONDS]
 CAPTION = (
     "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
     "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
@@ -264,7 +264,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
         TableColumn("passes", "passes", digits=0, best="low"),
-        COLUMNS[SECONDS],
+        TIME,
         TableColumn("verdict", "verdict", kind="text"),
     ]
     rows = [_row(each, chosen) for each in found]
@@ -294,8 +294,8 @@ def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
-    costs = {column.key: known(mean_and_sd(run.values(key))[0]) for key, column in COLUMNS.items()}
-    return {"models": len(run.plan) or None, "passes": passes(run)} | costs
+    seconds = known(mean_and_sd(run.values(SECONDS))[0])
+    return {"models": len(run.plan) or None, "passes": passes(run), TIME.key: seconds}
 
 
 def passes(run: ComparedRun) -> int | None:
