@@ -407,3 +407,22 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
                 {f: row.get(f) for f in fields} for row in expected
             ]
     page.close()
+
+
+def test_sentences_say_what_they_are_about_while_the_switches_say_otherwise(
+    open_page, page_file: Path, comparison: Comparison
+):
+    page = open_page(page_file)
+    note = page.locator("#answer .scope")
+    expect(note).to_be_hidden()
+    chip = page.locator(".chip").first
+    chip.click()
+    expect(note).to_be_visible()
+    name = next(run.name for run in comparison.runs if run.key == comparison.baseline)
+    assert f"all {len(comparison.runs)} runs" in note.inner_text()
+    assert f"“{name}” as the baseline" in note.inner_text()
+    chip.click()
+    expect(note).to_be_hidden()
+    other = next(run.key for run in comparison.runs if run.key != comparison.baseline)
+    page.locator("#baseline").select_option(other)
+    expect(note).to_be_visible()

@@ -6,6 +6,21 @@ function textBlock({ text, tone }) {
   return el("p", { class: `words ${tone}`, role: tone === "warning" ? "note" : null }, text);
 }
 
+/** What sentences are about, while the switches say otherwise: sentences are not worked out anew. */
+function scopeNote() {
+  const all = [counted(page.runs.length, "run"), counted(page.tasks.length, "task")].join(" and ");
+  const baseline = runOf.get(page.baseline)?.name;
+  const text = `Sentences are about all ${all}${baseline ? `, with “${baseline}” as the baseline` : ""}, not about what is switched on.`;
+  const note = el("p", { class: "scope" }, text);
+  const update = () => {
+    const { runs, tasks } = state;
+    note.hidden = runs.size === page.runs.length && tasks.size === page.tasks.length && state.baseline === page.baseline;
+  };
+  listeners.push(update);
+  update();
+  return note;
+}
+
 function header() {
   const facts = [counted(page.runs.length, "run"), counted(page.tasks.length, "task"), page.created];
   const notes = page.warnings.map((text) => el("li", {}, text));
@@ -31,6 +46,7 @@ function sectionOf({ id, title, intro, blocks }, number) {
     { id, "aria-labelledby": `title-${id}` },
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
     intro ? el("p", { class: "intro" }, intro) : null,
+    blocks.some(({ kind }) => kind === "text") ? scopeNote() : null,
     ...said.map(built),
     folded.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(folded)), ...folded.map(built)) : null,
   );

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from mtlv.comparison.sections.parts import (
     whole_runs,
     whole_ticks,
 )  # fmt: skip
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import enumerated
 from mtlv.plan import ascii_slug, group_name
@@ -28,7 +28,7 @@ from mtlv.reporting.metric_titles import judged_words, main_title
 WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # width and height of a panel in pixels, and panels per row
 Rows = dict[str, list[dict[str, Any]]]
 HOW_BANDS = (
-    "A line is the mean over a run's folds and seeds at the end of each epoch (the first is 0). The band "
+    "A line is the mean over a run's folds and seeds after each epoch. The band "
     "shows their minimum and maximum; a run measured once has no band."
 )
 HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS} panels are shown at once"
@@ -68,6 +68,8 @@ class Panel:
 
 
 FRACTION = {"zero": False}
+LOSS = "train/loss"
+OF_TASKS = "The mean over tasks of the loss of their heads, so that architectures can be compared. "
 TEXT_LOSS = "val.texts.masked_loss/"
 OF_TOKENS = tip("tokens", "tokens", ",.0f")
 HOW_TEXTS = (
@@ -95,7 +97,7 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has a curve."""
     heads = _heads(comparison)
     blocks = [
-        *_together(comparison, "train/loss", "Training loss", {"zero": True}),
+        *_together(comparison, LOSS, "Training loss", {"zero": True}, _mean_losses, OF_TASKS),
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
         *_together(comparison, "val/score", "Validation score", {"zero": False}),
         *_texts(comparison),
@@ -127,13 +129,50 @@ def _tasks(comparison: Comparison) -> dict[str, Panel]:
     }
 
 
-def _together(comparison: Comparison, key: str, title: str, scale: Mapping[str, Any]) -> list[FigureBlock]:
+def _together(
+    comparison: Comparison,
+    key: str,
+    title: str,
+    scale: Mapping[str, Any],
+    curves: Callable[[ComparedRun, str], list[Curve]] = curves_of,
+    meaning: str = "",
+) -> list[FigureBlock]:
     """Build a figure of one curve of all runs, with bands."""
-    rows = [of_run(run) | point for run in comparison.runs for point in band(curves_of(run, key), 4 * STEPS)]
+    rows = [of_run(run) | point for run in comparison.runs for point in band(curves(run, key), 4 * STEPS)]
     if not rows:
         return []
     spec = {"width": "container", "height": 300} | _lines(comparison, title, scale, banded=True)
-    return [FigureBlock(f"curves_{key.replace('/', '_')}", title, HOW_BANDS, spec, rows)]
+    return [FigureBlock(f"curves_{key.replace('/', '_')}", title, f"{meaning}{HOW_BANDS}", spec, rows)]
+
+
+def _mean_losses(run: ComparedRun, key: str) -> list[Curve]:
+    """Return the mean loss over tasks of each child, from the mean losses of its heads' tasks.
+
+    The tracked loss is that which is minimised: with several heads in a model, by default their sum, which
+    cannot be compared with the loss of one head. It is used where the heads' losses are not known.
+    """
+    found = []
+    for child in run.children:
+        heads = [
+            (dict(child.curves.get(f"{HEAD_LOSS.prefix}/{group_name(head)}", ())), len(head))
+            for model in run.plan
+            for head in model
+        ]
+        if heads and all(losses for losses, _ in heads):
+            found.append(_weighted(heads))
+        elif child.curves.get(key):
+            found.append(child.curves[key])
+    return found
+
+
+def _weighted(heads: Sequence[tuple[Mapping[int, float], int]]) -> Curve:
+    """Return the mean of heads' losses by step, weighted by the number of their tasks."""
+    steps = sorted({step for losses, _ in heads for step in losses})
+    there = {step: [(losses[step], tasks) for losses, tasks in heads if step in losses] for step in steps}
+    return [
+        (step, sum(loss * tasks for loss, tasks in each) / sum(tasks for _, tasks in each))
+        for step, each in there.items()
+    ]
 
 
 def _texts(comparison: Comparison) -> list[FigureBlock]:
@@ -248,9 +287,9 @@ def _lines(
         "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
         "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
     }
-    curves = (child.curves.get("train/loss", ()) for run in comparison.runs for child in run.children)
-    last_epoch = max((step for curve in curves for step, _ in curve), default=0)
-    ticks = whole_ticks(0, last_epoch, 10 if banded else 4)
+    curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)
+    last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
+    ticks = whole_ticks(1, last_epoch, 10 if banded else 4)
     axis = {"values": ticks, "format": "d", "grid": False}
     x = {"field": "epoch", "type": "quantitative", "title": "epoch", "axis": axis}
     return {

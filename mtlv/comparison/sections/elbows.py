@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import first_panels, known, of_run, run_header, tip, whole_ticks
+from mtlv.comparison.sections.parts import (
+    first_panels,
+    known,
+    of_run,
+    run_header,
+    shared_panels,
+    tip,
+    whole_ticks,
+)
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
@@ -20,17 +29,21 @@ MEASURES = (
      "The silhouette measures how much closer the tasks are to their own group than to the next one, from -1 "
      "to 1; higher is better."),
 )  # fmt: skip
-MARKS = "A ring marks the recommended number, a square the number used, a diamond both."
+MARKS = (
+    "Runs with the same curve share a panel. A ring marks the recommended number, a square the number used, "
+    "a diamond both."
+)
 
 
 def elbows(comparison: Comparison) -> list[FigureBlock]:
-    """Build the figures of inertia and silhouette, with a panel per run that has a curve."""
+    """Build the figures of inertia and silhouette, with a panel for each distinct curve."""
     return [figure for measure in MEASURES for figure in _elbows(comparison, *measure)]
 
 
 def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[FigureBlock]:
-    """Build a figure with a panel per run that has a curve."""
-    rows = [row for at, run in enumerate(comparison.runs) for row in _elbow_rows(run, at, field)]
+    """Build a figure with a panel for each distinct curve."""
+    panels = shared_panels([run for run in comparison.runs if run.groups], _curve)
+    rows = [row for run in comparison.runs for row in _elbow_rows(run, panels, field)]
     if not rows:
         return []
     caption = f"{meaning} {MARKS}"
@@ -38,14 +51,19 @@ def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: 
     return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
 
 
-def _elbow_rows(run: ComparedRun, at: int, field: str) -> list[dict[str, Any]]:
+def _curve(run: ComparedRun) -> tuple[Hashable, ...]:
+    assert run.groups is not None
+    return (*sorted(run.groups.elbow.items()), run.groups.recommended, len(run.groups.groups))
+
+
+def _elbow_rows(run: ComparedRun, panels: Mapping[str, dict[str, Any]], field: str) -> list[dict[str, Any]]:
     groups = run.groups
     if groups is None:
         return []
     values = {k: pair[field == "silhouette"] for k, pair in sorted(groups.elbow.items())}
     chosen = len(groups.groups)
     return [
-        of_run(run) | {"order": at, "k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
+        of_run(run) | panels[run.key] | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
         for k, value in values.items()
         if known(value) is not None
     ]
@@ -87,7 +105,7 @@ def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
         "columns": COLUMNS,
         "transform": first_panels("order"),
         "facet": {
-            "field": "name", "type": "nominal", "sort": {"field": "order", "op": "min"},
+            "field": "title", "type": "nominal", "sort": {"field": "order", "op": "min"},
             "header": run_header(WIDTH + 40),
         },
         "spacing": {"row": 16, "column": 14},

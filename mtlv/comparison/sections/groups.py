@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
@@ -72,10 +72,20 @@ def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     rows = []
     for at, members in enumerate(groups.groups):
         row = {"group": numbers.get(frozenset(members), str(at + 1)), "tasks": len(members)}
-        row |= {"names": ", ".join(members), "reason": groups.reason}
+        row |= {"names": ", ".join(members)}
         row["medoid"] = next((task for task in groups.medoids if task in members), "")
         rows.append(of_run(run) | row)
-    return sorted(rows, key=lambda row: int(row["group"]))
+    rows.sort(key=lambda row: int(row["group"]))
+    return [row | {"reason": "" if at else groups.reason} for at, row in enumerate(rows)]
+
+
+def _folded(stability: Mapping[str, float]) -> dict[str, float]:
+    """Return the changes with what they do to the groups; those that do nothing together, as the last one."""
+    same = [change for change, value in stability.items() if value == 1.0]
+    if len(same) < 2:
+        return dict(stability)
+    changed = {change: value for change, value in stability.items() if value != 1.0}
+    return changed | {f"any of {len(same)}: {', '.join(same)}": 1.0}
 
 
 def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
@@ -84,7 +94,7 @@ def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
         of_run(run) | {"change": change, "value": known(value)}
         for run in runs
         if run.groups
-        for change, value in run.groups.stability.items()
+        for change, value in _folded(run.groups.stability).items()
     ]
     if not rows:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -84,7 +84,7 @@ def first_panels(by: str) -> list[dict[str, Any]]:
 
 
 def band(curves: Sequence[Curve], most: int = 0) -> list[dict[str, Any]]:
-    """Return mean, minimum and maximum of the children's curves at each step of any of them.
+    """Return mean, minimum and maximum of the children's curves after each epoch of any, from epoch 1.
 
     Args:
         curves: one per child.
@@ -101,7 +101,7 @@ def band(curves: Sequence[Curve], most: int = 0) -> list[dict[str, Any]]:
 def _spread(step: int, values: Sequence[float]) -> dict[str, Any]:
     several = len(values) > 1
     low, high = (min(values), max(values)) if several else (None, None)
-    return {"epoch": step, "value": fmean(values), "low": low, "high": high, "children": len(values)}
+    return {"epoch": step + 1, "value": fmean(values), "low": low, "high": high, "children": len(values)}
 
 
 def _thinned(steps: Sequence[int], most: int) -> list[int]:
@@ -157,6 +157,21 @@ def open_ends(comparison: Comparison) -> str:
     """Name the runs that were not trained to the end, as a caveat of a conclusion; empty without any."""
     names = [f"“{run.name}”" for run in comparison.runs if not comparison.learning(run).ended]
     return f" Not trained to the end: {enumerated(names)}; longer training may change this." if names else ""
+
+
+def shared_panels(
+    runs: Sequence[ComparedRun], same: Callable[[ComparedRun], Hashable]
+) -> dict[str, dict[str, Any]]:
+    """Return the fields `title` and `order` of each run's panel; runs for which `same` is equal share one."""
+    sharing: dict[Hashable, list[ComparedRun]] = {}
+    for run in runs:
+        sharing.setdefault(same(run), []).append(run)
+    return {
+        run.key: {"title": name if len(shared) == 1 else f"{name} and {len(shared) - 1} more", "order": order}
+        for order, shared in enumerate(sharing.values())
+        for name in [shared[0].name]
+        for run in shared
+    }
 
 
 def listed(words: Iterable[str]) -> str:

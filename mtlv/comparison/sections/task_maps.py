@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import PANELS, first_panels, of_run, run_header, shown_first, tip
+from mtlv.comparison.sections.parts import (
+    PANELS,
+    first_panels,
+    of_run,
+    run_header,
+    shared_panels,
+    shown_first,
+    tip,
+)
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrapped
@@ -24,21 +32,18 @@ Array = NDArray[np.float64]
 
 
 def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
-    """Build a figure with a panel per run with a map; [] if no run has one."""
+    """Build a figure with a panel for each map with different groups; [] if no run has one."""
     maps, left = _maps(comparison)
     if not maps:
         return []
     width, height, columns, laid = _fitted(list(maps.values()))
-    rows = [
-        row
-        for at, run in enumerate(comparison.runs)
-        if run.key in maps
-        for row in _rows(run, at, given, laid[_key(maps[run.key])])
-    ]
+    shown = [run for run in comparison.runs if run.key in maps]
+    panels = shared_panels(shown, _drawing)
+    rows = [row for run in shown for row in _rows(run, panels[run.key], given, laid[_key(maps[run.key])])]
     caption = (
         "Each task's vector, as used by the grouping, on the first two principal components: close tasks "
         "have similar texts. Groups have the numbers and colours of the figure above; the most central "
-        "task of a group is bold and larger. Runs with the same texts have the same map." + left
+        "task of a group is bold and larger. Runs with the same map and groups share a panel." + left
     )
     if not any(row["label"] for row in rows):
         caption += " There are too many names to show: hover to read them."
@@ -64,6 +69,15 @@ def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
 
 def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
     return tuple(points.items())
+
+
+def _drawing(run: ComparedRun) -> Hashable:
+    assert run.groups is not None
+    return (
+        _key(run.groups.points),
+        frozenset(map(frozenset, run.groups.groups)),
+        frozenset(run.groups.medoids),
+    )
 
 
 def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
@@ -113,7 +127,7 @@ def _scaled(points: Array, width: int, height: int) -> Array:
 
 
 def _rows(
-    run: ComparedRun, at: int, given: GroupNumbers, laid: Sequence[dict[str, Any]]
+    run: ComparedRun, panel: dict[str, Any], given: GroupNumbers, laid: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     groups = run.groups.groups if run.groups else ()
     medoids = run.groups.medoids if run.groups else ()
@@ -122,7 +136,8 @@ def _rows(
     label = {t: in_plan.get(frozenset(group), "") for group in groups for t in group}
     return [
         of_run(run)
-        | {"order": at, "group": label.get(place["task"], ""), "medoid": place["task"] in medoids}
+        | panel
+        | {"group": label.get(place["task"], ""), "medoid": place["task"] in medoids}
         | place
         for place in laid
     ]
@@ -163,7 +178,7 @@ def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[st
         "columns": columns,
         "transform": first_panels("order"),
         "facet": {
-            "field": "name",
+            "field": "title",
             "type": "nominal",
             "sort": {"field": "order", "op": "min"},
             "header": header,

@@ -195,8 +195,7 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
         field, title = "frequency", f"share of {title}"
     caption = (
         "A dot is a task under a run: rare labels are on the left; those above the line gain over the "
-        "baseline. The thesis claims that learning in groups helps rare labels most: then dots rise to the "
-        "left."
+        "baseline. If a run helps rare labels most, its dots rise to the left."
     )
     if len(comparison.tasks) >= FITTED:
         caption += (

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import fmean
 
 import pytest
+from comparisons import a_comparison
 from drawing import block
 from looking import drawn
 
@@ -15,6 +16,7 @@ from mtlv.comparison.sections import parts
 from mtlv.comparison.sections.curves import build
 from mtlv.comparison.sections.parts import whole_ticks
 from mtlv.evaluation.comparison import Comparison
+from mtlv.plan import group_name
 
 Make = Callable[..., Comparison]
 
@@ -23,11 +25,47 @@ def test_a_line_is_the_mean_and_the_band_the_range_of_the_children(comparison_of
     comparison = comparison_of()
     rows = [row for row in block(build(comparison), "curves_train_loss").rows if row["run"] == "r1"]
     curves = [child.curves["train/loss"] for child in comparison.run("r1").children]
-    assert [row["epoch"] for row in rows] == [0, 1, 2, 3, 4]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5]
     for row in rows:
-        values = [value for curve in curves for step, value in curve if step == row["epoch"]]
-        assert (row["value"], row["low"], row["high"]) == (fmean(values), min(values), max(values))
+        values = [value for curve in curves for step, value in curve if step + 1 == row["epoch"]]
+        assert (row["value"], row["low"], row["high"]) == pytest.approx(
+            (fmean(values), min(values), max(values))
+        )
         assert row["children"] == 3
+
+
+def test_losses_are_means_over_tasks_whatever_is_minimised() -> None:
+    comparison = a_comparison(children=1)
+    run = next(run for run in comparison.runs if run.architecture == "gmhl")
+    (child,) = run.children
+    heads = [head for model in run.plan for head in model]
+    assert len({len(head) for head in heads}) > 1, "a plain mean over heads would be the same"
+    curves = {
+        key: [(step, value * len(heads)) for step, value in curve] if key == "train/loss" else curve
+        for key, curve in child.curves.items()
+    }
+
+    def losses(changed: dict) -> list[float]:
+        one = replace(run, children=(replace(child, curves=changed),))
+        return [
+            row["value"] for row in block(build(replace(comparison, runs=(one,))), "curves_train_loss").rows
+        ]
+
+    of_tasks = {task: curves[f"train.heads.loss/{group_name(head)}"] for head in heads for task in head}
+    assert losses(curves) == pytest.approx(
+        [fmean(curve[step][1] for curve in of_tasks.values()) for step in range(5)]
+    )
+    assert losses({"train/loss": curves["train/loss"]}) == [value for _, value in curves["train/loss"]]
+
+
+def test_a_model_that_stopped_early_counts_while_it_was_trained() -> None:
+    comparison = a_comparison(children=1)
+    run = next(run for run in comparison.runs if run.architecture == "stl")
+    names = [f"train.heads.loss/{group_name(head)}" for model in run.plan for head in model]
+    curves = {name: [(0, 4.0), (1, 2.0)] for name in names} | {names[0]: [(0, 1.0)], "train/loss": [(0, 3.0)]}
+    one = replace(run, children=(replace(run.children[0], curves=curves),))
+    rows = block(build(replace(comparison, runs=(one,))), "curves_train_loss").rows
+    assert [row["value"] for row in rows] == pytest.approx([(1 + 4 * (len(names) - 1)) / len(names), 2.0])
 
 
 def test_a_run_measured_once_has_no_band(comparison_of: Make) -> None:
@@ -38,7 +76,7 @@ def test_a_run_measured_once_has_no_band(comparison_of: Make) -> None:
 
 def test_children_of_different_lengths_count_where_they_are() -> None:
     rows = parts.band([[(0, 1.0), (1, 3.0)], [(0, 2.0)]])
-    assert [(row["epoch"], row["value"], row["children"]) for row in rows] == [(0, 1.5, 2), (1, 3.0, 1)]
+    assert [(row["epoch"], row["value"], row["children"]) for row in rows] == [(1, 1.5, 2), (2, 3.0, 1)]
     assert (rows[1]["low"], rows[1]["high"]) == (None, None)
 
 
@@ -46,7 +84,7 @@ def test_long_curves_are_thinned_evenly_and_keep_their_ends() -> None:
     rows = parts.band([[(step, float(step)) for step in range(1000)]], most=50)
     epochs = [row["epoch"] for row in rows]
     assert len(epochs) == 50
-    assert (epochs[0], epochs[-1]) == (0, 999)
+    assert (epochs[0], epochs[-1]) == (1, 1000)
     assert max(b - a for a, b in pairwise(epochs)) <= 21
 
 

@@ -66,7 +66,7 @@ def test_the_table_lists_every_task_of_a_group_once(comparison_of: Make) -> None
         rows = [row for row in table.rows if row["run"] == run.key]
         assert [row["group"] for row in rows] == ["1", "2", "3", "4"]
         assert sum(row["tasks"] for row in rows) == len(comparison.tasks)
-        assert {row["reason"] for row in rows} == {run.groups.reason}
+        assert [row["reason"] for row in rows] == [run.groups.reason, *([""] * (len(rows) - 1))]
         assert all(row["medoid"] in row["names"] for row in rows)
 
 
@@ -173,6 +173,38 @@ def test_stability_is_a_table_of_each_change(comparison_of: Make) -> None:
         if run.groups
         for change, value in run.groups.stability.items()
     }
+
+
+def test_changes_that_keep_all_groups_are_one_row(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=3)
+    run = comparison.runs[2]
+    stability = {"seed 1": 1.0, "without scaling": 0.4, "seed 2": 1.0}
+    run = replace(run, groups=replace(run.groups, stability=stability))
+    rows = block(build(replace(comparison, runs=(run,))), "groups_stability").rows
+    assert [(row["change"], row["value"]) for row in rows] == [
+        ("without scaling", 0.4),
+        ("any of 2: seed 1, seed 2", 1.0),
+    ]
+
+
+def test_runs_with_the_same_groups_share_the_panels_of_elbow_and_map(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=3)
+    run = comparison.runs[2]
+    same = replace(run, key="same", name="same")
+    moved = (*run.groups.groups[0], run.groups.groups[1][0]), run.groups.groups[1][1:], *run.groups.groups[2:]
+    others = replace(run, key="other", name="other", groups=replace(run.groups, groups=moved))
+    found = build(replace(comparison, runs=(run, same, others)))
+
+    def titles(figure: str) -> dict[str, set[str]]:
+        rows = block(found, figure).rows
+        return {
+            key: {row["title"] for row in rows if row["run"] == key} for key in (run.key, "same", "other")
+        }
+
+    shared = {f"{run.name} and 1 more"}
+    assert titles("groups_maps") == {run.key: shared, "same": shared, "other": {"other"}}
+    all_three = {f"{run.name} and 2 more"}
+    assert titles("groups_inertia") == {run.key: all_three, "same": all_three, "other": all_three}
 
 
 def test_groups_that_differ_between_folds_are_told(comparison_of: Make) -> None:
