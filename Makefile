@@ -66,6 +66,7 @@ test: $(VENV)/.test  ## Install what the tests need and run them all.
 
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -m chaos
 
 lint: $(VENV)/.lint  ## Style, format, types, security.
 	$(BIN)/ruff check .

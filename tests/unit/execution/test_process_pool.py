@@ -107,7 +107,7 @@ class Entered(AdaptiveConcurrency):
         return member
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
     table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,7 +78,7 @@ def on_ray(cluster: Any) -> tuple[str, ...]:
     return ("execution.engine=ray", f"execution.address='{cluster.address}'", "execution.threads=1")
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_the_same_as_here_though_a_node_is_lost(
     cluster: Any, on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path
 ) -> None:
