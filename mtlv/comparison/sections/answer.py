@@ -9,6 +9,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.sections.gains import gains
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
@@ -154,6 +155,7 @@ def in_words(comparison: Comparison, found: Sequence[Standing], chosen: Standing
     return "".join(
         (
             _why(comparison, found, chosen),
+            _gains(comparison, found, chosen),
             _chance(comparison, found),
             _sure(chosen),
             open_ends(comparison),
@@ -189,6 +191,19 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     else:
         said += "No cheaper run is as good: the next"
     return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
+
+
+def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
+    """Return the gains over the other ways to learn the tasks, but for runs that `_why` names."""
+    named = found[1:2] if chosen.best else found[:1]
+    others = [(each.run, each.mean) for each in found if not each.control and each not in (*named, chosen)]
+    pairs = _by_runs(comparison)
+
+    def interval(run: ComparedRun) -> tuple[float, float] | None:
+        pair = pairs.get(frozenset((chosen.run.key, run.key)))
+        return None if pair is None else _interval(chosen.run, pair)
+
+    return gains((chosen.run, chosen.mean), others, interval)
 
 
 def _lower(each: Standing, best: Standing) -> str:

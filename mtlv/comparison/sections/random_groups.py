@@ -96,7 +96,7 @@ def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
                 "type": "quantitative",
                 "title": f"{title} on the test set",
                 "scale": {"zero": False, "padding": 12},
-                "axis": {"format": ".3~f", "tickCount": 6, "labelOverlap": true},
+                "axis": {"format": ".3~f", "tickCount": 6, "labelOverlap": True},
             },
             "y": {"field": "of", "type": "nominal", "sort": run_names(comparison), "axis": run_axis()},
             "tooltip": [tip("name", "run"), tip("score", title, ".4f")],

@@ -137,6 +137,26 @@ def test_what_documents_alone_show_is_said_of_these_documents(answered):
     assert section.blocks[-1].rows[1]["verdict"] == "shown to be worse"
 
 
+def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
+    best = a_run("grouped", 2, groups=PARTS, score=0.9)
+    random = a_run("random", 2, groups=PARTS, method="random", score=0.85)
+    others = [a_run("all", score=0.7), a_run("apart", 4, score=0.6), a_run("apart, short", 4, score=0.5)]
+    pairs = [a_pair(best, random, {1}, 1), a_pair(others[1], best, {-1}, -1, (-0.4, -0.2))]
+    reason = answered([best, random, *others], pairs).blocks[1].text
+    assert (
+        "Its gain over one model for all tasks (“all”) +0.200, over one model per task (“apart”) +0.300 "
+        "(+0.200 to +0.400)."
+    ) in reason
+    assert "short" not in reason
+    assert "“random”) +" not in reason
+
+    headed = a_run("headed", 1, groups=PARTS, score=0.8)
+    runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
+    assert "Its gain over groups (“headed”) +0.100." in answered(runs, []).blocks[1].text
+    assert "Its gain" not in answered([best, headed, random], []).blocks[1].text
+    assert "Its gain" not in answered([best, others[0]], []).blocks[1].text, "the next run is named already"
+
+
 def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
     runs = [a_run("stl", 4, seconds=400.0, score=0.805), a_run("mtl", 1, seconds=100.0)]
     section = answered(runs, [a_pair(*runs, interval=(-0.02, 0.03))])
