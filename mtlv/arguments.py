@@ -70,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what to do with units trained before: continue them (resume, the default), train them again in "
         "new runs (rerun), run only members with missing units (only-missing), or stop with an error (fail)",
     )
+    run.add_argument(
+        "--no-compare",
+        dest="compare",
+        action="store_false",
+        help="do not compare the members at the end, as `mtlv compare CONFIG` does",
+    )
     _with_config(_add(commands, "check", "validate a config and show its plan, without training"))
     status = _add(commands, "status", "show the progress of the running or last suite, unit by unit")
     _with_config(status, required=False)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
+from mtlv.errors import MtlvError
 from mtlv.events import NoteGiven
+
+if TYPE_CHECKING:
+    from mtlv.settings import Suite
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,6 +29,20 @@ def run(args: argparse.Namespace) -> int:
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     say(*result.warnings, *result.where)
+    if args.compare and len(result.members) > 1 and suite.search is None:
+        _compare(suite)
     for problem in result.failed:
         complain(problem)
     return FAILED if result.failed else OK
+
+
+def _compare(suite: Suite) -> None:
+    """Write the page that compares the members, and print its answer; the run itself has succeeded."""
+    from mtlv.comparison.load.compare import ComparisonOptions, RunQuery, compare_store
+
+    try:
+        result = compare_store(suite.members[0].settings.tracking.uri, ComparisonOptions(RunQuery((suite,))))
+    except MtlvError as error:
+        complain(f"warning: the runs were not compared: {error}; try `mtlv compare {suite.path}`")
+        return
+    say(*result.lines)

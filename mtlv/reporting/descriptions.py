@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import sentences, warnings
+from mtlv.reporting.markdown import airy, cut, fitting
 from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, shown
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import TeachSettings
 
 EXTREMES = 3  # tasks named as the easiest and as the hardest
-LONGEST = 7500  # characters; MLflow truncates at 8000 without notice
 FILES = {
     "report.html": "everything on one page: metrics, groups, figures, settings",
     "comparison.png": "test F1 of every task and member",
@@ -116,7 +115,7 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
     warned = sentences(result.learning, plain)
     first = " ".join(filter(None, [found, *warned, tasks, report]))
-    return _cut([first, plan, _airy(as_markdown([row])), where(files)])
+    return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 
 def describe_child(result: FoldResult, files: Iterable[str]) -> str:
@@ -133,7 +132,7 @@ def describe_child(result: FoldResult, files: Iterable[str]) -> str:
     )
     named = main_title(list(result.names.known.values()))
     tasks = _extremes({task: held.main for task, held in found.metrics.tasks.items()}, named)
-    return _cut([text, tasks, where(files)])
+    return cut([text, tasks, where(files)])
 
 
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
@@ -144,9 +143,9 @@ def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], fi
     best = [row.name for row in rows if row.cells[column.key].best and not learnings[row.name].nothing]
     text += f" Highest {column.title}: **{', '.join(map(plain, best))}**." if best else ""
     text = " ".join([text, *warnings(learnings, plain)])
-    table = _fitting(_airy(as_markdown(rows)))
+    table = fitting(airy(as_markdown(rows)))
     more = "For statistics, curves and errors: `mtlv compare`."
-    return _cut([text, table, where(files), more])
+    return cut([text, table, where(files), more])
 
 
 def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
@@ -159,10 +158,10 @@ def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
             f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
             "- A row is a member of a suite: one architecture, encoder and setting. Its metrics are means "
             "over its folds and seeds, whose runs are nested below it (**+**).\n"
-            "- `comparison of ...` has the table and the figure of a whole suite.\n"
+            "- `comparison of ...` has the page, the table and the figure of a whole suite.\n"
             f"- Prepared columns and charts, also under **Views**: {shown_views}.\n"
             "- Select members and press **Compare** to plot their curves together.\n"
-            "- For statistics: `mtlv compare --experiment NAME`.",
+            "- For other runs on one page: `mtlv compare`.",
         ]
     )
 
@@ -209,31 +208,5 @@ def _over(children: Sequence[FoldRun]) -> list[str]:
     return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
 
 
-def _airy(table: str) -> str:
-    """Add space to each cell, because MLflow renders tables without gaps between columns."""
-    head, rule, *rows = table.splitlines()
-    return "\n".join([_gaps(head), rule, *map(_gaps, rows)])
-
-
-def _gaps(line: str) -> str:
-    return re.sub(r"(?<!\\) \|", "&emsp; |", line)
-
-
 def _names(names: Sequence[str]) -> str:
     return ", ".join(map(plain, names))
-
-
-def _fitting(table: str) -> str:
-    """Return as many lines of a table as fit, and the number of the others."""
-    lines = table.splitlines()
-    kept = len(lines)
-    while sum(map(len, lines[:kept])) + kept > LONGEST - 1500:
-        kept -= 1
-    left = len(lines) - kept
-    return "\n".join(lines[:kept]) + (f"\n\n... and {left} more in `comparison.md`" if left else "")
-
-
-def _cut(parts: Sequence[str]) -> str:
-    """Join the parts with empty lines, truncated to `LONGEST` characters."""
-    text = "\n\n".join(part.strip() for part in parts if part)
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"

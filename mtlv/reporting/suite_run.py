@@ -20,13 +20,13 @@ from mtlv.formatting import plain
 from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
 from mtlv.reporting.suite_table import as_csv, as_markdown
-from mtlv.seeding import content_key
 from mtlv.tracking import RunSpec, Tracker
+from mtlv.tracking.naming import comparison_uid
 
 
 def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
     """Return the spec of the run with a suite's comparison."""
-    uid = content_key(["comparison", [result.resolved.uid for result in results]])
+    uid = comparison_uid([result.resolved.uid for result in results])
     members = [result.resolved for result in results]
     tags = {
         "mtlv.dataset": _distinct(member.member.settings.data.title for member in members),

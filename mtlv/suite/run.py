@@ -214,12 +214,11 @@ def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
 
 def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
     uri = suite.members[0].settings.tracking.uri
-    answer = (f"What to learn together: mtlv compare {suite.path}",) if len(suite.members) > 1 else ()
     if uri is not None and scheme(uri) in SERVERS:
         page = delivery.page(masked(uri))
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
-        return *answer, f"The runs are at {page}", *beside
-    return *answer, f"Look at the runs: mtlv ui {suite.path}"
+        return f"The runs are at {page}", *beside
+    return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
 def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Callback) -> None:

@@ -1,10 +1,11 @@
-"""Names of runs as users type them: the beginning is enough, in capitals or not."""
+"""Names of runs as users type them, where the beginning is enough, and as they follow from others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mtlv.errors import TrackingError
+from mtlv.seeding import content_key
 
 
 def named_like(text: str, names: Iterable[str]) -> str | None:
@@ -28,3 +29,8 @@ def named_like(text: str, names: Iterable[str]) -> str | None:
             then="give more of the name",
         )
     return found[0] if found else None
+
+
+def comparison_uid(members: Sequence[str]) -> str:
+    """Return the uid of the run that compares the members with these uids."""
+    return content_key(["comparison", list(members)])

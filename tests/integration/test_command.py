@@ -117,7 +117,10 @@ def test_the_table_is_printed_and_progress_goes_to_stderr(suite):
     assert [row.split()[0] for row in rows] == list(ARCHITECTURES)
     assert "Not trained to the end: `" in suite.stdout.partition(" · tiny ")[2]
     assert "F1 macro" in suite.stdout
-    assert "mtlv compare suite.yml" in suite.stdout
+    last = suite.stdout.splitlines()[-3:]
+    assert last[0].startswith(("Learn ", "Keep ", "No task")), "the answer"
+    assert last[1].startswith("Open mtlv-compare/"), "the page"
+    assert "Logged as run " in last[2]
     assert "mtlv ui suite.yml" in suite.stdout
     assert "epoch 2/2" in suite.stderr
     assert "generated" in suite.stderr

@@ -101,12 +101,12 @@ def test_the_overview_is_mean_and_spread_of_the_folds(numbers, client):
 
 
 def test_curves_are_the_stores_history(numbers, client):
-    rows = rows_of(numbers, "curves_train_loss")
+    rows = rows_of(numbers, "curves_val_f1_macro")
     for run in numbers["runs"]:
         for step in range(2):
-            history = [client.get_metric_history(c["run_id"], "train/loss") for c in run["children"]]
+            history = [client.get_metric_history(c["run_id"], "val/f1_macro") for c in run["children"]]
             expected = fmean(point.value for each in history for point in each if point.step == step)
-            found = [r for r in rows if r["run"] == run["key"] and r.get("epoch", r.get("step")) == step]
+            found = [r for r in rows if r["run"] == run["key"] and r["epoch"] == step + 1]
             assert expected in [pytest.approx(v, abs=1e-9) for v in found[0].values() if isinstance(v, float)]
 
 
@@ -128,8 +128,8 @@ def test_all_files_are_there_and_each_picture_has_content(inside, numbers):
 
 
 def test_it_is_logged_once_with_its_page(inside, client, capsys):
-    before = [run for run in runs_of(client, "comparison") if run.info.run_name.startswith("compare ·")]
-    assert len(before) == 1
+    before = runs_of(client, "comparison")
+    assert len(before) == 1, "the suite's own"
     names = {each.path for each in client.list_artifacts(before[0].info.run_id)}
     assert {"compare.html", "comparison.json", "figures", "tables"} <= names
     assert main(list(TO_COMPARE)) == 0
@@ -141,8 +141,10 @@ def test_it_is_logged_once_with_its_page(inside, client, capsys):
     assert said in note.replace("\\_", "_")
     assert "Open page/compare.html" in out
     assert "gmtl" in out
-    after = [run for run in runs_of(client, "comparison") if run.info.run_name.startswith("compare ·")]
-    assert len(after) == 1
+    assert len(runs_of(client, "comparison")) == 1
+    assert main(["compare", "c.yml", "--baseline", numbers["runs"][0]["name"], "--out", "other"]) == 0
+    other = {run.info.run_name for run in runs_of(client, "comparison")} - {before[0].info.run_name}
+    assert [name.split(" · ")[0] for name in other] == ["compare"]
 
 
 def test_texts_of_documents_can_be_left_out(inside):

@@ -15,10 +15,11 @@ import pytest
 from mtlv import __version__
 from mtlv.arguments import parse
 from mtlv.cli import COMMANDS, main
-from mtlv.errors import DataError
+from mtlv.errors import DataError, TrackingError
 
 ROOT = Path(__file__).resolve().parents[2]
 HOMES = {
+    "compare_store": "mtlv.comparison.load.compare",
     "check_suite": "mtlv.planning.check",
     "cluster_suite": "mtlv.suite.cluster",
     "predict_texts": "mtlv.serving.predict",
@@ -70,6 +71,7 @@ def suite_result(**changes: object) -> SimpleNamespace:
         "warnings": ("Not trained to the end: one.",),
         "where": ("Look here.",),
         "failed": (),
+        "members": ("one",),
     }
     return SimpleNamespace(**told | changes)
 
@@ -175,6 +177,27 @@ def test_run_prints_the_table_and_where_to_look(
         "Not trained to the end: one.",
         "Look here.",
     ]
+
+
+def test_run_ends_with_the_answer_of_several_members(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+) -> None:
+    fake(monkeypatch, "run_suite", result=suite_result(members=("one", "two")))
+    compared = fake(
+        monkeypatch, "compare_store", result=SimpleNamespace(lines=("Learn together.", "Open it."))
+    )
+    assert main(["run", config, "tracking.uri=sqlite:///a.db"]) == 0
+    uri, options = compared.got
+    assert uri == "sqlite:///a.db"
+    assert [suite.path.name for suite in options.wanted.suites] == [Path(config).name]
+    assert capsys.readouterr().out.splitlines()[-3:] == ["Look here.", "Learn together.", "Open it."]
+
+    compared.got = ()
+    assert main(["run", config, "--no-compare"]) == 0
+    assert compared.got == ()
+    compared.error = TrackingError("gone")
+    assert main(["run", config]) == 0, "the run itself has succeeded"
+    assert "the runs were not compared: gone" in capsys.readouterr().err
 
 
 def test_a_member_that_failed_is_told_and_exits_with_1(

@@ -25,9 +25,9 @@ from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
-from mtlv.formatting import plain
 from mtlv.plan import ascii_slug
 from mtlv.reporting.learned_words import warnings
+from mtlv.reporting.markdown import describe_page
 from mtlv.reporting.suite_table import SuiteMember, as_text
 from mtlv.seeding import content_key
 from mtlv.settings import dump
@@ -36,6 +36,7 @@ from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+from mtlv.tracking.naming import comparison_uid
 from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 FOLDER = "mtlv-compare"
 PAGE = "compare.html"
+UID = "mtlv.uid"  # tag of each run
 IN_TABLE = ("test/", "time/", "cost/")
 
 
@@ -95,9 +97,7 @@ class Compared:
     @property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return header and rows of the table, as at the end of `mtlv run`."""
-        return as_text(
-            [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in self.comparison.runs]
-        )
+        return as_text(_members(self.comparison))
 
 
 def _figures(child: ComparedFold) -> dict[str, float]:
@@ -156,7 +156,8 @@ def compare(
     files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
     run_id, answer = None, answer_of(parts)
     if ask.log:
-        run_id = _log(tracker(chosen.experiment), comparison, files, folder, answer)
+        spec = _run_of(comparison, [run.tags.get(UID, "") for run in chosen.runs], ask)
+        run_id = _log(tracker(chosen.experiment), spec, comparison, files, folder, answer)
     notes = (texts.note,) if texts.note else ()
     return Compared(comparison, folder / PAGE, tuple(files), notes, run_id, answer)
 
@@ -281,16 +282,24 @@ def _write(
         ) from error
 
 
-def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Path, answer: str) -> str:
+def _run_of(comparison: Comparison, uids: Sequence[str], ask: ComparisonOptions) -> RunSpec:
+    """Return the run to log into: that of the suite with just these members, else one of its own."""
+    if ask.baseline is None and ask.title is None and all(uids):
+        return RunSpec(comparison_uid(uids), f"comparison of {len(uids)} runs", COMPARISON)
     ids = [run.run_id for run in comparison.runs]
     uid = content_key(["compare", ids, comparison.baseline, comparison.title])
-    name = f"compare · {comparison.title}"
-    run = tracker.open_run(RunSpec(uid, name, COMPARISON))
+    return RunSpec(uid, f"compare · {comparison.title}", COMPARISON)
+
+
+def _log(
+    tracker: Tracker, spec: RunSpec, comparison: Comparison, files: list[Path], folder: Path, answer: str
+) -> str:
+    run = tracker.open_run(spec)
     try:
         for path in files:
             inner = path.relative_to(folder).parent.as_posix()
             tracker.artifact(run, path, "" if inner == "." else inner)
-        tracker.describe(run, _note(comparison, answer))
+        tracker.describe(run, describe_page(PAGE, answer, _members(comparison)))
     except BaseException as error:
         tracker.close(run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         raise
@@ -298,9 +307,5 @@ def _log(tracker: Tracker, comparison: Comparison, files: list[Path], folder: Pa
     return run
 
 
-def _note(comparison: Comparison, answer: str) -> str:
-    names = [f"- {plain(run.name)}" for run in comparison.runs[:50]]
-    more = [f"- and {len(comparison.runs) - 50} more"] if len(comparison.runs) > 50 else []
-    first = f"Open [{PAGE}](artifact:{PAGE}), with figures, tables and statistics."  # MLflow folds long texts
-    said = [plain(answer), ""] if answer else []
-    return "\n".join([first, "", *said, "Compared runs:", "", *names, *more])
+def _members(comparison: Comparison) -> list[SuiteMember]:
+    return [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in comparison.runs]

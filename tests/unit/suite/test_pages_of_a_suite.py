@@ -11,8 +11,8 @@ import pytest
 from mtlv.events import ignore
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import plain
-from mtlv.reporting import descriptions
-from mtlv.reporting.descriptions import LONGEST
+from mtlv.reporting import descriptions, markdown
+from mtlv.reporting.markdown import LONGEST
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker, View
@@ -88,13 +88,13 @@ def test_the_comparison_has_the_suites_table_and_tags(made: Made) -> None:
 
 def test_descriptions_fit(made: Made) -> None:
     assert all(len(run.description) <= LONGEST for run in made.tracker.runs.values())
-    assert descriptions._cut(["x" * 9000]).endswith(" …")
-    assert len(descriptions._cut(["x" * 9000])) == LONGEST
+    assert markdown.cut(["x" * 9000]).endswith(" …")
+    assert len(markdown.cut(["x" * 9000])) == LONGEST
 
 
 def test_a_long_table_says_what_it_leaves_out() -> None:
     table = "| run |\n| --- |\n" + "| a run of a long sweep |\n" * 1000
-    text = descriptions._fitting(table)
+    text = markdown.fitting(table)
     assert len(text) < LONGEST
     kept = text.count("long sweep")
     assert text.endswith(f"... and {1000 - kept} more in `comparison.md`")
