@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable
 from mtlv.registries import GROUPINGS
 
+Pairs = frozenset[tuple[int, int]]  # folds and seeds
 LEVEL = 0.05
 ENOUGH = 19
 """Random groupings without which no grouping can be shown to be better: 1 / (19 + 1) is the level."""
-NOT_COMPARED = ("grouping.", "store.", "tracking.", "execution.")  # settings that controls may differ in
+# Settings that controls may differ in; only seeds that all have are compared.
+NOT_COMPARED = ("grouping.", "store.", "tracking.", "execution.", "seed")
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class AgainstRandom:
 
     Args:
         run: a run with groups.
-        score: its main score, the mean over its folds and seeds.
+        score: its main score, the mean over the folds and seeds of the controls.
         controls: at least one.
         scores: main score of each control.
     """
@@ -59,33 +62,38 @@ def is_random(run: ComparedRun) -> bool:
 def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | None:
     """Compare a run with its controls; None if its own groups are random, or if there is no control.
 
-    Controls have the same data, folds, seeds, sizes of groups and settings of training.
+    Controls have the same data, sizes of groups and settings of training, and folds and seeds that the run
+    has too. If they have different ones, those that most of them have are compared.
     """
-    score = _score(run)
-    if run.groups is None or is_random(run) or score is None:
+    if run.groups is None or is_random(run):
         return None
-    found = [
-        (other, reached)
-        for other in comparison.runs
-        if is_random(other) and _like(run, other) and (reached := _score(other)) is not None
-    ]
+    found: dict[Pairs, list[tuple[ComparedRun, float]]] = defaultdict(list)
+    for other in comparison.runs:
+        pairs = _pairs(other)
+        score = _score(other, pairs)
+        if is_random(other) and score is not None and pairs <= _pairs(run) and _like(run, other):
+            found[pairs].append((other, score))
     if not found:
         return None
-    return AgainstRandom(run, score, tuple(other for other, _ in found), tuple(each for _, each in found))
+    pairs, controls = max(found.items(), key=lambda each: (len(each[1]), len(each[0])))
+    own = _score(run, pairs)
+    if own is None:
+        return None
+    return AgainstRandom(run, own, tuple(other for other, _ in controls), tuple(each for _, each in controls))
 
 
-def _score(run: ComparedRun) -> float | None:
-    mean, _ = mean_and_sd(run.mains)
+def _pairs(run: ComparedRun) -> Pairs:
+    return frozenset(child.pair for child in run.children)
+
+
+def _score(run: ComparedRun, pairs: Pairs) -> float | None:
+    scores = [child.main for child in run.children if child.pair in pairs and child.main is not None]
+    mean, _ = mean_and_sd(scores)
     return mean if run.status == "FINISHED" and mean is not None and math.isfinite(mean) else None
 
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
-    return (
-        comparable(run, other)
-        and _sizes(run) == _sizes(other)
-        and _settings(run) == _settings(other)
-        and [child.pair for child in run.children] == [child.pair for child in other.children]
-    )
+    return comparable(run, other) and _sizes(run) == _sizes(other) and _settings(run) == _settings(other)
 
 
 def _sizes(run: ComparedRun) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
@@ -46,13 +47,29 @@ def test_controls_differ_only_in_their_groups(own):
         control(own, float("nan")),
         control(own, 0.6, params=settings()),  # not random
     ]
-    fewer = control(own, 0.6)
-    fewer = replace(fewer, children=fewer.children[:1])
+    unknown = replace(control(own, 0.6), children=(own.children[0], replace(own.children[1], seed=99)))
     moved = control(own, 0.4, params=settings("random", **{"store.uri": "there"}))
-    assert compared(own, alike, *others, fewer, moved).scores == pytest.approx((0.5, 0.4))
-    assert compared(own, *others, fewer) is None
+    assert compared(own, alike, *others, unknown, moved).scores == pytest.approx((0.5, 0.4))
+    assert compared(own, *others, unknown) is None
     comparison = Comparison("made up", (own, alike), (), own.key)
     assert against_random(comparison, alike) is None
+
+
+def test_only_seeds_that_the_controls_have_are_compared(own):
+    assert len({child.main for child in own.children}) > 1
+    some = own.children[1:]
+
+    def short(score, children):
+        other = control(own, score, params=settings("random", seed="[1]"))
+        return replace(other, children=tuple(child for child in other.children if child.pair in children))
+
+    pairs = {child.pair for child in some}
+    found = compared(own, short(0.5, pairs), short(0.4, pairs), control(own, 0.9))
+    assert found.scores == pytest.approx((0.5, 0.4))
+    assert found.score == pytest.approx(fmean(child.main for child in some))
+    assert compared(own, control(own, 0.9), short(0.5, pairs)).scores == pytest.approx((0.9,)), "the longer"
+    lost = replace(own, children=tuple(replace(child, metrics={}) for child in own.children))
+    assert compared(lost, control(own, 0.5)) is None
 
 
 @pytest.mark.parametrize(
