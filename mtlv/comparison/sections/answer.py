@@ -17,6 +17,7 @@ from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random, is_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
+from mtlv.evaluation.significance import fewest_pairs
 from mtlv.formatting import many
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
@@ -34,9 +35,10 @@ TIME = dict(COSTS)[SECONDS]
 CAPTION = (
     "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
     "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
-    "run is shown to be worse by the tests over folds and seeds. If these cannot decide, it is worse on "
-    "these test documents if that interval is below 0; another seed may change this. A pass is an epoch of "
-    "one model over the training documents. Passes and training time are the totals of all models."
+    "run is shown to be worse by the tests over folds and seeds. If these cannot decide, as with few of "
+    "them, it is worse on these test documents if that interval is below 0; another seed may change this. A "
+    "pass is an epoch of one model over the training documents. Passes and training time are the totals of "
+    "all models."
 )
 
 
@@ -65,7 +67,7 @@ class Standing:
     @property
     def tested(self) -> bool:
         """Whether tests over folds and seeds decide, and not only the interval over test documents."""
-        return self.pair is not None and bool(self.pair.verdict.said)
+        return self.pair is not None and decided(self.pair)
 
     @property
     def difference(self) -> float:
@@ -134,11 +136,19 @@ def _by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
     return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
 
 
+def decided(pair: PairwiseTest) -> bool:
+    """Whether the tests over folds and seeds decide: they show a difference, or could have shown one.
+
+    With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
+    """
+    return bool(pair.verdict.sign or (pair.verdict.said and pair.values.n >= fewest_pairs()))
+
+
 def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
     """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
     if pair is None:
         return None
-    if pair.verdict.said:
+    if decided(pair):
         return pair.verdict.sign == (-1 if pair.run is run else 1)
     interval = _interval(run, pair)
     return None if interval is None else interval[1] < 0

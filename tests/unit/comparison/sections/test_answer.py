@@ -33,10 +33,10 @@ def a_run(
     return SimpleNamespace(**found | more)
 
 
-def a_pair(run, other, said=(), sign=0, interval=None):
+def a_pair(run, other, said=(), sign=0, interval=None, n=6):
     documents = interval and SimpleNamespace(main=SimpleNamespace(low=interval[0], high=interval[1]))
     verdict = SimpleNamespace(said=frozenset(said), sign=sign)
-    values = SimpleNamespace(mean=run.mains[0] - other.mains[0])
+    values = SimpleNamespace(mean=run.mains[0] - other.mains[0], n=n)
     return SimpleNamespace(run=run, other=other, verdict=verdict, documents=documents, values=values)
 
 
@@ -73,6 +73,14 @@ def test_a_run_is_worse_by_the_tests_or_else_by_its_documents(said, sign, interv
         there = interval and (-interval[1], -interval[0])
         pair = a_pair(other, run, {-each for each in said}, -sign, there)
     assert shown_worse(run, pair) is worse
+
+
+def test_few_seeds_that_show_nothing_do_not_decide():
+    run, other = a_run("a"), a_run("b")
+    assert shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=6)) is False
+    assert shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=5)) is True, "by its documents"
+    assert shown_worse(run, a_pair(run, other, {0}, 0, n=5)) is None
+    assert shown_worse(run, a_pair(run, other, {-1}, -1, (-0.3, 0.1), n=3)) is True, "by the t-test"
 
 
 def standing(name, mean, worse=False, **more):
