@@ -9,7 +9,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.gains import gains
+from mtlv.comparison.sections.gains import Gain, gains
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
@@ -206,18 +206,21 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for runs that `_why` names."""
     named = found[1:2] if chosen.best else found[:1]
-    others = [(each.run, each.mean) for each in found if not each.control and each not in (*named, chosen)]
     pairs = _by_runs(comparison)
 
-    def interval(run: ComparedRun) -> tuple[float, float] | None:
-        pair = pairs.get(frozenset((chosen.run.key, run.key)))
-        return None if pair is None else _interval(chosen.run, pair)
+    def gain(each: Standing) -> Gain:
+        pair = pairs.get(frozenset((chosen.run.key, each.run.key)))
+        if pair is None:
+            return Gain(each.run, chosen.mean - each.mean)
+        mean = pair.values.mean if pair.run is chosen.run else -pair.values.mean
+        return Gain(each.run, mean, _interval(chosen.run, pair))
 
-    return gains((chosen.run, chosen.mean), others, interval)
+    others = [each for each in found if not each.control and each not in (*named, chosen)]
+    return gains(chosen.run, map(gain, others))
 
 
 def _lower(each: Standing, best: Standing) -> str:
-    gap = best.mean - each.mean
+    gap = -each.difference if each.pair else best.mean - each.mean
     return f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 
 ALL, EACH, GROUPS = "one model for all tasks", "one model per task", "groups"
-Interval = tuple[float, float]
 
 
 def way_of(run: ComparedRun) -> str:
@@ -19,29 +19,41 @@ def way_of(run: ComparedRun) -> str:
     return EACH if len(run.plan) == len(tasks_of(run)) else GROUPS
 
 
-def gains(
-    chosen: tuple[ComparedRun, float],
-    others: Sequence[tuple[ComparedRun, float]],
-    interval: Callable[[ComparedRun], Interval | None],
-) -> str:
+@dataclass(frozen=True)
+class Gain:
+    """The gain of the recommended run over another one.
+
+    Args:
+        over: the other run.
+        value: over the folds and seeds of both.
+        interval: 95% interval over test documents, if known.
+    """
+
+    over: ComparedRun
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
     """Return a sentence on the gain over the best run of each other way; empty without any.
 
     Args:
-        chosen: the recommended run and its score.
-        others: runs with their scores, highest first, without random groups and runs already spoken of.
-        interval: ends of the interval of the chosen run's score minus that of a run, if known.
+        chosen: the recommended run.
+        found: its gains over other runs, in the order of their scores, highest first.
     """
-    best: dict[str, tuple[ComparedRun, float]] = {}
-    for run, score in others:
-        best.setdefault(way_of(run), (run, score))
+    best: dict[str, Gain] = {}
+    for gain in found:
+        best.setdefault(way_of(gain.over), gain)
     parts = [
-        f"over {way} (“{run.name}”) {signed(chosen[1] - score)}{_between(interval(run))}"
+        f"over {way} (“{best[way].over.name}”) {signed(best[way].value)}{_between(best[way])}"
         for way in (ALL, EACH, GROUPS)
-        if way in best and way != way_of(chosen[0])
-        for run, score in [best[way]]
+        if way in best and way != way_of(chosen)
     ]
     return f" Its gain {', '.join(parts)}." if parts else ""
 
 
-def _between(interval: Interval | None) -> str:
-    return f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""
+def _between(gain: Gain) -> str:
+    if gain.interval is None:
+        return ""
+    low, high = gain.interval
+    return f" ({signed(low)} to {signed(high)})"

@@ -33,10 +33,10 @@ def a_run(
     return SimpleNamespace(**found | more)
 
 
-def a_pair(run, other, said=(), sign=0, interval=None, n=6):
+def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
     documents = interval and SimpleNamespace(main=SimpleNamespace(low=interval[0], high=interval[1]))
     verdict = SimpleNamespace(said=frozenset(said), sign=sign)
-    values = SimpleNamespace(mean=run.mains[0] - other.mains[0], n=n)
+    values = SimpleNamespace(mean=run.mains[0] - other.mains[0] if mean is None else mean, n=n)
     return SimpleNamespace(run=run, other=other, verdict=verdict, documents=documents, values=values)
 
 
@@ -163,6 +163,15 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     assert "Its gain over groups (“headed”) +0.100." in answered(runs, []).blocks[1].text
     assert "Its gain" not in answered([best, headed, random], []).blocks[1].text
     assert "Its gain" not in answered([best, others[0]], []).blocks[1].text, "the next run is named already"
+
+
+def test_differences_are_over_the_seeds_of_both(answered):
+    best, second, apart = a_run("best", score=0.9), a_run("second", score=0.8), a_run("apart", 4, score=0.7)
+    pairs = [a_pair(best, second, {1}, 1, mean=0.15), a_pair(apart, best, {-1}, -1, mean=-0.25)]
+    section = answered([best, second, apart], pairs)
+    assert "“second”, is 0.150 lower." in section.blocks[1].text
+    assert "over one model per task (“apart”) +0.250." in section.blocks[1].text
+    assert [row["difference"] for row in section.blocks[-1].rows] == ["", "−0.150", "−0.250"]
 
 
 def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
