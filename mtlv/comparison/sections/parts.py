@@ -13,6 +13,7 @@ from mtlv.formatting import enumerated
 
 PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
 ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small
+NAMED = 3  # maximum of runs that a caveat names; the page's head names all
 STEPS = 50  # maximum points of a curve in small multiples
 
 LETTER = 7.5  # pixels of a bold letter in headers
@@ -154,9 +155,12 @@ def learned_nothing(comparison: Comparison) -> list[ComparedRun]:
 
 
 def open_ends(comparison: Comparison) -> str:
-    """Name the runs that were not trained to the end, as a caveat of a conclusion; empty without any."""
+    """Name or count the runs that were not trained to the end, as a caveat of a conclusion; empty without any."""
     names = [f"“{run.name}”" for run in comparison.runs if not comparison.learning(run).ended]
-    return f" Not trained to the end: {enumerated(names)}; longer training may change this." if names else ""
+    if not names:
+        return ""
+    which = enumerated(names) if len(names) <= NAMED else f"{len(names)} of {len(comparison.runs)} runs"
+    return f" Not trained to the end: {which}; longer training may change this."
 
 
 def shared_panels(

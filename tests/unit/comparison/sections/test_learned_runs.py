@@ -96,6 +96,13 @@ def test_conclusions_are_marked_while_training_has_not_ended(comparison_of: Make
         assert mark not in findings(section.build(comparison)), section
 
 
+def test_many_runs_that_have_not_ended_are_counted(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=6)
+    going = changed(comparison, *(known(run, GOING) for run in comparison.runs[:5]))
+    mark = " Not trained to the end: 5 of 6 runs; longer training may change this."
+    assert findings(cost.build(going)).endswith(mark)
+
+
 def test_the_row_and_the_numbers_of_a_run_say_it(comparison_of: Make) -> None:
     comparison = comparison_of()
     run = comparison.runs[1]
