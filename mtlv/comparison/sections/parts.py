@@ -155,7 +155,7 @@ def learned_nothing(comparison: Comparison) -> list[ComparedRun]:
 
 
 def open_ends(comparison: Comparison) -> str:
-    """Name or count the runs that were not trained to the end, as a caveat of a conclusion; empty without any."""
+    """Name or count the runs not trained to the end, as a caveat of a conclusion; empty without any."""
     names = [f"“{run.name}”" for run in comparison.runs if not comparison.learning(run).ended]
     if not names:
         return ""
