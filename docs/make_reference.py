@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,12 +33,14 @@ def config() -> str:
         out.append(f"## {title}\n\n{_comment(said.get((title.strip('`'),), ()))}")
         for key in keys:
             path = split(key)
+            if path[:-1] in said and len(path) > 2:  # a section in a section
+                out.append(f"**`{'.'.join(path[:-1])}`**: {_comment(said.pop(path[:-1]))}")
             value: Any = values
             for part in path:
                 value = value[part]
-            allowed = _described(schema, path).partition(" Allowed: ")[2]
+            allowed = _allowed(_held(schema, path))
             out.append(f"````{{confval}} {key}\n:default: `{in_line(value)}`\n")
-            out.append(_comment(said.get(path, ())) + (f"*Allowed:* {_plain(allowed)}" if allowed else ""))
+            out += [_comment(said.get(path, ())), f"*Allowed:* {allowed}\n" if allowed else ""]
             out.append("````\n")
     return "\n".join(out)
 
@@ -49,7 +52,8 @@ def _comment(lines: Iterable[str]) -> str:
     for line in lines:
         if line.startswith("  ") != example:
             example = not example
-            out.append("\n```yaml" if example else "```\n")
+            kind = "yaml" if re.match(r" *\w+:", line) else "text"
+            out.append(f"\n```{kind}" if example else "```\n")
         out.append(line.removeprefix("  ") if example else _plain(line))
     return "\n".join([*out, "```"] if example else out) + "\n"
 
@@ -63,14 +67,21 @@ def _plain(text: str) -> str:
     return " ".join(words)
 
 
-def _described(schema: Mapping[str, Any], path: Sequence[str]) -> str:
-    """The description of a value in the JSON Schema."""
+def _held(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    """The schema of a value."""
     held: Any = schema
     for key in path:
         either = held.get("anyOf", [held])
         ref = next((each["$ref"] for each in either if "$ref" in each), None)
         held = (schema["$defs"][ref.rpartition("/")[2]] if ref else held)["properties"][key]
-    return str(held.get("description", ""))
+    return held
+
+
+def _allowed(held: Mapping[str, Any]) -> str:
+    """The allowed values in words, or as a list of names."""
+    said = str(held.get("description", "")).partition(" Allowed: ")[2]
+    names = [name for each in held.get("anyOf", [held]) for name in each.get("enum", ())]
+    return _plain(said) or ", ".join(f"`{name}`" for name in names)
 
 
 def choices() -> str:
