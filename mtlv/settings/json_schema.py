@@ -30,8 +30,8 @@ def config_schema() -> dict[str, Any]:
         for held in (part, *part["properties"].values()):
             held.pop("title", None)
             held.pop("pattern", None)  # of Rust: editors would refuse it
-    comments = dict(_comments())
-    _document(schema, schema["$defs"], (), comments, defaults())
+    said = {path: " ".join(map(str.strip, lines)) for path, lines in comments()}
+    _document(schema, schema["$defs"], (), said, defaults())
     for path in map(split, SHORTHAND):
         part = schema
         for key in path[:-1]:
@@ -39,7 +39,7 @@ def config_schema() -> dict[str, Any]:
         part["properties"][path[-1]] = {"anyOf": [{"type": "string"}, part["properties"][path[-1]]]}
     for key in SUITE_KEYS:
         either = {"anyOf": [OF_SUITE[key], {"type": "null"}]}
-        schema["properties"][key] = either | {"description": comments[(key,)]}
+        schema["properties"][key] = either | {"description": said[(key,)]}
     return {"$schema": DIALECT, "title": "mtlv", **schema}
 
 
@@ -47,7 +47,7 @@ def _document(
     part: dict[str, Any],
     parts: Mapping[str, Any],
     path: KeyPath,
-    comments: Mapping[KeyPath, str],
+    said: Mapping[KeyPath, str],
     values: Mapping[str, Any],
 ) -> None:
     """Add the comment and the default of each value, and of those in the sections below it."""
@@ -55,10 +55,10 @@ def _document(
         here = (*path, key)
         below = _below(held)
         if below:
-            _document(parts[below], parts, here, comments, values[key])
-        elif here in comments:
+            _document(parts[below], parts, here, said, values[key])
+        elif here in said:
             allowed = held.get("description")
-            held["description"] = comments[here] + (f" Allowed: {allowed}." if allowed else "")
+            held["description"] = said[here] + (f" Allowed: {allowed}." if allowed else "")
             held["default"] = values[key]
 
 
@@ -68,19 +68,21 @@ def _below(held: Mapping[str, Any]) -> str:
     return name
 
 
-def _comments() -> Iterator[tuple[KeyPath, str]]:
-    """Yield the comment above each key of `defaults.yml`, as one line."""
+def comments() -> Iterator[tuple[KeyPath, list[str]]]:
+    """Yield the lines of the comment above each key of `defaults.yml`; lines of an example stay indented."""
     text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")
     path: KeyPath = ()
     lines: list[str] = []
     for line in text.splitlines():
         key = KEY.match(line)
-        if line.lstrip().startswith("#"):
-            lines.append(line.lstrip().removeprefix("#").strip())
+        if line.startswith("# ----"):  # the title of a section
+            lines = []
+        elif line.lstrip().startswith("#"):
+            lines.append(line.lstrip().removeprefix("#").removeprefix(" ").rstrip())
         elif key is None:
             lines = []
         else:
             path = (*path[: len(key[1]) // 2], key[2])
             if lines:
-                yield path, " ".join(lines)
+                yield path, lines
             lines = []

@@ -15,8 +15,9 @@ MAKE = '#!/bin/sh\necho "$1" >> "$LOG"\n[ "$1" != "$FAILS" ]\n'
 @pytest.mark.parametrize(
     ("fails", "code", "made"),
     [
-        ("nothing", 0, ["test", "lint", "audit"]),
-        ("audit", 0, ["test", "lint", "audit"]),
+        ("nothing", 0, ["test", "lint", "docs", "audit"]),
+        ("audit", 0, ["test", "lint", "docs", "audit"]),
+        ("docs", 1, ["test", "lint", "docs"]),
         ("lint", 1, ["test", "lint"]),
         ("test", 1, ["test"]),
     ],

@@ -60,6 +60,7 @@ def test_it_says_what_a_key_means_and_what_it_is_by_default():
     text = found["$defs"]["ColumnSettings"]["properties"]["text"]
     assert text["description"].startswith("Column with the text of a document. Allowed: ")
     assert found["properties"]["search"]["description"].startswith("The best of a grid on validation.")
+    assert "----" not in str(found), "titles of sections belong to no key"
     parts = [found, *found["$defs"].values()]
     assert not any("required" in part for part in parts)
 

@@ -1,0 +1,64 @@
+"""Follow the tutorial as a reader does: make tutorial
+
+Blocks of Python and YAML that begin with the name of a file are saved, blocks of `sh` are run one after
+another, and each line of an `output` block has to be printed by the command before. Figures may differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PAGE = Path(__file__).with_name("start.md")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`([\w./-]+(?:\.(?:py|csv|yml|db|html)|/))`")
+
+
+def follow(folder: Path, until: str = "") -> list[str]:
+    """Follow the page in an empty folder, up to the first command that starts with `until`.
+
+    Returns:
+        The commands that were run.
+
+    Raises:
+        AssertionError: a command failed, or something that the page shows is not there.
+    """
+    text = PAGE.read_text(encoding="utf-8")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    ran: list[str] = []
+    printed = ""
+    for kind, block in BLOCK.findall(text):
+        name = re.match(r"# ([\w.]+)\n", block)
+        if name and kind in ("python", "yaml"):
+            (folder / name[1]).write_text(block, encoding="utf-8")
+        elif kind == "output":
+            seen = set(map(_masked, printed.splitlines()))
+            lost = [line for line in block.splitlines() if _masked(line) not in seen]
+            assert not lost, f"`{ran[-1]}` did not print {lost}, but:\n{printed}"
+        elif kind == "sh":
+            for command in block.splitlines():
+                if until and command.startswith(until):
+                    return ran
+                done = subprocess.run(
+                    command, shell=True, cwd=folder, env=environment, capture_output=True, text=True
+                )
+                assert done.returncode == 0, f"`{command}` ended with {done.returncode}:\n{done.stderr}"
+                printed, ran = done.stdout, [*ran, command]
+    missing = [name for name in FILE.findall(text) if not (folder / name).exists()]
+    assert not missing, f"the page names files that are not there: {missing}"
+    return ran
+
+
+def _masked(line: str) -> str:
+    """A line without its figures."""
+    return re.sub(r"\d+", "#", line).strip()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as empty:
+        ran = follow(Path(empty))
+    sys.stdout.write(f"Followed {PAGE.name}: {len(ran)} commands\n")
