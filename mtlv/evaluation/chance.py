@@ -48,6 +48,12 @@ class AgainstRandom:
         return (1 + self.as_good) / (1 + len(self.scores))
 
     @property
+    def same(self) -> int:
+        """Number of controls whose random groups are those of the run."""
+        own = _partition(self.run)
+        return sum(_partition(control) == own for control in self.controls)
+
+    @property
     def better(self) -> bool:
         """Whether the groups are shown to be better than random ones."""
         return self.p <= LEVEL
@@ -94,6 +100,10 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
     return comparable(run, other) and _sizes(run) == _sizes(other) and _settings(run) == _settings(other)
+
+
+def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
+    return frozenset(map(frozenset, run.groups.groups)) if run.groups else frozenset()
 
 
 def _sizes(run: ComparedRun) -> list[int]:

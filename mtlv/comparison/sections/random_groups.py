@@ -53,7 +53,8 @@ def in_words(found: AgainstRandom) -> str:
     if found.as_good:
         return (
             f"The groups of “{name}” are not shown to be better than chance: {found.as_good} of {count} "
-            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {found.p:.2f})."
+            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {found.p:.2f}"
+            f"{f'; {found.same} of them drew the same groups' if found.same else ''})."
         )
     return (
         f"The groups of “{name}” are better than {count} {groupings}, which is too few to rule out chance "

@@ -105,9 +105,18 @@ def test_only_seeds_that_the_controls_have_are_compared(own):
     ],
 )
 def test_the_place_among_random_groupings_and_its_words(own, scores, as_good, p, said):
-    found = AgainstRandom(replace(own, name="ours"), 0.7, (own,) * len(scores), scores)
+    others = (replace(own, groups=ComparedGroups(TURNED)),) * len(scores)
+    found = AgainstRandom(replace(own, name="ours"), 0.7, others, scores)
     assert (found.as_good, found.p) == (as_good, pytest.approx(p))
     assert in_words(found) == said
+
+
+def test_random_groups_that_are_the_same_are_told(own):
+    same = replace(own, groups=ComparedGroups((GROUPS[1], GROUPS[0][::-1])))
+    other = replace(own, groups=ComparedGroups(TURNED))
+    found = AgainstRandom(own, 0.7, (same, other), (0.7, 0.8))
+    assert found.same == 1
+    assert in_words(found).endswith("as good or better (p = 1.00; 1 of them drew the same groups).")
 
 
 def test_the_page_shows_each_grouping_with_its_controls(own):
