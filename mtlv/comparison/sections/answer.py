@@ -97,8 +97,10 @@ def build(comparison: Comparison) -> Section | None:
     if not found:
         return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
     chosen = recommended(found)
-    reason = TextBlock(in_words(comparison, found, chosen), "finding")
-    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer"), reason]
+    reason = f"{_why(comparison, found, chosen)}{_gains(comparison, found, chosen)}"
+    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer"), TextBlock(reason, "finding")]
+    sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
+    blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     blocks += [_groups(chosen.run)] if chosen.run.groups else []
     return Section("answer", TITLE, INTRO, [*blocks, _table(comparison, found, chosen)])
 
@@ -158,19 +160,6 @@ def recommended(found: Sequence[Standing]) -> Standing:
     """Return the cheapest run of those as good as the best; one of random groups only without others."""
     equal = [each for each in found if each.worse is not True and each.mean >= found[0].mean - MARGIN]
     return min(equal, key=lambda each: (each.control, *each.cost))
-
-
-def in_words(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
-    """Return the reason for the answer, and how sure it is."""
-    return "".join(
-        (
-            _why(comparison, found, chosen),
-            _gains(comparison, found, chosen),
-            _chance(comparison, found),
-            _sure(chosen),
-            open_ends(comparison),
-        )
-    )
 
 
 def _what(run: ComparedRun) -> str:
