@@ -1,11 +1,12 @@
 """Keep the outputs of finished units without documents and targets, and restore them to a store.
 
-    python experiments/openi-minilm/units.py keep CONFIG data.path=FILE
-    python experiments/openi-minilm/units.py restore CONFIG data.path=FILE
+    python experiments/units.py keep CONFIG data.path=FILE
+    python experiments/units.py restore CONFIG data.path=FILE
 
-`keep` writes results/full/KEY.npz for each finished unit of the config's store; `restore` writes the units
-back, with the targets of the corpus, so that `mtlv run` continues where an earlier machine stopped. Outputs
-for training documents are kept of units with weights (`store.keep_weights`), so that they can still teach.
+`keep` writes results/KEY.npz beside the config (results/full/ for config-full.yml) for each finished unit
+of the config's store; `restore` writes the units back, with the targets of the corpus, so that `mtlv run`
+continues where an earlier machine stopped. Outputs for training documents are kept of units with weights
+(`store.keep_weights`), so that they can still teach.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from pathlib import Path
 import numpy as np
 
 from mtlv.execution.runner import UnitRunner
-from mtlv.planning.resolve import resolve_all
+from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.lessons import write_lessons
 from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
-RESULTS = Path(__file__).parent / "results" / "full"
 PLAIN = ("train_seconds", "total_seconds", "parameters", "peak_memory_mb", "device", "chosen_epoch")
 
 
-def keep(store: Store, job: Job, cache: InputCache) -> None:
+def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:
     record, names = store.load(job.unit.key), job.unit.model.tasks
     plain = {key: getattr(record, key) for key in PLAIN}
     plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
@@ -38,12 +38,11 @@ def keep(store: Store, job: Job, cache: InputCache) -> None:
     if store.has_weights(job.unit.key):
         lessons = UnitRunner(cache, store, print, ()).lessons(job)
         parts["lessons"] = np.stack([lessons[name] for name in names], 1)
-    path = RESULTS / f"{job.unit.key}.npz"
     np.savez_compressed(path, record=json.dumps(plain), curve=curve.astype(np.float32), **parts)
 
 
-def restore(store: Store, job: Job, cache: InputCache) -> None:
-    found = np.load(RESULTS / f"{job.unit.key}.npz")
+def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
+    found = np.load(path)
     plain, names = json.loads(str(found["record"])), job.unit.model.tasks
     inputs, scores = cache.inputs(job.settings), {}
     for part in ("validation", "test"):
@@ -59,7 +58,12 @@ def restore(store: Store, job: Job, cache: InputCache) -> None:
 
 
 def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:
-    for member in resolve_all(cache, load_suite(config, overrides).members):
+    members = load_suite(config, overrides).members
+    try:
+        resolved = resolve_all(cache, members)
+    except UnfinishedError:  # groups that follow from units not trained yet
+        resolved = resolve_all(cache, [member for member in members if not member.settings.grouping.sources])
+    for member in resolved:
         yield from member.jobs
 
 
@@ -67,14 +71,15 @@ def main(do: str, config: str, *overrides: str) -> None:
     """Keep or restore what there is of the config's units."""
     store = Store(Path(load_suite(config, list(overrides)).members[0].settings.store.uri))
     cache = InputCache(store)
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    results = Path(config).parent / "results" / Path(config).stem.removeprefix("config").removeprefix("-")
+    results.mkdir(parents=True, exist_ok=True)
     for job in {job.unit.key: job for job in jobs(cache, config, list(overrides))}.values():
-        kept = (RESULTS / f"{job.unit.key}.npz").is_file()
-        if do == "keep" and store.has(job.unit.key) and not kept:
-            keep(store, job, cache)
+        path = results / f"{job.unit.key}.npz"
+        if do == "keep" and store.has(job.unit.key) and not path.is_file():
+            keep(store, job, cache, path)
             print("kept", job.name)
-        if do == "restore" and kept and not store.has(job.unit.key):
-            restore(store, job, cache)
+        if do == "restore" and path.is_file() and not store.has(job.unit.key):
+            restore(store, job, cache, path)
             print("restored", job.name)
 
 
