@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import comparable
-from mtlv.registries import GROUPINGS
 
 LEVEL = 0.05
 ENOUGH = 19
@@ -50,12 +49,6 @@ class AgainstRandom:
         return self.p <= LEVEL
 
 
-def is_random(run: ComparedRun) -> bool:
-    """Whether the groups of a run are random."""
-    method = run.params.get("grouping.method", "")
-    return run.groups is not None and method in GROUPINGS and GROUPINGS[method].random
-
-
 def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | None:
     """Compare a run with its controls; None if its own groups are random, or if there is no control.
 
@@ -80,9 +73,13 @@ def _score(run: ComparedRun) -> float | None:
 
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
+    return _sizes(run) == _sizes(other) and trained_alike(run, other)
+
+
+def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
+    """Whether two runs differ in their groups only: with the same data, folds, seeds and training."""
     return (
         comparable(run, other)
-        and _sizes(run) == _sizes(other)
         and _settings(run) == _settings(other)
         and [child.pair for child in run.children] == [child.pair for child in other.children]
     )
