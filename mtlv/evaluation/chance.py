@@ -90,4 +90,6 @@ def _sizes(run: ComparedRun) -> list[int]:
 
 
 def _settings(run: ComparedRun) -> dict[str, object]:
-    return {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}
+    kept = {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}
+    kept.pop("k", None)  # the number of groups that was found
+    return kept

@@ -127,8 +127,8 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
 def gains_of_others(prediction: Prediction) -> tuple[Floats, Floats]:
     """Return predicted and measured gain [n, T] of tasks in measured groups, over their mean in the others.
 
-    Neither knows the score that is predicted: a correlation of them is 0 if nothing can be predicted, whereas
-    with the mean over all groups it would be below.
+    Neither mean knows the score that is predicted, so that where nothing can be predicted, the correlation is
+    near 0 (rather below).
     """
     known = np.isfinite(prediction.scores)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -25,7 +25,7 @@ class Prediction:
         scores: [n, T], their scores; NaN for other tasks.
         held_out: [n, T], each score predicted from the other groups; NaN where it cannot be.
         chosen: [T], predicted score of each task in its group that follows.
-        effects: [T, T], what the task of a row gains with that of the column (diagonal 0); None if unknown.
+        effects: [T, T], what the task of a row gains with that of the column (diagonal 0); NaN if unknown.
         errors: [T, T], standard errors of the effects; NaN if unknown.
         together: [T, T], number of measurements of each two tasks together.
         units: models that were trained to measure the groups.
@@ -42,8 +42,8 @@ class Prediction:
     scores: Floats
     held_out: Floats
     chosen: Floats
-    effects: Floats | None
-    errors: Floats | None
+    effects: Floats
+    errors: Floats
     together: NDArray[np.int64]
     units: int
     seconds: float
@@ -78,8 +78,8 @@ class Prediction:
                 for own, scores, held_out in zip(rows, self.scores, self.held_out, strict=True)
             ],
             "partitions": {name: list(groups) for name, groups in self.partitions.items()},
-            "effects": None if self.effects is None else _listed(self.effects),
-            "errors": None if self.errors is None else _listed(self.errors),
+            "effects": _listed(self.effects),
+            "errors": _listed(self.errors),
             "together": self.together.tolist(),
             "units": self.units,
             "seconds": self.seconds,
@@ -104,9 +104,8 @@ class Prediction:
                 row[own] = np.array(each[key], np.float64)  # tasks of a group are in the order of all tasks
             return out
 
-        def matrix(key: str) -> Floats | None:
-            found = content[key]
-            return None if found is None else np.array(found, np.float64).reshape(len(tasks), len(tasks))
+        def matrix(key: str) -> Floats:
+            return np.array(content[key], np.float64).reshape(len(tasks), len(tasks))
 
         groups = tuple(tuple(map(str, group)) for group in content["groups"])
         if sorted(name for group in groups for name in group) != sorted(tasks):

@@ -69,6 +69,7 @@ def _prediction(
     """Return a prediction with what was measured; the resolver adds from which members it is."""
     names = view.corpus.names
     member, scores = _as_tables(names, measured(view))
+    unknown = np.full((len(names), len(names)), np.nan)
     units = np.array([len(each) for each in _each_unit(view).values()])
     epochs = [len(record.epochs) for record in view.records]
     return Prediction(
@@ -79,8 +80,8 @@ def _prediction(
         scores=scores,
         held_out=np.full(scores.shape, np.nan) if held_out is None else held_out,
         chosen=chosen,
-        effects=effects,
-        errors=errors,
+        effects=unknown if effects is None else effects,
+        errors=unknown if errors is None else errors,
         together=(member * units[:, None]).T @ member.astype(np.int64),
         units=len(view.records),
         seconds=fsum(record.train_seconds for record in view.records),
