@@ -90,6 +90,7 @@ def _sizes(run: ComparedRun) -> list[int]:
 
 
 def _settings(run: ComparedRun) -> dict[str, object]:
-    kept = {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}
-    kept.pop("k", None)  # the number of groups that was found
-    return kept
+    """Return the settings of training; `k` is the number of groups that was found."""
+    return {
+        key: value for key, value in run.params.items() if key != "k" and not key.startswith(NOT_COMPARED)
+    }

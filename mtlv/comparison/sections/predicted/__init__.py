@@ -14,7 +14,7 @@ from mtlv.comparison.sections.shared_groups import GroupNumbers, colours, number
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, is_random
 from mtlv.evaluation.predicted import FEWEST, RankCorrelation, TaskOutcome, Validated, validated
-from mtlv.formatting import many
+from mtlv.formatting import duration, many
 
 DRAWN = 3  # runs with figures of their own
 TITLE = "Predicted and measured"
@@ -41,7 +41,7 @@ def build(comparison: Comparison) -> Section | None:
     given = numbering(comparison)
     blocks: list[Block] = [TextBlock(in_words(each), "finding") for each in found[:DRAWN]]
     blocks += [TextBlock(_how(each)) for each in found[:DRAWN]]
-    blocks.append(_summary(found))
+    blocks += [_summary(found), _costs(found)]
     for number, each in enumerate(found[:DRAWN], 1):
         id = "predicted" if number == 1 else f"predicted_{number}"
         blocks += [
@@ -72,6 +72,7 @@ def _ranked(found: Validated) -> str:
             f"{many(pairs, 'task')}: that needs {FEWEST} with different gains."
         )
     shown = f"Spearman {_interval(rank)} on validation"
+    shown += f", {_interval(found.on_test)} on test" if found.on_test else ""
     if rank.shown:
         return f"The prediction ranked the tasks of {name} as they came out: {shown}."
     return f"The prediction says little about which tasks of {name} gain more: {shown}."
@@ -111,24 +112,34 @@ def _how(found: Validated) -> str:
         )
     test = f"; on test, over {_over(found)}" if found.reference else ""
     folds = " Figures are of the first fold." if len(found.predictions) > 1 else ""
-    return f"{scores}{test}. {_cost(found)}{folds}"
+    return f"{scores}{test}.{_seen(found)} {_cost(found)}{folds}"
 
 
-def _cost(found: Validated) -> str:
-    units = sum(each.units for each in found.predictions.values())
-    seconds = sum(each.seconds for each in found.predictions.values())
-    own = found.run.values("time/train_seconds")
-    said = f"Measuring trained {many(units, 'model')} in {_hours(seconds)}"
-    models = len(found.run.plan) * len(found.run.children)
+def _seen(found: Validated) -> str:
+    """Say that groups were chosen by the scores with which they are compared."""
+    groups = [(each.row(names) is not None) for each in found.predictions.values() for names in each.groups]
+    if not (found.alike and any(groups)):
+        return ""
     return (
-        f"{said}; “{found.run.name}” itself {many(models, 'model')} in {_hours(sum(own))}."
-        if own
-        else f"{said}."
+        f" {sum(groups)} of its {many(len(groups), 'group')} had been measured and were chosen for it: their "
+        "gain on validation is too high, that on test is not."
     )
 
 
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"
+def _cost(found: Validated) -> str:
+    row = _cost_row(found)
+    said = f"Measuring trained {many(row['units'], 'model')} in {duration(row['seconds'])}"
+    own = f"{many(row['own_units'], 'model')} in {duration(row['own_seconds'])}"
+    return f"{said}, “{found.run.name}” {own}."
+
+
+def _cost_row(found: Validated) -> dict[str, Any]:
+    return of_run(found.run) | {
+        "units": sum(each.units for each in found.predictions.values()),
+        "seconds": sum(each.seconds for each in found.predictions.values()),
+        "own_units": len(found.run.plan) * len(found.run.children),
+        "own_seconds": sum(found.run.values("time/train_seconds")),
+    }
 
 
 def _interval(rank: RankCorrelation) -> str:
@@ -151,34 +162,35 @@ def _summary(found: Sequence[Validated]) -> TableBlock:
         TableColumn("measured", "measured gain", signed=True),
         TableColumn("error", "mean error", signed=True),
         TableColumn("absolute", "mean absolute error"),
-        TableColumn("units", "models measured", digits=0),
-        TableColumn("hours", "their hours", digits=2),
-        TableColumn("own_models", "models of the run", digits=0),
-        TableColumn("own_hours", "their hours", digits=2),
     ]
     return TableBlock("predicted", TITLE, SUMMARY, columns, [_summary_row(each) for each in found])
+
+
+def _costs(found: Sequence[Validated]) -> TableBlock:
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("units", "models that were measured", digits=0),
+        TableColumn("seconds", "their training, s", digits=0),
+        TableColumn("own_units", "models of the run", digits=0),
+        TableColumn("own_seconds", "their training, s", digits=0),
+    ]
+    caption = "What the prediction cost, and the run itself. A model that was measured is not trained again."
+    rows = [_cost_row(each) for each in found]
+    return TableBlock("predicted_cost", "Cost of the prediction", caption, columns, rows)
 
 
 def _summary_row(found: Validated) -> dict[str, Any]:
     said, came = _of(found.both, "predicted_gain"), _of(found.both, "validation_gain")
     errors = [y - x for x, y in zip(said, came, strict=True)]
     ranks = {"validation": found.on_validation, "test": found.on_test, "others": found.on_others}
-    row = {name: _interval(rank) if rank else "" for name, rank in ranks.items()}
-    return (
-        of_run(found.run)
-        | row
-        | {
-            "feature": found.first.feature,
-            "predicted": fmean(said) if said else None,
-            "measured": fmean(came) if came else None,
-            "error": fmean(errors) if errors else None,
-            "absolute": fmean(map(abs, errors)) if errors else None,
-            "units": sum(each.units for each in found.predictions.values()),
-            "hours": sum(each.seconds for each in found.predictions.values()) / 3600,
-            "own_models": len(found.run.plan) * len(found.run.children),
-            "own_hours": sum(found.run.values("time/train_seconds")) / 3600,
-        }
-    )
+    row = {name: _interval(rank) if rank else "" for name, rank in ranks.items()} | {
+        "feature": found.first.feature,
+        "predicted": fmean(said) if said else None,
+        "measured": fmean(came) if came else None,
+        "error": fmean(errors) if errors else None,
+        "absolute": fmean(map(abs, errors)) if errors else None,
+    }
+    return of_run(found.run) | row
 
 
 def _group(found: Validated, given: GroupNumbers, of: TaskOutcome) -> str:

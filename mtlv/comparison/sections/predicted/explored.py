@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ def epochs(found: Validated) -> str:
 
 def _apart(found: Validated) -> str:
     trained = found.run.params.get("training.epochs", "?")
-    return f"Measured groups were trained with other settings than “{found.run.name}” ({epochs(found)}; it: {trained})"
+    own = f"({epochs(found)}) than “{found.run.name}” ({trained})"
+    return f"Measured groups were trained with other settings {own}"
 
 
 def _score(found: Validated, rows: tuple[int, ...]) -> float:
@@ -97,10 +99,8 @@ def _chosen(found: Validated) -> list[dict[str, Any]]:
         for number, names in enumerate(prediction.groups):
             own = [each for each in found.both if (each.fold, each.group) == (fold, number)]
             if own:
-                said, came = (
-                    np.mean([getattr(each, key) for each in own])
-                    for key in ("predicted_gain", "validation_gain")
-                )
+                said = fmean(each.predicted_gain or 0.0 for each in own)
+                came = fmean(each.validation_gain or 0.0 for each in own)
                 rows.append(_row(found, fold, names, said, came) | {"chosen": True})
     return rows
 
