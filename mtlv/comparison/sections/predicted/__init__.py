@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -44,7 +45,7 @@ def build(comparison: Comparison) -> Section | None:
     blocks += [_summary(found), _costs(found)]
     for number, each in enumerate(found[:DRAWN], 1):
         id = "predicted" if number == 1 else f"predicted_{number}"
-        blocks += [
+        drawn: list[FigureBlock | TableBlock] = [
             *_tasks_figure(each, given, id),
             _groups_table(each, given, id),
             _tasks_table(each, given, id),
@@ -53,7 +54,12 @@ def build(comparison: Comparison) -> Section | None:
             *scatter(each, id),
             *histogram(each, id),
         ]
+        blocks += [_named(block, each.run.name) for block in drawn] if len(found) > 1 else drawn
     return Section("predicted", TITLE, INTRO, blocks)
+
+
+def _named(block: FigureBlock | TableBlock, name: str) -> FigureBlock | TableBlock:
+    return replace(block, title=f"{block.title}: “{name}”")
 
 
 def in_words(found: Validated) -> str:
@@ -117,12 +123,12 @@ def _how(found: Validated) -> str:
 
 def _seen(found: Validated) -> str:
     """Say that groups were chosen by the scores with which they are compared."""
-    groups = [(each.row(names) is not None) for each in found.predictions.values() for names in each.groups]
-    if not (found.alike and any(groups)):
+    seen = [each.row(names) is not None for each in found.predictions.values() for names in each.groups]
+    if not (found.alike and any(seen)):
         return ""
     return (
-        f" {sum(groups)} of its {many(len(groups), 'group')} had been measured and were chosen for it: their "
-        "gain on validation is too high, that on test is not."
+        f"{sum(seen)} of the {many(len(seen), 'group')} of “{found.run.name}” had been measured: they were "
+        "chosen for these scores, so their gains are too high."
     )
 
 
@@ -163,7 +169,13 @@ def _summary(found: Sequence[Validated]) -> TableBlock:
         TableColumn("error", "mean error", signed=True),
         TableColumn("absolute", "mean absolute error"),
     ]
-    return TableBlock("predicted", TITLE, SUMMARY, columns, [_summary_row(each) for each in found])
+    return TableBlock(
+        "predicted",
+        "Order and error of the prediction",
+        SUMMARY,
+        columns,
+        [_summary_row(each) for each in found],
+    )
 
 
 def _costs(found: Sequence[Validated]) -> TableBlock:
@@ -213,7 +225,7 @@ def _tasks_figure(found: Validated, given: GroupNumbers, id: str) -> list[Figure
         "A dot is a task: filled on validation, which was predicted, hollow on test. On the dashed line, "
         "as much came as was predicted."
     )
-    title = f"Gains of the tasks, predicted and measured: “{found.run.name}”"
+    title = "Gains of the tasks, predicted and measured"
     groups = sorted({row["group"] for row in rows}, key=int)
     return [FigureBlock(f"{id}_tasks", title, caption, _tasks_spec(groups), rows)]
 
@@ -275,7 +287,7 @@ def _groups_table(found: Validated, given: GroupNumbers, id: str) -> TableBlock:
         "groups only. Groups that were chosen for their predictions come out lower, on average, than was "
         "predicted."
     )
-    title = f"Groups, predicted and measured: “{found.run.name}”"
+    title = "Groups, predicted and measured"
     return TableBlock(f"{id}_groups", title, caption, _with_fold(found, columns), rows)
 
 
@@ -296,7 +308,7 @@ def _tasks_table(found: Validated, given: GroupNumbers, id: str) -> TableBlock:
         for each in found.tasks
     ]
     caption = "Scores are of the metric that is logged per epoch, which needs no threshold."
-    title = f"Tasks, predicted and measured: “{found.run.name}”"
+    title = "Tasks, predicted and measured"
     return TableBlock(f"{id}_tasks", title, caption, _with_fold(found, columns), rows)
 
 

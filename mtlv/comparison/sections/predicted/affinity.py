@@ -40,7 +40,7 @@ def matrix(run: ComparedRun, found: Prediction, id: str) -> list[FigureBlock]:
         "cells; without any effect, about 5% of cells would not be hatched). Frames are the groups that "
         "follow."
     )
-    title = f"What each task gains with each other: “{run.name}”"
+    title = "What each task gains with each other"
     return [FigureBlock(f"{id}_effects", title, caption, _matrix_spec(found), rows, wide=True)]
 
 
@@ -71,7 +71,9 @@ def _cells(run: ComparedRun, found: Prediction) -> list[dict[str, Any]]:
             row |= {"low": float(effect - WITHIN * error) if known else None}
             row |= {"high": float(effect + WITHIN * error) if known else None}
             rows.append(
-                of_run(run) | row | {"shown": f"{effect:+.1f}", "together": int(found.together[at, by])}
+                of_run(run)
+                | row
+                | {"shown": f"{effect:+.1f}".replace("-", "−"), "together": int(found.together[at, by])}
             )
     for group in found.groups:
         first, *_, last = 2 * [found.tasks[at] for at in order if found.tasks[at] in group]
@@ -178,8 +180,7 @@ def tree(run: ComparedRun, found: Prediction, given: GroupNumbers, id: str) -> l
         "branches: the mean of both effects of a pair, in points, by average linkage. Colours and shapes "
         "are the groups that follow; they maximise predicted scores and need not be branches of the tree."
     )
-    title = f"Tree of the tasks: “{run.name}”"
-    return [FigureBlock(f"{id}_tree", title, caption, _tree_spec(names, numbers), rows)]
+    return [FigureBlock(f"{id}_tree", "Tree of the tasks", caption, _tree_spec(names, numbers), rows)]
 
 
 def _mutual(effects: Floats) -> Floats:

@@ -32,7 +32,7 @@ def scatter(found: Validated, id: str) -> list[FigureBlock]:
         caption += f" Coloured: the groups of “{found.run.name}”."
     elif not found.alike:
         caption += f" {_apart(found)}, so its groups are not drawn here."
-    title = f"Measured groups, predicted and measured: “{found.run.name}”"
+    title = "Measured groups, predicted from the others"
     return [FigureBlock(f"{id}_measured", title, caption, _scatter_spec(), [*rows, *own][:ROWS])]
 
 
@@ -46,21 +46,21 @@ def histogram(found: Validated, id: str) -> list[FigureBlock]:
     own = [each.validation for each in found.tasks if each.fold == fold and each.validation is not None]
     marked = first.alike and len(own) == len(first.tasks)
     rows = [of_run(found.run) | {"partition": name, "score": score} for name, score in scores.items()]
-    caption = (
-        f"Mean validation score over tasks of {many(len(scores), 'random partition')}, the metric that is "
-        "logged per epoch."
-    )
+    count = many(len(scores), "random partition")
+    said = [f"Mean validation score over tasks of {count}, by the metric that is logged per epoch."]
     if marked:
         mean = float(np.mean(own))
         better = sum(score >= mean for score in scores.values())
         rows.append(of_run(found.run) | {"partition": found.run.name, "score": mean, "chosen": True})
-        caption += (
-            f"The line is “{found.run.name}”; {better} of them as good or better. It was chosen by scores "
-            "on the same documents, so its place is no test: “Groups and random groups” compares test "
-            "scores."
-        )
+        said += [
+            f"The line is “{found.run.name}”; {better} of them as good or better.",
+            "It was chosen by scores on the same documents, so its place is no test: “Groups and random "
+            "groups” "
+            "compares test scores.",
+        ]
     else:
-        caption += f" {_apart(found)}, so it is not marked here."
+        said.append(f"{_apart(found)}, so it is not marked here.")
+    caption = " ".join(said)
     return [FigureBlock(f"{id}_random", "Random partitions", caption, _histogram_spec(), rows)]
 
 
@@ -117,7 +117,7 @@ def _row(found: Validated, fold: int, names: Any, predicted: float, measured: fl
 
 def gain_axes() -> dict[str, Any]:
     """Return axes of predicted and measured gain."""
-    axis = {"format": "+.3~f", "tickCount": 6}
+    axis = {"format": "+.3~f", "tickCount": 6, "labelExpr": "datum.value === 0 ? '0' : datum.label"}
     return {
         name: {
             "field": field,
