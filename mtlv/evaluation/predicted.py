@@ -96,6 +96,14 @@ class Validated:
         return all(each.alike for each in self.predictions.values())
 
     @property
+    def level(self) -> bool:
+        """Whether predicted and measured gains are over the same: the scores in random, or measured, groups.
+
+        Otherwise measured gains are over the baseline, and only their order is predicted.
+        """
+        return self.alike or any(map(is_random, self.reference))
+
+    @property
     def both(self) -> list[TaskOutcome]:
         """Return the tasks whose gain on validation was predicted and measured."""
         return [each for each in self.tasks if None not in (each.predicted_gain, each.validation_gain)]

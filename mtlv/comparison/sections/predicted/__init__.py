@@ -86,7 +86,7 @@ def _ranked(found: Validated) -> str:
 
 def _missed(found: Validated) -> str:
     """Say what was gained on average."""
-    if not found.both:
+    if not found.both or not found.level:
         return ""
     said, came = (fmean(_of(found.both, key)) for key in ("predicted_gain", "validation_gain"))
     over = "the other measured groups" if found.alike else _over(found)
@@ -103,6 +103,7 @@ def _over(found: Validated) -> str:
 
 def _how(found: Validated) -> str:
     """Say what is compared with what, and what it took."""
+    name = f"“{found.run.name}”"
     if found.alike:
         scores = (
             "Gains are of validation scores, by the metric that is logged per epoch, over the task's mean "
@@ -111,12 +112,12 @@ def _how(found: Validated) -> str:
     else:
         own = found.run.params.get("training.epochs", "?")
         scores = (
-            f"The measured groups were trained with other settings ({epochs(found)}) than "
-            f"“{found.run.name}” ({own}). Predicted are gains of their validation scores over the task's "
-            f"mean in them; measured are gains of “{found.run.name}” over {_over(found)}: compare their "
-            "order only"
+            f"The measured groups were trained with other settings ({epochs(found)}) than {name} ({own}). "
+            "Predicted are gains of their validation scores over the task's mean in them, measured those of "
+            f"{name} over {_over(found)}"
         )
-    test = f"; on test, over {_over(found)}" if found.reference else ""
+        scores += "" if found.level else ": only their order can be compared"
+    test = f"; on test, gains are over {_over(found)}" if found.reference else ""
     folds = " Figures are of the first fold." if len(found.predictions) > 1 else ""
     return f"{scores}{test}.{_seen(found)} {_cost(found)}{folds}"
 
@@ -193,7 +194,7 @@ def _costs(found: Sequence[Validated]) -> TableBlock:
 
 def _summary_row(found: Validated) -> dict[str, Any]:
     said, came = _of(found.both, "predicted_gain"), _of(found.both, "validation_gain")
-    errors = [y - x for x, y in zip(said, came, strict=True)]
+    errors = [y - x for x, y in zip(said, came, strict=True)] if found.level else []
     ranks = {"validation": found.on_validation, "test": found.on_test, "others": found.on_others}
     row = {name: _interval(rank) if rank else "" for name, rank in ranks.items()} | {
         "feature": found.first.feature,
@@ -222,15 +223,15 @@ def _tasks_figure(found: Validated, given: GroupNumbers, id: str) -> list[Figure
     if not rows:
         return []
     caption = (
-        "A dot is a task: filled on validation, which was predicted, hollow on test. On the dashed line, "
-        "as much came as was predicted."
+        "A dot is a task: filled on validation, which was predicted, hollow on test."
+        + found.level * " On the dashed line, as much came as was predicted."
     )
     title = "Gains of the tasks, predicted and measured"
     groups = sorted({row["group"] for row in rows}, key=int)
-    return [FigureBlock(f"{id}_tasks", title, caption, _tasks_spec(groups), rows)]
+    return [FigureBlock(f"{id}_tasks", title, caption, _tasks_spec(groups, line=found.level), rows)]
 
 
-def _tasks_spec(groups: Sequence[str]) -> dict[str, Any]:
+def _tasks_spec(groups: Sequence[str], *, line: bool) -> dict[str, Any]:
     scale = {"domain": list(groups), "range": colours(groups)}
     legend = {"title": "group", "orient": "top", "columns": 12}
     colour = {"field": "group", "type": "nominal", "scale": scale, "legend": legend}
@@ -244,7 +245,7 @@ def _tasks_spec(groups: Sequence[str]) -> dict[str, Any]:
         "width": "container",
         "height": 320,
         "layer": [
-            diagonal(),
+            *([diagonal()] if line else []),
             *(
                 {
                     "transform": [{"filter": f"datum.part === '{part}'"}],
@@ -281,7 +282,7 @@ def _groups_table(found: Validated, given: GroupNumbers, id: str) -> TableBlock:
             gains = {key: _mean([getattr(each, key) for each in own]) for key in GAIN_KEYS}
             row = {"fold": fold, "group": given.number(found.run, names, at + 1), "names": ", ".join(names)}
             row["seen"] = "no" if prediction.row(names) is None else "yes"
-            rows.append(of_run(found.run) | row | _with_error(gains))
+            rows.append(of_run(found.run) | row | _with_error(found, gains))
     caption = (
         "Means over the tasks of each group. A group that was measured before is predicted from the other "
         "groups only. Groups that were chosen for their predictions come out lower, on average, than was "
@@ -304,7 +305,7 @@ def _tasks_table(found: Validated, given: GroupNumbers, id: str) -> TableBlock:
         of_run(found.run)
         | {"fold": each.fold, "task": each.task, "group": _group(found, given, each)}
         | {key: known(getattr(each, key)) for key in ("predicted", "validation", "test")}
-        | _with_error({key: getattr(each, key) for key in GAIN_KEYS})
+        | _with_error(found, {key: getattr(each, key) for key in GAIN_KEYS})
         for each in found.tasks
     ]
     caption = "Scores are of the metric that is logged per epoch, which needs no threshold."
@@ -317,9 +318,9 @@ def _with_fold(found: Validated, columns: list[TableColumn]) -> list[TableColumn
     return [fold, *columns] if len(found.predictions) > 1 else columns
 
 
-def _with_error(gains: dict[str, float | None]) -> dict[str, float | None]:
+def _with_error(found: Validated, gains: dict[str, float | None]) -> dict[str, float | None]:
     said, came = gains["predicted_gain"], gains["validation_gain"]
-    return gains | {"error": None if said is None or came is None else came - said}
+    return gains | {"error": came - said if found.level and said is not None and came is not None else None}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
