@@ -143,10 +143,15 @@ def document_interval(
     """
     if groups < FEWEST_GROUPS:
         return None
-    from scipy.special import ndtr, stdtrit
-
-    tail = float(ndtr(-((groups / (groups - 1)) ** 0.5) * stdtrit(groups - 1, 1 - ALPHA / 2)))
     pairs = zip(first, second, strict=True)
     differences = np.mean([getattr(a, figure) - getattr(b, figure) for a, b in pairs], axis=0)
-    low, high = np.quantile(differences, [tail, 1 - tail])
+    return expanded_interval(differences, groups)
+
+
+def expanded_interval(resampled: Floats, n: int) -> Interval:
+    """Return the expanded percentile interval of a figure on R resamples [R] of n independent parts."""
+    from scipy.special import ndtr, stdtrit
+
+    tail = float(ndtr(-((n / (n - 1)) ** 0.5) * stdtrit(n - 1, 1 - ALPHA / 2)))
+    low, high = np.quantile(resampled, [tail, 1 - tail])
     return Interval(float(low), float(high))

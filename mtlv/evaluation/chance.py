@@ -6,9 +6,8 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import comparable
-from mtlv.registries import GROUPINGS
 
 Pairs = frozenset[tuple[int, int]]  # folds and seeds
 LEVEL = 0.05
@@ -59,12 +58,6 @@ class AgainstRandom:
         return self.p <= LEVEL
 
 
-def is_random(run: ComparedRun) -> bool:
-    """Whether the groups of a run are random."""
-    method = run.params.get("grouping.method", "")
-    return run.groups is not None and method in GROUPINGS and GROUPINGS[method].random
-
-
 def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | None:
     """Compare a run with its controls; None if its own groups are random, or if there is no control.
 
@@ -99,7 +92,16 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
 
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
-    return comparable(run, other) and _sizes(run) == _sizes(other) and _settings(run) == _settings(other)
+    return _sizes(run) == _sizes(other) and _alike(run, other)
+
+
+def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
+    """Whether two runs differ in their groups only: with the same data, folds, seeds and training."""
+    return _alike(run, other) and _pairs(run) == _pairs(other)
+
+
+def _alike(run: ComparedRun, other: ComparedRun) -> bool:
+    return comparable(run, other) and _settings(run) == _settings(other)
 
 
 def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
@@ -111,4 +113,7 @@ def _sizes(run: ComparedRun) -> list[int]:
 
 
 def _settings(run: ComparedRun) -> dict[str, object]:
-    return {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}
+    """Return the settings of training; `k` is the number of groups that was found."""
+    return {
+        key: value for key, value in run.params.items() if key != "k" and not key.startswith(NOT_COMPARED)
+    }

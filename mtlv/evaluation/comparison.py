@@ -10,6 +10,8 @@ from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import CONSTANT, Learning, learning, together, training_end_of
 from mtlv.plan import Scores, Task
+from mtlv.plan.prediction import Prediction
+from mtlv.registries import GROUPINGS
 
 SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard to distinguish
 
@@ -88,6 +90,8 @@ class ComparedFold:
             task, otherwise those of its kind; support.
         curves: curves by tracked key, with names of tasks and heads: `train/loss`, `val/f1_macro` or
             `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
+        kept: validation scores by task name of the kept weights, by the metric that is logged per epoch.
+        prediction: what measured groups said of its groups; None if they follow from something else.
         validation, test: raw scores; None if they were not read.
     """
 
@@ -97,6 +101,8 @@ class ComparedFold:
     metrics: Mapping[str, float]
     tasks: Mapping[str, Mapping[str, float]]
     curves: Mapping[str, Curve] = field(default_factory=dict)
+    kept: Mapping[str, float] = field(default_factory=dict)
+    prediction: Prediction | None = field(default=None, repr=False)
     validation: Scores | None = field(default=None, repr=False)
     test: Scores | None = field(default=None, repr=False)
 
@@ -230,9 +236,17 @@ class Comparison:
         return shown_at_first(self.runs, self.baseline)
 
 
+def is_random(run: ComparedRun) -> bool:
+    """Whether the groups of a run are random."""
+    method = run.params.get("grouping.method", "")
+    return run.groups is not None and method in GROUPINGS and GROUPINGS[method].random
+
+
 def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...]:
-    """Return the keys of the first runs and of the baseline."""
-    first = [run.key for run in runs[:SHOWN_AT_FIRST]]
+    """Return the keys of the first runs and of the baseline; those of random groups only if there is room."""
+    ordered = sorted(runs, key=is_random)
+    kept = {run.key for run in ordered[:SHOWN_AT_FIRST]}
+    first = [run.key for run in runs if run.key in kept]
     return tuple(first if baseline in first else [*first[:-1], baseline])
 
 

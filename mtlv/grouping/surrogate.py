@@ -52,12 +52,14 @@ class Surrogate:
         held_out: [n, T], prediction of each task's score in each group from all other groups; NaN for tasks
             that are not in it, or cannot be predicted without it.
         measured: [n, T], the scores.
+        errors: [T, T], standard errors of the effects; NaN where no group can be held out.
         penalty: the penalty with the smallest error on held-out groups.
     """
 
     value: SurrogateValue
     held_out: NDArray[np.float64]
     measured: NDArray[np.float64]
+    errors: NDArray[np.float64]
     penalty: float
 
     @property
@@ -84,7 +86,9 @@ def fit_surrogate(groups: Groups, scores: ArrayLike) -> Surrogate:
     For a task t in a group S, score = a_t + b_t (|S| - 1) + sum over u in S - t of w_tu. The effects w_tu are
     fitted by ridge regression for each t; a_t and b_t are not penalised, so that without evidence for
     particular tasks only the size of a group matters. One penalty for all tasks, in units of each task's
-    variance, is chosen by leaving out each group in turn (in closed form).
+    variance, is chosen by leaving out each group in turn (in closed form). The standard errors of the effects
+    w_tu + b_t are those of a linear function of the scores, whose variance is that of the held-out errors: as
+    they contain the error of the prediction, the standard errors are rather too large.
 
     Source: Li, Nguyen and Zhang, "Identification of negative transfers in multitask learning using surrogate
     models" (TMLR 2023), which draws subsets; the term of the size and the choice of the penalty are ours.
@@ -104,8 +108,7 @@ def fit_surrogate(groups: Groups, scores: ArrayLike) -> Surrogate:
     if few:
         raise GroupingError("a surrogate needs each task in three groups or more", got=f"fewer of {few}")
     fits = [[_fit(member, table, task, penalty) for task in range(member.shape[1])] for penalty in PENALTIES]
-    errors = [sum(fit.error for fit in each) for each in fits]
-    best = int(np.argmin(errors))
+    best = int(np.argmin([sum(fit.error for fit in each) for each in fits]))
     held_out = np.full(table.shape, np.nan)
     for task, fit in enumerate(fits[best]):
         held_out[member[:, task], task] = fit.held_out
@@ -115,14 +118,17 @@ def fit_surrogate(groups: Groups, scores: ArrayLike) -> Surrogate:
         np.array([fit.alone for fit in fits[best]]),
         (int(sizes.min()), int(sizes.max())),
     )
-    return Surrogate(value, held_out, table, float(PENALTIES[best]))
+    errors = np.stack([fit.errors for fit in fits[best]])
+    return Surrogate(value, held_out, table, errors, float(PENALTIES[best]))
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """One task's effects [T] and intercept, its predictions of held-out groups [m], and their error."""
+    """One task's effects [T] with standard errors, its intercept, and predictions of held-out groups [m] with
+    their mean squared error, relative to the variance."""
 
     effects: NDArray[np.float64]
+    errors: NDArray[np.float64]
     alone: float
     held_out: NDArray[np.float64]
     error: float
@@ -142,8 +148,13 @@ def _fit(member: Groups, table: NDArray[np.float64], task: int, penalty: float) 
     left = 1 - np.diag(hat)
     with np.errstate(divide="ignore", invalid="ignore"):
         held_out = np.where(left > FITTED, y - (y - hat @ y) / left, np.nan)
-    effects = rest.T @ (solver @ (y - basis @ (basis.T @ y)))
-    (alone, slope), *_ = np.linalg.lstsq(free, y - others @ effects, rcond=None)
+    pairs = rest.T @ solver @ (np.eye(len(y)) - basis @ basis.T)  # [T, m]: effects are linear in y
+    ends = np.linalg.pinv(free) @ (np.eye(len(y)) - others @ pairs)  # [2, m]: so are intercept and slope
+    alone, slope = ends @ y
+    effects = np.where(np.arange(len(pairs)) == task, 0.0, pairs @ y + slope)
+    missed = float(np.nanmean((y - held_out) ** 2)) if np.isfinite(held_out).any() else float("nan")
+    errors = np.where(
+        np.arange(len(pairs)) == task, 0.0, missed**0.5 * np.linalg.norm(pairs + ends[1], axis=1)
+    )
     spread = float(y.var()) or 1.0
-    error = float(np.nanmean((y - held_out) ** 2)) / spread if np.isfinite(held_out).any() else 0.0
-    return _Fit(np.where(np.arange(len(effects)) == task, 0.0, effects + slope), alone, held_out, error)
+    return _Fit(effects, errors, float(alone), held_out, 0.0 if np.isnan(missed) else missed / spread)

@@ -19,6 +19,7 @@ from mtlv.grouping import (
     scale,
     stability,
 )
+from mtlv.plan.prediction import Prediction
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES, GROUPINGS
 
@@ -39,6 +40,7 @@ class TaskGroups:
         vectors: the scaled vectors that were clustered [T, D]; None for groups that were given or measured.
         stability: adjusted Rand index between these groups and those of a variant of the settings.
         reason: reason for the number of groups, in a sentence.
+        prediction: what measured groups say of these; None if they follow from something else.
     """
 
     names: tuple[str, ...]
@@ -47,6 +49,7 @@ class TaskGroups:
     vectors: NDArray[np.float64] | None
     stability: Mapping[str, float]
     reason: str
+    prediction: Prediction | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -75,7 +78,9 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if method.search is not None:
         best = method.search(raw, None if spec.k == "auto" else spec.k, spec)
         notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
-        return TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
+        follow = TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
+        predict = FEATURES[section.features].predict
+        return follow if predict is None else replace(follow, prediction=predict(view, follow.groups))
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not method.takes_k:
         found = group(raw, spec)

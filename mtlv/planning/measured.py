@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from math import fsum
-from statistics import fmean
+from statistics import fmean, variance
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING, task_figures
 from mtlv.formatting import enumerated
 from mtlv.grouping import GroupValue, ListedValues
-from mtlv.grouping.surrogate import fit_surrogate
+from mtlv.grouping.surrogate import Surrogate, fit_surrogate
 from mtlv.plan import Task, TaskScores
+from mtlv.plan.prediction import Floats, Parts, Prediction
 from mtlv.planning.task_vectors import VectorSource, task_feature
 
 FEWEST = 3
@@ -30,6 +31,13 @@ def measured(view: VectorSource) -> Measured:
     labels), of the kept weights; the mean over all units of a group, such as those of several seeds. Units
     that also learned other tasks are left out.
     """
+    return {
+        group: {name: fmean(each[name] for each in scores) for name in group}
+        for group, scores in _each_unit(view).items()
+    }
+
+
+def _each_unit(view: VectorSource) -> dict[frozenset[str], list[dict[str, float]]]:
     known = {task.name: task for task in view.corpus.tasks}
     found: dict[frozenset[str], list[dict[str, float]]] = {}
     for record in view.records:
@@ -37,14 +45,50 @@ def measured(view: VectorSource) -> Measured:
         if scores.keys() <= known.keys():
             each = {name: _score(known[name], scores[name]) for name in scores}
             found.setdefault(frozenset(scores), []).append(each)
-    return {
-        group: {name: fmean(each[name] for each in scores) for name in group}
-        for group, scores in found.items()
-    }
+    return found
 
 
 def _score(task: Task, scores: TaskScores) -> float:
     return task_figures(task, scores)[SCORING[task.kind].watched(task)]
+
+
+def _as_tables(names: Sequence[str], scores: Measured) -> tuple[NDArray[np.bool_], Floats]:
+    """Return whether a task is in each measured group [n, T], and its scores [n, T], NaN elsewhere."""
+    member = np.array([[name in group for name in names] for group in scores])
+    return member, np.array([[each.get(name, np.nan) for name in names] for each in scores.values()])
+
+
+def _prediction(
+    view: VectorSource,
+    groups: Parts,
+    chosen: Floats,
+    held_out: Floats | None = None,
+    effects: Floats | None = None,
+    errors: Floats | None = None,
+) -> Prediction:
+    """Return a prediction with what was measured; the resolver adds from which members it is."""
+    names = view.corpus.names
+    member, scores = _as_tables(names, measured(view))
+    unknown = np.full((len(names), len(names)), np.nan)
+    units = np.array([len(each) for each in _each_unit(view).values()])
+    epochs = [len(record.epochs) for record in view.records]
+    return Prediction(
+        feature=view.settings.grouping.features,
+        tasks=names,
+        groups=groups,
+        member=member,
+        scores=scores,
+        held_out=np.full(scores.shape, np.nan) if held_out is None else held_out,
+        chosen=chosen,
+        effects=unknown if effects is None else effects,
+        errors=unknown if errors is None else errors,
+        together=(member * units[:, None]).T @ member.astype(np.int64),
+        units=len(view.records),
+        seconds=fsum(record.train_seconds for record in view.records),
+        partitions={},
+        alike=False,
+        epochs=(min(epochs), max(epochs)),
+    )
 
 
 def _pairs_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
@@ -71,7 +115,32 @@ def _tasks_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> 
         )
 
 
-@task_feature(kind="affinity", cover=_pairs_covered)
+def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
+    """Predict a task's score: alone, and the mean (`grouping.value: sum`: the sum) of its gains in the group.
+
+    Errors of gains are known of several units each, such as those of several seeds.
+    """
+    names, scores, each = view.corpus.names, measured(view), _each_unit(view)
+    gains = np.asarray(pair_gain.compute(view), np.float64)
+    combined = np.sum if view.settings.grouping.value == "sum" else np.mean
+    number = {name: at for at, name in enumerate(names)}
+    chosen = np.full(len(names), np.nan)
+    for group in groups:
+        for name in group:
+            others = [float(gains[number[name], number[other]]) for other in group if other != name]
+            chosen[number[name]] = scores[frozenset((name,))][name] + (combined(others) if others else 0.0)
+
+    def squared(to: str, by: str) -> float:
+        values = [score[to] for score in each[frozenset((to, by))]]
+        return variance(values) / len(values) if len(values) > 1 else np.nan
+
+    errors = np.sqrt(
+        [[squared(to, by) + squared(to, to) if to != by else 0.0 for by in names] for to in names]
+    )
+    return _prediction(view, groups, chosen, effects=gains, errors=errors)
+
+
+@task_feature(kind="affinity", cover=_pairs_covered, predict=_predicted_by_pairs)
 def pair_gain(view: VectorSource) -> NDArray[np.float64]:
     """Return what each task gains with each other [T, T]: its validation score with it, minus that alone.
 
@@ -88,7 +157,14 @@ def pair_gain(view: VectorSource) -> NDArray[np.float64]:
     return np.array(together) - np.array(alone)[:, None]
 
 
-@task_feature(kind="group values", cover=_tasks_covered)
+def _as_measured(view: VectorSource, groups: Parts) -> Prediction:
+    """Predict that scores will be as they were measured."""
+    scores = measured(view)
+    known = {name: scores[frozenset(group)][name] for group in groups for name in group}
+    return _prediction(view, groups, np.array([known[name] for name in view.corpus.names]))
+
+
+@task_feature(kind="group values", cover=_tasks_covered, predict=_as_measured)
 def group_score(view: VectorSource) -> ListedValues:
     """Return the value of each group that was learned: the sum of its tasks' validation scores.
 
@@ -124,23 +200,34 @@ def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None
         )
 
 
-@task_feature(kind="group values", cover=_pairs_met)
+def _fitted(view: VectorSource) -> Surrogate:
+    scores, names = measured(view), view.corpus.names
+    _pairs_met(names, scores)
+    return fit_surrogate(*_as_tables(names, scores))
+
+
+def _predicted_by_fit(view: VectorSource, groups: Parts) -> Prediction:
+    fitted, names = _fitted(view), np.array(view.corpus.names)
+    chosen = [fitted.value.scores(np.isin(names, group)) for group in groups]
+    return _prediction(
+        view, groups, np.nansum(chosen, axis=0), fitted.held_out, fitted.value.effects, fitted.errors
+    )
+
+
+@task_feature(kind="group values", cover=_pairs_met, predict=_predicted_by_fit)
 def surrogate(view: VectorSource) -> GroupValue:
     """Return the predicted value of any group, from groups that were learned (`mtlv.grouping.surrogate`).
 
     Raises:
         GroupingError: a task is in too few groups, or two tasks were never learned together.
     """
-    scores, names = measured(view), view.corpus.names
-    _pairs_met(names, scores)
-    member = np.array([[name in group for name in names] for group in scores])
-    table = np.array([[each.get(name, np.nan) for name in names] for each in scores.values()])
-    fitted = fit_surrogate(member, table)
+    fitted = _fitted(view)
+    member = np.isfinite(fitted.measured)
     together = member.astype(int).T @ member
-    met = together[~np.eye(len(names), dtype=bool)].min()
+    met = together[~np.eye(len(together), dtype=bool)].min()
     hours = sum(record.train_seconds for record in view.records) / 3600
     fitted.value.note = (
-        f"predicted from {len(scores)} measured groups, which took {hours:.1f} h to train; every two tasks "
+        f"predicted from {len(member)} measured groups, which took {hours:.1f} h to train; every two tasks "
         f"were together in {met} of them or more; of a task's variance over groups left out in turn, "
         f"{max(fitted.skill, 0):.0%} is predicted"
     )

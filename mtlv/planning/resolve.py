@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mtlv.errors import GroupingError, MtlvError
 from mtlv.formatting import many
 from mtlv.plan import Plan, Task
+from mtlv.plan.prediction import rows_of
 from mtlv.planning.groups import TaskGroups, task_groups
 from mtlv.planning.outline import plan_of
-from mtlv.planning.sources import measures, named_by
-from mtlv.planning.stages import StageBuilder
+from mtlv.planning.sources import is_random, measures, named_by
+from mtlv.planning.stages import StageBuilder, trained_alike
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
@@ -212,7 +215,7 @@ class Resolver:
                 laid = [job for builder in builders for stage in builder.stages(plans) for job in stage]
                 sources = self._sources(member, own, fold, laid)
                 read |= {job.unit.key for job in sources} & {job.unit.key for job in laid}
-            groups = self._groups(member, own, fold, sources)
+            groups = self._explained(member, own, fold, sources, self._groups(member, own, fold, sources))
             plans.append(plan_of(own, self.cache.tasks(own), groups.groups if groups else ()))
         for builder in builders:
             *before, jobs = builder.stages(plans)
@@ -245,6 +248,23 @@ class Resolver:
             needed = each_once(each for job in unfinished for each in (*job.before, job))
             raise UnfinishedError(member.name, needed)
         return resolve_groups(self.cache, own, fold, [each for each in records.values() if each is not None])
+
+    def _explained(
+        self, member: Member, own: Settings, fold: Fold, sources: Sequence[Job], groups: TaskGroups | None
+    ) -> TaskGroups | None:
+        """Add to a prediction which random partitions it is from, and whether they were trained alike."""
+        if groups is None or groups.prediction is None:
+            return groups
+        found = groups.prediction
+        measured = [frozenset(np.array(found.tasks)[each]) for each in found.member]
+        partitions: dict[str, tuple[int, ...]] = {}
+        for other in named_by(member, own, self.members)[1]:
+            if is_random(other.settings):
+                child = next(c for c in self.resolve(other).children if c.fold.index == fold.index)
+                rows = rows_of(measured, tuple(job.unit.model.tasks for job in child.jobs))
+                partitions |= {} if rows is None else {other.name: rows}
+        alike = own.training.budget is None and all(trained_alike(job, own) for job in sources)
+        return replace(groups, prediction=replace(found, partitions=partitions, alike=alike))
 
     def _record(self, key: str) -> UnitRecord | None:
         store = self.cache.store

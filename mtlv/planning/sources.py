@@ -18,6 +18,11 @@ def measures(settings: Settings) -> bool:
     return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.sources is not None
 
 
+def is_random(settings: Settings) -> bool:
+    """Return whether the groups of a member are random."""
+    return ARCHITECTURES[settings.architecture.name].grouped and GROUPINGS[settings.grouping.method].random
+
+
 def named_by(
     member: Member, own: Settings, members: Sequence[Member]
 ) -> tuple[frozenset[str], tuple[Member, ...]]:

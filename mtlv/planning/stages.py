@@ -276,6 +276,17 @@ def _counts(inputs: UnitInputs, fold: Fold) -> NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
+def trained_alike(job: Job, own: Settings) -> bool:
+    """Return whether a unit was trained from the published encoder with the settings of a stage."""
+    every = [True] * len(own.data.each)
+    return (
+        job.start is None
+        and job.settings.encoder == own.encoder
+        and what_shapes_weights(job.settings, every) == what_shapes_weights(own, every)
+        and job.settings.training.objective == own.training.objective
+    )
+
+
 def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:
     """Return every setting that can change a unit's weights.
 

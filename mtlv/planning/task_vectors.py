@@ -13,6 +13,7 @@ from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.grouping import GroupValue
 from mtlv.grouping.methods import Kind
+from mtlv.plan.prediction import Parts, Prediction
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -66,6 +67,7 @@ class VectorSource:
 
 Compute = Callable[[VectorSource], NDArray[np.float32] | NDArray[np.float64] | GroupValue]
 Cover = Callable[[Sequence[str], Collection[frozenset[str]]], None]
+Predict = Callable[[VectorSource, Parts], Prediction]
 
 
 @dataclass(frozen=True)
@@ -78,19 +80,26 @@ class TaskFeature:
         kind: what `compute` returns.
         cover: for features of finished units: function of the names of T tasks and the groups of tasks that
             units learned together, that raises an error if a group is missing.
+        predict: for features of finished units that predict scores: function of a `VectorSource` and the
+            groups that follow from the feature, that returns what it predicts of them.
     """
 
     compute: Compute
     embedded: bool = False
     kind: Kind = "vectors"
     cover: Cover | None = None
+    predict: Predict | None = None
 
 
 def task_feature(
-    *, embedded: bool = False, kind: Kind = "vectors", cover: Cover | None = None
+    *,
+    embedded: bool = False,
+    kind: Kind = "vectors",
+    cover: Cover | None = None,
+    predict: Predict | None = None,
 ) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a `TaskFeature`."""
-    return lambda compute: TaskFeature(compute, embedded, kind, cover)
+    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict)
 
 
 @task_feature(embedded=True)

@@ -13,7 +13,7 @@ from mtlv.evaluation import Thresholds, classification_report, per_task_csv
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Task, as_json
 from mtlv.reporting.descriptions import describe_child
-from mtlv.reporting.groups import groups_json
+from mtlv.reporting.groups import groups_json, prediction_json
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, last_timestamp, learning_metrics, without_secrets
@@ -102,6 +102,9 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     if child.groups is not None:
         content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
         tracker.text(run, content, "grouping/groups.json")
+        prediction = prediction_json(child.groups)
+        if prediction is not None:
+            tracker.text(run, prediction, "grouping/prediction.json")
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):
             file = Path(folder) / f"{scores.split}.parquet"

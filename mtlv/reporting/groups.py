@@ -26,6 +26,13 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
     }
 
 
+def prediction_json(groups: TaskGroups) -> str | None:
+    """Return `prediction.json` (`mtlv.plan.prediction`); None of groups that follow from no measured ones."""
+    if groups.prediction is None:
+        return None
+    return json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
+
+
 def _places(groups: TaskGroups) -> dict[str, list[float]]:
     """Return each task's position on the map by name; empty if nothing was clustered."""
     if groups.vectors is None:
@@ -35,7 +42,8 @@ def _places(groups: TaskGroups) -> dict[str, list[float]]:
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
-    """Write `elbow.png`, `task_map.png`, `grouping/elbow.json` and `grouping/groups.json`, if they apply.
+    """Write `elbow.png`, `task_map.png`, and the folder `grouping` with `elbow.json`, `groups.json` and
+    `prediction.json`, if they apply.
 
     Args:
         groups: groups of one fold.
@@ -46,6 +54,11 @@ def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
     path = folder / "grouping" / "groups.json"
     path.write_text(json.dumps(groups_json(groups), indent=1, ensure_ascii=False), encoding="utf-8")
     written = [path]
+    prediction = prediction_json(groups)
+    if prediction is not None:
+        path = folder / "grouping" / "prediction.json"
+        path.write_text(prediction, encoding="utf-8")
+        written.append(path)
     if groups.elbow is not None:
         path = folder / "grouping" / "elbow.json"
         path.write_text(json.dumps(elbow_json(groups.elbow), indent=1), encoding="utf-8")

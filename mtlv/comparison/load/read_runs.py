@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.comparison.load.check_scores import Figures, scores_of
+from mtlv.comparison.load.predictions import PREDICTION, kept_scores, predicts
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
 from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
 from mtlv.foreign import parse_json, read_json
 from mtlv.plan import Scores, Task
+from mtlv.plan.prediction import Prediction
 from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
@@ -126,6 +128,7 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     files.fetch(going, *OF_MEMBER)
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
+    files.fetch([fold for run in members if predicts(run) for fold in children[run.id]], PREDICTION)
     names = _unique_names(members)
     sources = [_Source(reader, files, member, children[member.id]) for member in members]
     runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
@@ -237,13 +240,18 @@ def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Comp
     names = {slug: each["name"] for slug, each in content.get("tasks", {}).items()}
     heads = {slug: each["name"] for slug, each in content.get("heads", {}).items()}
     number, seed = _fold_and_seed(fold)
+    curves = _curves(source, fold, names, heads)
+    predicted = source.files.json(fold, PREDICTION)
+    tasks = {slug: _task(each, content) for slug, each in content.get("tasks", {}).items()}
     return ComparedFold(
         run_id=fold.id,
         fold=number,
         seed=seed,
         metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
         tasks=_task_figures(fold.metrics, names),
-        curves=_curves(source, fold, names, heads),
+        curves=curves,
+        kept=kept_scores(content, tasks, fold.metrics, curves),
+        prediction=None if predicted is None else Prediction.of_json(predicted),
     )
 
 

@@ -13,6 +13,7 @@ ORDER = (
     "cost",
     "overview",
     "transfer",
+    "predicted",
     "settings",
     "curves",
     "tasks",

@@ -14,8 +14,8 @@ from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.verdicts import signed
-from mtlv.evaluation.chance import against_random, is_random
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.chance import against_random
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
 from mtlv.evaluation.significance import fewest_pairs
 from mtlv.formatting import many

@@ -68,10 +68,9 @@ def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     groups = run.groups
     if groups is None:
         return []
-    numbers = {frozenset(head): str(n) for head, n in given.numbers.get(run.key, {}).items()}
     rows = []
     for at, members in enumerate(groups.groups):
-        row = {"group": numbers.get(frozenset(members), str(at + 1)), "tasks": len(members)}
+        row = {"group": given.number(run, members, at + 1), "tasks": len(members)}
         row |= {"names": ", ".join(members)}
         row["medoid"] = next((task for task in groups.medoids if task in members), "")
         rows.append(of_run(run) | row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -44,6 +44,12 @@ class GroupNumbers:
         if all(len(each) == 1 for each in partition):
             return ALONE
         return ALL if len(partition) == 1 else str(self.numbers[run.key][tasks])
+
+    def number(self, run: ComparedRun, tasks: Iterable[str], otherwise: int) -> str:
+        """Return the number of a group of a run as text; `otherwise` if it has no such group."""
+        wanted = frozenset(tasks)
+        of = {frozenset(head): number for head, number in self.numbers.get(run.key, {}).items()}
+        return str(of.get(wanted, otherwise))
 
     @property
     def labels(self) -> list[str]:

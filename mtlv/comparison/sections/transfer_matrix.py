@@ -141,7 +141,7 @@ def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, A
         "layer": [
             _only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),
             _only("kind", MEASURED, {"mark": {"type": "rect"}, "encoding": {"color": colour}}),
-            *_hatching(light),
+            *hatching(light, "verdict", "neutral", ("source", "target")),
             *_dots(light),
             *_written(light),
         ],
@@ -162,19 +162,26 @@ def _at(channel: str, field: str, share: float) -> dict[str, Any]:
     return {channel: {"field": field, "bandPosition": share} | kind}
 
 
-def _hatching(light: str) -> list[dict[str, Any]]:
-    """Return lines across two corners of the neutral cells, because Vega-Lite has no hatching."""
+def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return lines across two corners of some cells, because Vega-Lite has no hatching.
+
+    Args:
+        light: expression that is true for bright cells.
+        field, value: which cells.
+        of: fields of the columns and rows.
+    """
     lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
+    x, y = of
     return [
         _only(
-            "verdict",
-            "neutral",
+            field,
+            value,
             {
                 "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.75},
-                "encoding": _at("x", "source", near)
-                | _at("y", "target", 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
-                | _at("x2", "source", far)
-                | _at("y2", "target", near)
+                "encoding": _at("x", x, near)
+                | _at("y", y, 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
+                | _at("x2", x, far)
+                | _at("y2", y, near)
                 | {"color": _ink(light)},
             },
         )

@@ -99,6 +99,28 @@ def test_effects_of_tasks_and_of_sizes_are_recovered():
     assert truth.of(group) == pytest.approx(gained)
 
 
+def test_standard_errors_are_those_of_fits_to_other_noise():
+    member = drawn(24, (2, 3, 4))
+    clean, rng = scored(member), np.random.default_rng(0)
+    fits = [_fit(member, clean + 0.3 * rng.normal(size=member.shape), 2, 1.0) for _ in range(400)]
+    spread = np.std([fit.effects for fit in fits], axis=0)
+    stated = np.sqrt(np.mean([fit.errors**2 for fit in fits], axis=0))
+    others = np.arange(TASKS) != 2
+    assert fits[0].errors[2] == 0
+    assert (stated[others] > spread[others]).all()
+    assert (stated[others] < 3 * spread[others]).all()
+
+
+def test_effects_of_noise_are_within_their_errors():
+    rng, beyond = np.random.default_rng(1), []
+    for seed in range(20):
+        member = drawn(24, (2, 3, 4), seed=100 * seed)
+        fitted = fit_surrogate(member, rng.normal(size=member.shape))
+        off = ~np.eye(TASKS, dtype=bool)
+        beyond.append((np.abs(fitted.value.effects) > 1.96 * fitted.errors)[off].mean())
+    assert 0.005 < np.mean(beyond) < 0.1
+
+
 def test_without_evidence_for_pairs_only_the_size_counts():
     member = drawn(40, (2, 3, 4))
     sizes = member.sum(axis=1, keepdims=True)

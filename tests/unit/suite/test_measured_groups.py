@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -17,6 +18,7 @@ from mtlv.evaluation.metrics import average_precision
 from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
 from mtlv.grouping import best_partition
+from mtlv.plan.prediction import Prediction
 from mtlv.planning import resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
@@ -136,9 +138,80 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
             group = np.array([name in record.validation.tasks for name in LABELS])
             measured = average_precision(scores.targets == 1, scores.outputs)
             assert value.scores(group)[LABELS.index(task)] == pytest.approx(measured, abs=0.3)
+    found = result.members[-1].resolved.children[0].groups.prediction
+    assert found.groups == result.members[-1].resolved.children[0].groups.groups
+    assert (found.units, found.epochs, found.alike) == (6, (1, 1), True)
+    assert found.seconds == pytest.approx(sum(record.train_seconds for record in records.values()))
+    np.testing.assert_allclose(found.effects, value.effects)
+    for group in found.groups:
+        own = np.isin(LABELS, group)
+        np.testing.assert_allclose(found.chosen[own], value.scores(own)[own])
+    for number in range(1, 10):
+        rows = found.partitions[f"drawn {number}"]
+        groups = [tuple(np.array(LABELS)[found.member[row]]) for row in rows]
+        assert sorted(groups) == sorted(groups_of(result, f"drawn {number}")[0])
+    for record in records.values():
+        row = found.row(record.validation.tasks)
+        for task, scores in record.validation.tasks.items():
+            measured = average_precision(scores.targets == 1, scores.outputs)
+            assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
     reason = result.members[-1].resolved.children[0].groups.reason
     assert "; predicted from 6 measured groups, which took " in reason
     assert "every two tasks were together in 1 of them or more" in reason
+
+
+def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured(
+    suite: Callable, table: Callable
+) -> None:
+    tracker = MemoryTracker()
+    explore = "explore={partitions: 9, k: 2, changes: {training.weight_decay: 0.3}}"
+    result = run_suite(suite(table("t"), explore, "training.epochs=1"), ignore, tracker)
+    found = result.members[-1].resolved.children[0].groups.prediction
+    assert not found.alike
+    logged = [
+        Prediction.of_json(json.loads(text))
+        for run in tracker.runs.values()
+        for name, text in run.files.items()
+        if name == "grouping/prediction.json"
+    ]
+    assert len(logged) == 2, "of the fold and of the member, and of no other"
+    for each in logged:
+        assert each.as_json() == found.as_json()
+
+
+def test_what_pairs_and_measured_groups_predict(suite: Callable, table: Callable) -> None:
+    result = run_suite(suite(table("t"), BY_PAIRS, *FAST, "seed=[0, 1]"), ignore, MemoryTracker())
+    by_pairs = result.members[0].resolved.children[0].groups.prediction
+    alone = {name: by_pairs.scores[by_pairs.row([name]), LABELS.index(name)] for name in LABELS}
+    for group in by_pairs.groups:
+        for name in group:
+            at = LABELS.index(name)
+            gains = [by_pairs.effects[at, LABELS.index(other)] for other in group if other != name]
+            assert by_pairs.chosen[at] == pytest.approx(alone[name] + np.sum(gains) / max(1, len(gains)))
+    assert by_pairs.alike
+    assert by_pairs.partitions == {}, "nothing is random"
+    assert by_pairs.units == 12
+    assert by_pairs.together[0, 1] == 2, "one of each seed"
+    of_seeds: dict[frozenset[str], list[float]] = {}
+    for member in result.members[1:]:
+        for outcome in member.outcomes:
+            for record in outcome.records:
+                if "heart" in record.validation.tasks:
+                    scores = record.validation.tasks["heart"]
+                    value = average_precision(scores.targets == 1, scores.outputs)
+                    of_seeds.setdefault(frozenset(record.validation.tasks), []).append(value)
+    both = [of_seeds[frozenset(group)] for group in (["heart"], ["heart", "lung"])]
+    expected = np.sqrt(sum(np.var(values, ddof=1) / 2 for values in both))
+    assert by_pairs.errors[0, 1] == pytest.approx(expected)
+    assert not np.isfinite(by_pairs.held_out).any()
+    random = run_suite(suite(table("t"), BY_GROUPS, *FAST[:1]), ignore, MemoryTracker())
+    found = random.members[0].resolved.children[0].groups.prediction
+    for group in found.groups:
+        for name in group:
+            at = LABELS.index(name)
+            assert found.chosen[at] == found.scores[found.row(group), at]
+    assert set(found.partitions) == {f"random {number}" for number in range(3)}
+    assert not np.isfinite(found.effects).any()
 
 
 def test_tasks_that_never_meet_are_refused() -> None:
@@ -182,6 +255,12 @@ def test_test_labels_change_no_group_and_validation_labels_do(suite: Callable, t
     reasons = {flip: each.members[0].resolved.children[0].groups.reason for flip, each in found.items()}
     assert groups_of(found["test"]) == groups_of(found["nothing"])
     assert reasons["test"] == reasons["nothing"]
+    predicted = {
+        flip: each.members[0].resolved.children[0].groups.prediction.as_json() | {"seconds": 0}
+        for flip, each in found.items()
+    }
+    assert predicted["test"] == predicted["nothing"]
+    assert predicted["validation"] != predicted["nothing"]
     assert reasons["validation"] != reasons["nothing"]
 
 

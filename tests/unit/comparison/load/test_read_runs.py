@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from predictions import World, a_prediction, planted
 
 from mtlv.comparison.load.read_runs import read_runs, with_scores
 from mtlv.errors import TrackingError
@@ -99,6 +100,47 @@ def test_scores_are_read_of_the_asked_for_runs_only(tmp_path: Path) -> None:
     first, second = with_scores(shelf, found, ("r1",)).runs  # type: ignore[arg-type]
     assert first.children[0].test is None
     assert second.children[0].test.ids == second.children[0].validation.ids == ("d",)
+
+
+class Predicted(Shelf):
+    """The first member's groups follow from measured ones."""
+
+    prediction: Any = None
+
+    def _run(self, number: str, kind: str, status: str) -> StoredRun:
+        run = super()._run(number, kind, status)
+        chosen = {"train.heads.chosen_epoch/all": 1.0, "train.tasks.chosen_epoch/a_b": 0.0}
+        return replace(run, metrics={**run.metrics, **chosen}, params={"grouping.from": '["drawn *"]'})
+
+    def _file(self, run: StoredRun, name: str) -> Path:
+        points = {"val.tasks.average_precision/heart": [[0, 0.1], [1, 0.3]]}
+        points["val.tasks.average_precision/a_b"] = [[0, 0.2], [1, 0.4]]
+        tasks = {slug: each | {"head": "of all"} for slug, each in TASKS["tasks"].items()}
+        content = TASKS | {"tasks": tasks, "heads": {"all": {"name": "of all"}}}
+        files = {"tasks.json": content, "curves.json": points, "grouping/prediction.json": self.prediction}
+        path = self.folder / f"{run.id}-{Path(name).name}"
+        path.write_text(json.dumps(files[name]))
+        return path
+
+
+def test_a_prediction_and_the_scores_of_the_kept_weights_are_read(tmp_path: Path) -> None:
+    files = ("tasks.json", "curves.json")
+    held = {"m0": files, "f0": (*files, "grouping/prediction.json"), "m1": files, "f1": files}
+    shelf = Predicted(tmp_path, held, "FINISHED")
+    found = a_prediction(World(planted()), partitions=6)
+    shelf.prediction = found.as_json()
+    first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
+    assert first.children[0].prediction.as_json() == found.as_json()
+    assert second.children[0].prediction is None
+    assert first.children[0].kept == {"heart": 0.3, "a/b": 0.2}, "of the epoch of the head, or of the task"
+    shelf.prediction = {"tasks": ["heart"]}
+    with pytest.raises(TrackingError, match=r"run `m0` \(m0\) has params or artifacts"):
+        read_runs(shelf, shelf.members)  # type: ignore[arg-type]
+
+
+def test_scores_of_kept_weights_are_unknown_without_their_epoch(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, {"m0": ("tasks.json",)}, "FINISHED")
+    assert read_runs(shelf, shelf.members).runs[0].children[0].kept == {}  # type: ignore[arg-type]
 
 
 STRANGE = st.recursive(

@@ -1,0 +1,44 @@
+"""What measured groups predicted of a fold, and what its kept weights score on validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mtlv.evaluation.comparison import Curve, TaskInfo
+from mtlv.evaluation.scoring import SCORING
+from mtlv.tracking.reader import StoredRun
+
+PREDICTION = "grouping/prediction.json"
+
+
+def predicts(member: StoredRun) -> bool:
+    """Return whether the groups of a member follow from finished units, so that its folds may predict."""
+    return "grouping.from" in member.params or "from" in member.params.get("stages", "")
+
+
+def kept_scores(
+    content: Mapping[str, Any],
+    tasks: Mapping[str, TaskInfo],
+    metrics: Mapping[str, float],
+    curves: Mapping[str, Curve],
+) -> dict[str, float]:
+    """Return the validation score of each task at the epoch whose weights were kept, if it is known.
+
+    Args:
+        content: `tasks.json`.
+        tasks: its tasks by slug.
+        metrics: metrics of the fold as tracked.
+        curves: its curves, by key with names of tasks.
+    """
+    heads = {each["name"]: slug for slug, each in content.get("heads", {}).items()}
+    found = {}
+    for slug, task in tasks.items():
+        head = heads.get(content["tasks"][slug].get("head"), "")
+        of_head = metrics.get(f"train.heads.chosen_epoch/{head}", -1)
+        epoch = int(metrics.get(f"train.tasks.chosen_epoch/{slug}", of_head))
+        watched = SCORING[task.kind].watched(task.task)
+        curve = dict(curves.get(f"val.tasks.{watched}/{task.name}", ()))
+        if epoch in curve:
+            found[task.name] = curve[epoch]
+    return found

@@ -1,0 +1,225 @@
+"""All measured groups: predicted and measured gains, and the scores of random partitions."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.parts import ROWS, of_run, tip
+from mtlv.evaluation.predicted import FEWEST, Validated, gains_of_others
+from mtlv.figures.palette import RUNS
+from mtlv.formatting import enumerated, many
+
+GREY = "#7F7F7F"
+CHOSEN = RUNS[1]
+
+
+def scatter(found: Validated, id: str) -> list[FigureBlock]:
+    """Build a scatter of the measured groups, each predicted from the others; [] without predictions."""
+    rows = _groups(found)
+    if len(rows) < FEWEST:
+        return []
+    own = _chosen(found)
+    caption = (
+        "A grey dot is a measured group: the mean over its tasks of their gain on validation, over their "
+        "mean in the other measured groups. Predictions are from fits without the group. On the line, the "
+        "prediction is right; if nothing can be predicted, the dots have no slope."
+    )
+    if own:
+        caption += f" Coloured: the groups of “{found.run.name}”."
+    elif not found.alike:
+        caption += f" {_apart(found)}, so its groups are not drawn here."
+    title = "Measured groups, predicted from the others"
+    return [FigureBlock(f"{id}_measured", title, caption, _scatter_spec(), [*rows, *own][:ROWS])]
+
+
+def histogram(found: Validated, id: str) -> list[FigureBlock]:
+    """Build a histogram of the random partitions, with the groups that follow if they were trained alike."""
+    first = found.first
+    scores = {name: _score(found, rows) for name, rows in first.partitions.items()}
+    if len(scores) < FEWEST:
+        return []
+    fold = next(iter(found.predictions))
+    own = [each.validation for each in found.tasks if each.fold == fold and each.validation is not None]
+    marked = first.alike and len(own) == len(first.tasks)
+    rows = [of_run(found.run) | {"partition": name, "score": score} for name, score in scores.items()]
+    count = many(len(scores), "random partition")
+    said = [f"Mean validation score over tasks of {count}, by the metric that is logged per epoch."]
+    if marked:
+        mean = float(np.mean(own))
+        better = sum(score >= mean for score in scores.values())
+        rows.append(of_run(found.run) | {"partition": found.run.name, "score": mean, "chosen": True})
+        said += [
+            f"The line is “{found.run.name}”; {better} of them as good or better.",
+            "It was chosen by scores on the same documents, so its place is no test: “Groups and random "
+            "groups” "
+            "compares test scores.",
+        ]
+    else:
+        said.append(f"{_apart(found)}, so it is not marked here.")
+    caption = " ".join(said)
+    return [FigureBlock(f"{id}_random", "Random partitions", caption, _histogram_spec(), rows)]
+
+
+def epochs(found: Validated) -> str:
+    """Return the epochs of the measured groups in words."""
+    low, high = found.first.epochs
+    return many(low, "epoch") if low == high else f"{low} to {high} epochs"
+
+
+def _apart(found: Validated) -> str:
+    trained = found.run.params.get("training.epochs", "?")
+    own = f"({epochs(found)}) than “{found.run.name}” ({trained})"
+    return f"Measured groups were trained with other settings {own}"
+
+
+def _score(found: Validated, rows: tuple[int, ...]) -> float:
+    """Return the mean score over all tasks of a partition: each is in one of its groups."""
+    return float(np.nanmean(np.nanmax(found.first.scores[list(rows)], axis=0)))
+
+
+def _groups(found: Validated) -> list[dict[str, Any]]:
+    rows = []
+    for fold, prediction in found.predictions.items():
+        for member, predicted, measured in zip(prediction.member, *gains_of_others(prediction), strict=True):
+            known = np.isfinite(predicted) & np.isfinite(measured)
+            if known.any():
+                names = [name for name, own in zip(prediction.tasks, member, strict=True) if own]
+                rows.append(_row(found, fold, names, predicted[known].mean(), measured[known].mean()))
+    return rows
+
+
+def _chosen(found: Validated) -> list[dict[str, Any]]:
+    """Return the groups that follow, if they were trained as the measured ones."""
+    rows = []
+    for fold, prediction in found.predictions.items() if found.alike else ():
+        for number, names in enumerate(prediction.groups):
+            own = [each for each in found.both if (each.fold, each.group) == (fold, number)]
+            if own:
+                said = fmean(each.predicted_gain or 0.0 for each in own)
+                came = fmean(each.validation_gain or 0.0 for each in own)
+                rows.append(_row(found, fold, names, said, came) | {"chosen": True})
+    return rows
+
+
+def _row(found: Validated, fold: int, names: Any, predicted: float, measured: float) -> dict[str, Any]:
+    return of_run(found.run) | {
+        "fold": fold,
+        "tasks": enumerated(list(names), 6),
+        "size": len(names),
+        "predicted": float(predicted),
+        "measured": float(measured),
+    }
+
+
+def gain_axes() -> dict[str, Any]:
+    """Return axes of predicted and measured gain."""
+    axis = {"format": "+.3~f", "tickCount": 6, "labelExpr": "datum.value === 0 ? '0' : datum.label"}
+    return {
+        name: {
+            "field": field,
+            "type": "quantitative",
+            "title": f"{field} gain",
+            "scale": {"zero": False, "padding": 14},
+            "axis": axis,
+        }
+        for name, field in (("x", "predicted"), ("y", "measured"))
+    }
+
+
+def diagonal() -> dict[str, Any]:
+    """Return a layer with the line on which predictions are right, over the range of the predictions."""
+    ends = [
+        {"op": "min", "field": "predicted", "as": "from"},
+        {"op": "max", "field": "predicted", "as": "to"},
+    ]
+    axes = gain_axes()
+    return {
+        "transform": [{"aggregate": ends}],
+        "mark": {"type": "rule", "strokeDash": [5, 3], "color": GREY},
+        "encoding": {
+            "x": axes["x"] | {"field": "from"},
+            "y": axes["y"] | {"field": "from"},
+            "x2": {"field": "to"},
+            "y2": {"field": "to"},
+        },
+    }
+
+
+def _scatter_spec() -> dict[str, Any]:
+    tips = [
+        tip("tasks"), tip("size", "tasks in the group", "d"), tip("predicted", "predicted gain", "+.4f"),
+        tip("measured", "measured gain", "+.4f"), tip("fold", "fold", "d"),
+    ]  # fmt: skip
+    axes = gain_axes() | {"tooltip": tips}
+    dot = {"type": "point", "filled": True, "size": 55}
+    return {
+        "width": "container",
+        "height": 320,
+        "layer": [
+            diagonal(),
+            {
+                "transform": [{"filter": "!datum.chosen"}],
+                "mark": dot | {"color": GREY, "opacity": 0.6},
+                "encoding": axes,
+            },
+            {
+                "transform": [{"filter": "datum.chosen"}],
+                "mark": dot | {"color": CHOSEN, "opacity": 1, "size": 90},
+                "encoding": axes,
+            },
+        ],
+    }
+
+
+def _histogram_spec() -> dict[str, Any]:
+    x = {"field": "score", "type": "quantitative", "title": "validation score, mean over tasks"}
+    scale = {"scale": {"zero": False, "padding": 12}, "axis": {"format": ".3~f", "tickCount": 8}}
+    tips = [tip("partition"), tip("score", "validation score", ".4f")]
+    return {
+        "width": "container",
+        "height": 200,
+        "layer": [
+            {
+                "transform": [
+                    {"filter": "!datum.chosen"},
+                    {"bin": {"maxbins": 14}, "field": "score", "as": ["low", "high"]},
+                    {"aggregate": [{"op": "count", "as": "count"}], "groupby": ["low", "high"]},
+                ],
+                "mark": {"type": "bar", "color": GREY, "opacity": 0.55},
+                "encoding": {
+                    "x": x | scale | {"field": "low", "bin": "binned"},
+                    "x2": {"field": "high"},
+                    "y": {
+                        "field": "count",
+                        "type": "quantitative",
+                        "title": "partitions",
+                        "axis": {"tickMinStep": 1},
+                    },
+                    "tooltip": [
+                        tip("low", "from", ".4f"),
+                        tip("high", "to", ".4f"),
+                        tip("count", "partitions", "d"),
+                    ],
+                },
+            },
+            {
+                "transform": [{"filter": "datum.chosen"}],
+                "mark": {"type": "rule", "strokeWidth": 3, "color": CHOSEN},
+                "encoding": {"x": x | scale, "tooltip": tips},
+            },
+            {
+                "transform": [{"filter": "datum.chosen"}],
+                "mark": {"type": "text", "align": "left", "dx": 6, "dy": 8, "baseline": "top"},
+                "encoding": {
+                    "x": x | scale,
+                    "y": {"value": 0},
+                    "text": {"field": "partition"},
+                    "tooltip": tips,
+                },
+            },
+        ],
+    }

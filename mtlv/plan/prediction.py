@@ -1,0 +1,144 @@
+"""What measured groups say of the scores of other groups, as it is kept with the groups that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Parts = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Scores of n measured groups of T tasks on validation, and what they predict of the groups that follow.
+
+    Args:
+        feature: the `grouping.features` that predicts.
+        tasks: names of the T tasks.
+        groups: names of the tasks of each group that follows.
+        member: [n, T], the tasks of each measured group.
+        scores: [n, T], their scores; NaN for other tasks.
+        held_out: [n, T], each score predicted from the other groups; NaN where it cannot be.
+        chosen: [T], predicted score of each task in its group that follows.
+        effects: [T, T], what the task of a row gains with that of the column (diagonal 0); NaN if unknown.
+        errors: [T, T], standard errors of the effects; NaN if unknown.
+        together: [T, T], number of measurements of each two tasks together.
+        units: models that were trained to measure the groups.
+        seconds: their training.
+        partitions: of each random partition that was measured, by its name, the rows of its groups.
+        alike: whether measured groups were trained with the settings of those that follow.
+        epochs: fewest and most epochs of a measured group.
+    """
+
+    feature: str
+    tasks: tuple[str, ...]
+    groups: Parts
+    member: NDArray[np.bool_]
+    scores: Floats
+    held_out: Floats
+    chosen: Floats
+    effects: Floats
+    errors: Floats
+    together: NDArray[np.int64]
+    units: int
+    seconds: float
+    partitions: Mapping[str, tuple[int, ...]]
+    alike: bool
+    epochs: tuple[int, int]
+
+    def row(self, group: Iterable[str]) -> int | None:
+        """Return the row of a group if it was measured."""
+        wanted = np.isin(self.tasks, list(group))
+        found = np.flatnonzero((self.member == wanted).all(axis=1))
+        return int(found[0]) if found.size else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of `grouping/prediction.json`.
+
+        `measured` has for each group `tasks`, and `scores` and `held_out` in their order; matrices have a row
+        per task that receives. Unknown numbers are null.
+        """
+        rows = [np.flatnonzero(each) for each in self.member]
+        return {
+            "feature": self.feature,
+            "tasks": list(self.tasks),
+            "groups": [list(group) for group in self.groups],
+            "chosen": _listed(self.chosen),
+            "measured": [
+                {
+                    "tasks": [self.tasks[at] for at in own],
+                    "scores": _listed(scores[own]),
+                    "held_out": _listed(held_out[own]),
+                }
+                for own, scores, held_out in zip(rows, self.scores, self.held_out, strict=True)
+            ],
+            "partitions": {name: list(groups) for name, groups in self.partitions.items()},
+            "effects": _listed(self.effects),
+            "errors": _listed(self.errors),
+            "together": self.together.tolist(),
+            "units": self.units,
+            "seconds": self.seconds,
+            "alike": self.alike,
+            "epochs": list(self.epochs),
+        }
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Prediction:
+        """Read what `as_json` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: it has another form.
+        """
+        tasks = tuple(map(str, content["tasks"]))
+        measured = content["measured"]
+        member = np.array([np.isin(tasks, each["tasks"]) for each in measured]).reshape(-1, len(tasks))
+
+        def table(key: str) -> Floats:
+            out = np.full(member.shape, np.nan)
+            for row, own, each in zip(out, member, measured, strict=True):
+                row[own] = np.array(each[key], np.float64)  # tasks of a group are in the order of all tasks
+            return out
+
+        def matrix(key: str) -> Floats:
+            return np.array(content[key], np.float64).reshape(len(tasks), len(tasks))
+
+        groups = tuple(tuple(map(str, group)) for group in content["groups"])
+        if sorted(name for group in groups for name in group) != sorted(tasks):
+            raise ValueError("the groups are no partition of the tasks")
+        first, last = content["epochs"]
+        partitions = {str(name): tuple(map(int, rows)) for name, rows in content["partitions"].items()}
+        if any(row not in range(len(measured)) for rows in partitions.values() for row in rows):
+            raise ValueError("a partition has a group that was not measured")
+        return cls(
+            feature=str(content["feature"]),
+            tasks=tasks,
+            groups=groups,
+            member=member,
+            scores=table("scores"),
+            held_out=table("held_out"),
+            chosen=np.array(content["chosen"], np.float64).reshape(len(tasks)),
+            effects=matrix("effects"),
+            errors=matrix("errors"),
+            together=np.array(content["together"], np.int64).reshape(len(tasks), len(tasks)),
+            units=int(content["units"]),
+            seconds=float(content["seconds"]),
+            partitions=partitions,
+            alike=bool(content["alike"]),
+            epochs=(int(first), int(last)),
+        )
+
+
+def _listed(values: Floats) -> list[Any]:
+    return [_listed(each) if each.ndim else float(each) if np.isfinite(each) else None for each in values]
+
+
+def rows_of(measured: Sequence[frozenset[str]], groups: Parts) -> tuple[int, ...] | None:
+    """Return the rows of a partition's groups; None if one was not measured."""
+    known = {group: row for row, group in enumerate(measured)}
+    found = [known.get(frozenset(group)) for group in groups]
+    return None if None in found else tuple(row for row in found if row is not None)
