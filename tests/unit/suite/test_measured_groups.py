@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
@@ -179,30 +179,42 @@ def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured
         assert each.as_json() == found.as_json()
 
 
+def summing(settings: Settings) -> object:
+    return settings.grouping.model_copy(update={"value": "sum"})
+
+
 def test_what_pairs_and_measured_groups_predict(suite: Callable, table: Callable) -> None:
     result = run_suite(suite(table("t"), BY_PAIRS, *FAST, "seed=[0, 1]"), ignore, MemoryTracker())
     by_pairs = result.members[0].resolved.children[0].groups.prediction
-    alone = {name: by_pairs.scores[by_pairs.row([name]), LABELS.index(name)] for name in LABELS}
-    for group in by_pairs.groups:
-        for name in group:
-            at = LABELS.index(name)
-            gains = [by_pairs.effects[at, LABELS.index(other)] for other in group if other != name]
-            assert by_pairs.chosen[at] == pytest.approx(alone[name] + np.sum(gains) / max(1, len(gains)))
     assert by_pairs.alike
     assert by_pairs.partitions == {}, "nothing is random"
     assert by_pairs.units == 12
     assert by_pairs.together[0, 1] == 2, "one of each seed"
-    of_seeds: dict[frozenset[str], list[float]] = {}
-    for member in result.members[1:]:
-        for outcome in member.outcomes:
-            for record in outcome.records:
-                if "heart" in record.validation.tasks:
-                    scores = record.validation.tasks["heart"]
-                    value = average_precision(scores.targets == 1, scores.outputs)
-                    of_seeds.setdefault(frozenset(record.validation.tasks), []).append(value)
-    both = [of_seeds[frozenset(group)] for group in (["heart"], ["heart", "lung"])]
-    expected = np.sqrt(sum(np.var(values, ddof=1) / 2 for values in both))
-    assert by_pairs.errors[0, 1] == pytest.approx(expected)
+    records = {
+        record.key: record
+        for member in result.members[1:]
+        for outcome in member.outcomes
+        for record in outcome.records
+    }
+    of_seeds: dict[tuple[str, ...], list[float]] = {}
+    for record in records.values():
+        for name, scores in record.validation.tasks.items():
+            value = average_precision(scores.targets == 1, scores.outputs)
+            of_seeds.setdefault((name, *sorted(record.validation.tasks)), []).append(value)
+    for to, by in permutations(LABELS, 2):
+        both = [of_seeds[to, to], of_seeds[(to, *sorted((to, by)))]]
+        expected = np.sqrt(sum(np.var(values, ddof=1) / 2 for values in both))
+        assert by_pairs.errors[LABELS.index(to), LABELS.index(by)] == pytest.approx(expected)
+    settings, cache = result.members[0].resolved.member.settings, InputCache()
+    view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, list(records.values()))
+    summed = replace(view, settings=settings.model_copy(update={"grouping": summing(settings)}))
+    for combined, each in ((np.mean, view), (np.sum, summed)):
+        chosen = pair_gain.predict(each, (LABELS,)).chosen
+        gains = [combined(np.delete(row, at)) for at, row in enumerate(by_pairs.effects)]
+        alone = [np.mean(of_seeds[name, name]) for name in LABELS]
+        np.testing.assert_allclose(chosen, np.array(alone) + gains)
+    single = pair_gain.predict(view, tuple((name,) for name in LABELS)).chosen
+    np.testing.assert_allclose(single, alone)
     assert not np.isfinite(by_pairs.held_out).any()
     random = run_suite(suite(table("t"), BY_GROUPS, *FAST[:1]), ignore, MemoryTracker())
     found = random.members[0].resolved.children[0].groups.prediction
