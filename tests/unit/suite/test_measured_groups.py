@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
 from mtlv.grouping import best_partition
 from mtlv.plan.prediction import Prediction
-from mtlv.planning import resolve
+from mtlv.planning import measured, resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.measured import _pairs_met, group_score, pair_gain, surrogate
@@ -179,43 +181,47 @@ def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured
         assert each.as_json() == found.as_json()
 
 
-def summing(settings: Settings) -> object:
-    return settings.grouping.model_copy(update={"value": "sum"})
+def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    groups = [*((name,) for name in LABELS), *combinations(LABELS, 2)]
+    found = {frozenset(g): [dict(zip(g, rng.random(len(g)), strict=True)) for _ in range(2)] for g in groups}
+    monkeypatch.setattr(measured, "_each_unit", lambda _: found)
+    unit = SimpleNamespace(epochs=(1, 2), train_seconds=3.0)
+
+    def predicted(value: str, *groups: tuple[str, ...]) -> Prediction:
+        own = SimpleNamespace(grouping=SimpleNamespace(value=value, features="pair_gain"))
+        corpus = SimpleNamespace(names=LABELS)
+        view: Any = SimpleNamespace(corpus=corpus, settings=own, records=[unit] * 12)
+        return pair_gain.predict(view, groups)
+
+    def of(task: str, *group: str) -> list[float]:
+        return [each[task] for each in found[frozenset(group)]]
+
+    together = predicted("mean", LABELS)
+    alone = [np.mean(of(name, name)) for name in LABELS]
+    for value, combined in (("mean", np.mean), ("sum", np.sum)):
+        gains = [combined(np.delete(row, at)) for at, row in enumerate(together.effects)]
+        np.testing.assert_allclose(predicted(value, LABELS).chosen, np.array(alone) + gains)
+    np.testing.assert_allclose(predicted("mean", *((name,) for name in LABELS)).chosen, alone)
+    for to, by in permutations(LABELS, 2):
+        at = LABELS.index(to), LABELS.index(by)
+        assert together.effects[at] == pytest.approx(np.mean(of(to, to, by)) - np.mean(of(to, to)))
+        variance = (np.var(of(to, to, by), ddof=1) + np.var(of(to, to), ddof=1)) / 2
+        assert together.errors[at] == pytest.approx(variance**0.5)
+        assert together.together[at] == 2, "one of each seed"
+    assert (together.units, together.seconds, together.epochs) == (12, 36.0, (2, 2))
+    assert not np.isfinite(together.held_out).any()
+    found |= {group: each[:1] for group, each in found.items()}
+    once = predicted("mean", LABELS)
+    assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
 
 
 def test_what_pairs_and_measured_groups_predict(suite: Callable, table: Callable) -> None:
-    result = run_suite(suite(table("t"), BY_PAIRS, *FAST, "seed=[0, 1]"), ignore, MemoryTracker())
+    result = run_suite(suite(table("t"), BY_PAIRS, *FAST), ignore, MemoryTracker())
     by_pairs = result.members[0].resolved.children[0].groups.prediction
     assert by_pairs.alike
     assert by_pairs.partitions == {}, "nothing is random"
-    assert by_pairs.units == 12
-    assert by_pairs.together[0, 1] == 2, "one of each seed"
-    records = {
-        record.key: record
-        for member in result.members[1:]
-        for outcome in member.outcomes
-        for record in outcome.records
-    }
-    of_seeds: dict[tuple[str, ...], list[float]] = {}
-    for record in records.values():
-        for name, scores in record.validation.tasks.items():
-            value = average_precision(scores.targets == 1, scores.outputs)
-            of_seeds.setdefault((name, *sorted(record.validation.tasks)), []).append(value)
-    for to, by in permutations(LABELS, 2):
-        both = [of_seeds[to, to], of_seeds[(to, *sorted((to, by)))]]
-        expected = np.sqrt(sum(np.var(values, ddof=1) / 2 for values in both))
-        assert by_pairs.errors[LABELS.index(to), LABELS.index(by)] == pytest.approx(expected)
-    settings, cache = result.members[0].resolved.member.settings, InputCache()
-    view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, list(records.values()))
-    summed = replace(view, settings=settings.model_copy(update={"grouping": summing(settings)}))
-    for combined, each in ((np.mean, view), (np.sum, summed)):
-        chosen = pair_gain.predict(each, (LABELS,)).chosen
-        gains = [combined(np.delete(row, at)) for at, row in enumerate(by_pairs.effects)]
-        alone = [np.mean(of_seeds[name, name]) for name in LABELS]
-        np.testing.assert_allclose(chosen, np.array(alone) + gains)
-    single = pair_gain.predict(view, tuple((name,) for name in LABELS)).chosen
-    np.testing.assert_allclose(single, alone)
-    assert not np.isfinite(by_pairs.held_out).any()
+    assert by_pairs.units == 6
     random = run_suite(suite(table("t"), BY_GROUPS, *FAST[:1]), ignore, MemoryTracker())
     found = random.members[0].resolved.children[0].groups.prediction
     for group in found.groups:

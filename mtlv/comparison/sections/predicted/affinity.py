@@ -38,8 +38,8 @@ def matrix(run: ComparedRun, found: Prediction, id: str) -> list[FigureBlock]:
         "score, in points (100 x its metric), when the giver joins its group, estimated from the measured "
         "groups. Blue is a gain, orange a loss. Hatched corners: unreliable, since the two met fewer than "
         f"{MET} times, or the 95% interval of the effect contains 0 or is unknown ({doubtful} of {cells} "
-        "cells; without any effect, about 5% of cells would not be hatched). A row of one colour: what matters "
-        "is the size of its group, not which tasks are in it. Frames are the groups that follow."
+        "cells; without any effect, about 5% would not be hatched). A row of one colour: what matters is the "
+        "size of its group, not which tasks are in it. Frames are the groups that follow."
     )
     title = "What each task gains with each other"
     return [FigureBlock(f"{id}_effects", title, caption, _matrix_spec(found), rows, wide=True)]
