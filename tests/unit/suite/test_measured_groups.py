@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
 from mtlv.grouping import best_partition
 from mtlv.plan.prediction import Prediction
-from mtlv.planning import resolve
+from mtlv.planning import measured, resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.measured import _pairs_met, group_score, pair_gain, surrogate
@@ -179,31 +181,47 @@ def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured
         assert each.as_json() == found.as_json()
 
 
+def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    groups = [*((name,) for name in LABELS), *combinations(LABELS, 2)]
+    found = {frozenset(g): [dict(zip(g, rng.random(len(g)), strict=True)) for _ in range(2)] for g in groups}
+    monkeypatch.setattr(measured, "_each_unit", lambda _: found)
+    unit = SimpleNamespace(epochs=(1, 2), train_seconds=3.0)
+
+    def predicted(value: str, *groups: tuple[str, ...]) -> Prediction:
+        own = SimpleNamespace(grouping=SimpleNamespace(value=value, features="pair_gain"))
+        corpus = SimpleNamespace(names=LABELS)
+        view: Any = SimpleNamespace(corpus=corpus, settings=own, records=[unit] * 12)
+        return pair_gain.predict(view, groups)
+
+    def of(task: str, *group: str) -> list[float]:
+        return [each[task] for each in found[frozenset(group)]]
+
+    together = predicted("mean", LABELS)
+    alone = [np.mean(of(name, name)) for name in LABELS]
+    for value, combined in (("mean", np.mean), ("sum", np.sum)):
+        gains = [combined(np.delete(row, at)) for at, row in enumerate(together.effects)]
+        np.testing.assert_allclose(predicted(value, LABELS).chosen, np.array(alone) + gains)
+    np.testing.assert_allclose(predicted("mean", *((name,) for name in LABELS)).chosen, alone)
+    for to, by in permutations(LABELS, 2):
+        at = LABELS.index(to), LABELS.index(by)
+        assert together.effects[at] == pytest.approx(np.mean(of(to, to, by)) - np.mean(of(to, to)))
+        variance = (np.var(of(to, to, by), ddof=1) + np.var(of(to, to), ddof=1)) / 2
+        assert together.errors[at] == pytest.approx(variance**0.5)
+        assert together.together[at] == 2, "one of each seed"
+    assert (together.units, together.seconds, together.epochs) == (12, 36.0, (2, 2))
+    assert not np.isfinite(together.held_out).any()
+    found |= {group: each[:1] for group, each in found.items()}
+    once = predicted("mean", LABELS)
+    assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
+
+
 def test_what_pairs_and_measured_groups_predict(suite: Callable, table: Callable) -> None:
-    result = run_suite(suite(table("t"), BY_PAIRS, *FAST, "seed=[0, 1]"), ignore, MemoryTracker())
+    result = run_suite(suite(table("t"), BY_PAIRS, *FAST), ignore, MemoryTracker())
     by_pairs = result.members[0].resolved.children[0].groups.prediction
-    alone = {name: by_pairs.scores[by_pairs.row([name]), LABELS.index(name)] for name in LABELS}
-    for group in by_pairs.groups:
-        for name in group:
-            at = LABELS.index(name)
-            gains = [by_pairs.effects[at, LABELS.index(other)] for other in group if other != name]
-            assert by_pairs.chosen[at] == pytest.approx(alone[name] + np.sum(gains) / max(1, len(gains)))
     assert by_pairs.alike
     assert by_pairs.partitions == {}, "nothing is random"
-    assert by_pairs.units == 12
-    assert by_pairs.together[0, 1] == 2, "one of each seed"
-    of_seeds: dict[frozenset[str], list[float]] = {}
-    for member in result.members[1:]:
-        for outcome in member.outcomes:
-            for record in outcome.records:
-                if "heart" in record.validation.tasks:
-                    scores = record.validation.tasks["heart"]
-                    value = average_precision(scores.targets == 1, scores.outputs)
-                    of_seeds.setdefault(frozenset(record.validation.tasks), []).append(value)
-    both = [of_seeds[frozenset(group)] for group in (["heart"], ["heart", "lung"])]
-    expected = np.sqrt(sum(np.var(values, ddof=1) / 2 for values in both))
-    assert by_pairs.errors[0, 1] == pytest.approx(expected)
-    assert not np.isfinite(by_pairs.held_out).any()
+    assert by_pairs.units == 6
     random = run_suite(suite(table("t"), BY_GROUPS, *FAST[:1]), ignore, MemoryTracker())
     found = random.members[0].resolved.children[0].groups.prediction
     for group in found.groups:

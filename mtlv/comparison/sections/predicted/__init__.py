@@ -31,6 +31,7 @@ SUMMARY = (
     f"tasks of one group are not independent. There is none with fewer than {FEWEST} tasks. Error: measured "
     "minus predicted gain on validation."
 )
+NO_OTHER = "no other run of the same data, with scores on validation, is compared with it"
 NO_PAIRS = "its groups are among the measured ones, and nothing else predicts them"
 
 
@@ -70,7 +71,7 @@ def in_words(found: Validated) -> str:
 def _ranked(found: Validated) -> str:
     name, rank, pairs = f"“{found.run.name}”", found.on_validation, len(found.both)
     if not pairs:
-        why = NO_PAIRS if found.alike else "no run was trained like it, and it is the baseline"
+        why = NO_PAIRS if found.alike else NO_OTHER
         return f"The prediction of {name} cannot be compared with what came: {why}."
     if rank is None:
         return (
@@ -94,8 +95,6 @@ def _missed(found: Validated) -> str:
 
 
 def _over(found: Validated) -> str:
-    if not found.reference:
-        return "nothing"
     if is_random(found.reference[0]):
         return f"{many(len(found.reference), 'run')} of random groups"
     return f"“{found.reference[0].name}”"
@@ -113,10 +112,10 @@ def _how(found: Validated) -> str:
         own = found.run.params.get("training.epochs", "?")
         scores = (
             f"The measured groups were trained with other settings ({epochs(found)}) than {name} ({own}). "
-            "Predicted are gains of their validation scores over the task's mean in them, measured those of "
-            f"{name} over {_over(found)}"
+            "Predicted are gains of their validation scores over the task's mean in them"
         )
-        scores += "" if found.level else ": only their order can be compared"
+        scores += f", measured those of {name} over {_over(found)}" if found.reference else ""
+        scores += ": only their order can be compared" if found.reference and not found.level else ""
     test = f"; on test, gains are over {_over(found)}" if found.reference else ""
     folds = " Figures are of the first fold." if len(found.predictions) > 1 else ""
     return f"{scores}{test}.{_seen(found)} {_cost(found)}{folds}"

@@ -22,6 +22,7 @@ MOST = 40  # tasks; with more, cells are too small and the page too large
 MET = 3  # measurements of two tasks together, with fewer of which their effect is unreliable
 WITHIN = 1.96  # standard errors: half of a 95% interval
 WIDE, AREA = 76, 760  # pixels: width of a cell with few tasks, and of a row
+ZERO = "datum.value === 0 ? '0' : datum.label"  # has no sign
 UNRELIABLE, RELIABLE, SAME, GROUP = "unreliable", "reliable", "same", "group"
 
 
@@ -37,8 +38,8 @@ def matrix(run: ComparedRun, found: Prediction, id: str) -> list[FigureBlock]:
         "score, in points (100 x its metric), when the giver joins its group, estimated from the measured "
         "groups. Blue is a gain, orange a loss. Hatched corners: unreliable, since the two met fewer than "
         f"{MET} times, or the 95% interval of the effect contains 0 or is unknown ({doubtful} of {cells} "
-        "cells; without any effect, about 5% of cells would not be hatched). Frames are the groups that "
-        "follow."
+        "cells; without any effect, about 5% would not be hatched). A row of one colour: what matters is the "
+        "size of its group, not which tasks are in it. Frames are the groups that follow."
     )
     title = "What each task gains with each other"
     return [FigureBlock(f"{id}_effects", title, caption, _matrix_spec(found), rows, wide=True)]
@@ -103,6 +104,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
             "orient": "right",
             "gradientLength": max(80, min(220, CELL * len(names) - 60)),
             "format": "+.1f",
+            "labelExpr": ZERO,
             "values": [limit * share for share in (-1, -0.5, 0, 0.5, 1)],
         },
     }
@@ -222,7 +224,7 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
         "type": "quantitative",
         "title": "mean mutual effect, points",
         "scale": {"reverse": True, "zero": False, "padding": 12},
-        "axis": {"format": "+.2~f", "tickCount": 6},
+        "axis": {"format": "+.2~f", "tickCount": 6, "labelExpr": ZERO},
     }
     of_group = {
         "field": "group",

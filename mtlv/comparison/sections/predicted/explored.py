@@ -9,6 +9,7 @@ import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.parts import ROWS, of_run, tip
+from mtlv.comparison.sections.predicted.affinity import ZERO
 from mtlv.evaluation.predicted import FEWEST, Validated, gains_of_others
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import enumerated, many
@@ -117,7 +118,7 @@ def _row(found: Validated, fold: int, names: Any, predicted: float, measured: fl
 
 def gain_axes() -> dict[str, Any]:
     """Return axes of predicted and measured gain."""
-    axis = {"format": "+.3~f", "tickCount": 6, "labelExpr": "datum.value === 0 ? '0' : datum.label"}
+    axis = {"format": "+.3~f", "tickCount": 6, "labelExpr": ZERO}
     return {
         name: {
             "field": field,

@@ -96,6 +96,13 @@ def test_scores_after_other_training_are_compared_by_their_order_only():
     assert not any(row.get("chosen") for row in block(section, "predicted_measured").rows)
 
 
+def test_without_another_run_nothing_is_compared_and_no_run_is_named():
+    run = page(make=lambda found: replace(found, alike=False)).runs[-1]
+    words = findings(build(compared(run)))
+    assert words.startswith("The prediction of “proposed” cannot be compared with what came: no other run")
+    assert "over the task's mean in them. Measuring trained" in words
+
+
 def test_the_histogram_has_each_partition_and_marks_the_groups():
     comparison = page()
     found = comparison.runs[-1].children[0].prediction
