@@ -59,7 +59,7 @@ $(EXTRA)/.installed: | $(BIN)/python
 install: $(VENV)/.mtlv  ## Make .venv with mtlv and its pinned dependencies.
 
 quickstart: install  ## Install, train all four architectures on generated reports, compare them.
-	$(ONE_THREAD) $(BIN)/mtlv run config/quickstart.yml
+	$(BIN)/mtlv run config/quickstart.yml
 	@echo
 	@echo "Open the runs in a browser: $(BIN)/mtlv ui config/quickstart.yml"
 	@echo "What was run: config/quickstart.yml. A table of your own: $(BIN)/mtlv init TABLE.csv"
