@@ -16,12 +16,11 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable
 from mtlv.evaluation.scoring import SCORING
 from mtlv.evaluation.significance import Interval
-from mtlv.plan.prediction import Prediction
+from mtlv.plan.prediction import Floats, Prediction
 from mtlv.seeding import content_key, seed_from
 
 FEWEST = 5
 """Tasks, or groups of a task, with fewer of which no rank correlation is computed."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from mtlv.planning.task_vectors import VectorSource, task_feature
 FEWEST = 3
 """Different groups of a task that a surrogate needs."""
 Measured = dict[frozenset[str], dict[str, float]]
+Units = dict[frozenset[str], list[dict[str, float]]]  # the scores of each unit of a group
 
 
 def measured(view: VectorSource) -> Measured:
@@ -31,15 +32,19 @@ def measured(view: VectorSource) -> Measured:
     labels), of the kept weights; the mean over all units of a group, such as those of several seeds. Units
     that also learned other tasks are left out.
     """
+    return _means(_each_unit(view))
+
+
+def _means(units: Units) -> Measured:
     return {
         group: {name: fmean(each[name] for each in scores) for name in group}
-        for group, scores in _each_unit(view).items()
+        for group, scores in units.items()
     }
 
 
-def _each_unit(view: VectorSource) -> dict[frozenset[str], list[dict[str, float]]]:
+def _each_unit(view: VectorSource) -> Units:
     known = {task.name: task for task in view.corpus.tasks}
-    found: dict[frozenset[str], list[dict[str, float]]] = {}
+    found: Units = {}
     for record in view.records:
         scores = record.validation.tasks
         if scores.keys() <= known.keys():
@@ -60,6 +65,7 @@ def _as_tables(names: Sequence[str], scores: Measured) -> tuple[NDArray[np.bool_
 
 def _prediction(
     view: VectorSource,
+    units: Units,
     groups: Parts,
     chosen: Floats,
     held_out: Floats | None = None,
@@ -68,9 +74,9 @@ def _prediction(
 ) -> Prediction:
     """Return a prediction with what was measured; the resolver adds from which members it is."""
     names = view.corpus.names
-    member, scores = _as_tables(names, measured(view))
+    member, scores = _as_tables(names, _means(units))
     unknown = np.full((len(names), len(names)), np.nan)
-    units = np.array([len(each) for each in _each_unit(view).values()])
+    counts = np.array([len(each) for each in units.values()])
     epochs = [len(record.epochs) for record in view.records]
     return Prediction(
         feature=view.settings.grouping.features,
@@ -82,7 +88,7 @@ def _prediction(
         chosen=chosen,
         effects=unknown if effects is None else effects,
         errors=unknown if errors is None else errors,
-        together=(member * units[:, None]).T @ member.astype(np.int64),
+        together=(member * counts[:, None]).T @ member.astype(np.int64),
         units=len(view.records),
         seconds=fsum(record.train_seconds for record in view.records),
         partitions={},
@@ -120,8 +126,9 @@ def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
 
     Errors of gains are known of several units each, such as those of several seeds.
     """
-    names, scores, each = view.corpus.names, measured(view), _each_unit(view)
-    gains = np.asarray(pair_gain.compute(view), np.float64)
+    names, units = view.corpus.names, _each_unit(view)
+    scores = _means(units)
+    gains = _gains(names, scores)
     combined = np.sum if view.settings.grouping.value == "sum" else np.mean
     number = {name: at for at, name in enumerate(names)}
     chosen = np.full(len(names), np.nan)
@@ -131,13 +138,13 @@ def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
             chosen[number[name]] = scores[frozenset((name,))][name] + (combined(others) if others else 0.0)
 
     def squared(to: str, by: str) -> float:
-        values = [score[to] for score in each[frozenset((to, by))]]
+        values = [score[to] for score in units[frozenset((to, by))]]
         return variance(values) / len(values) if len(values) > 1 else np.nan
 
     errors = np.sqrt(
         [[squared(to, by) + squared(to, to) if to != by else 0.0 for by in names] for to in names]
     )
-    return _prediction(view, groups, chosen, effects=gains, errors=errors)
+    return _prediction(view, units, groups, chosen, effects=gains, errors=errors)
 
 
 @task_feature(kind="affinity", cover=_pairs_covered, predict=_predicted_by_pairs)
@@ -152,6 +159,10 @@ def pair_gain(view: VectorSource) -> NDArray[np.float64]:
     """
     scores, names = measured(view), view.corpus.names
     _pairs_covered(names, scores)
+    return _gains(names, scores)
+
+
+def _gains(names: Sequence[str], scores: Measured) -> NDArray[np.float64]:
     alone = [scores[frozenset((name,))][name] for name in names]
     together = [[scores[frozenset((to, by))][to] for by in names] for to in names]
     return np.array(together) - np.array(alone)[:, None]
@@ -159,9 +170,10 @@ def pair_gain(view: VectorSource) -> NDArray[np.float64]:
 
 def _as_measured(view: VectorSource, groups: Parts) -> Prediction:
     """Predict that scores will be as they were measured."""
-    scores = measured(view)
+    units = _each_unit(view)
+    scores = _means(units)
     known = {name: scores[frozenset(group)][name] for group in groups for name in group}
-    return _prediction(view, groups, np.array([known[name] for name in view.corpus.names]))
+    return _prediction(view, units, groups, np.array([known[name] for name in view.corpus.names]))
 
 
 @task_feature(kind="group values", cover=_tasks_covered, predict=_as_measured)
@@ -200,18 +212,16 @@ def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None
         )
 
 
-def _fitted(view: VectorSource) -> Surrogate:
-    scores, names = measured(view), view.corpus.names
+def _fitted(names: Sequence[str], scores: Measured) -> Surrogate:
     _pairs_met(names, scores)
     return fit_surrogate(*_as_tables(names, scores))
 
 
 def _predicted_by_fit(view: VectorSource, groups: Parts) -> Prediction:
-    fitted, names = _fitted(view), np.array(view.corpus.names)
-    chosen = [fitted.value.scores(np.isin(names, group)) for group in groups]
-    return _prediction(
-        view, groups, np.nansum(chosen, axis=0), fitted.held_out, fitted.value.effects, fitted.errors
-    )
+    names, units = view.corpus.names, _each_unit(view)
+    fitted = _fitted(names, _means(units))
+    chosen = np.nansum([fitted.value.scores(np.isin(names, group)) for group in groups], axis=0)
+    return _prediction(view, units, groups, chosen, fitted.held_out, fitted.value.effects, fitted.errors)
 
 
 @task_feature(kind="group values", cover=_pairs_met, predict=_predicted_by_fit)
@@ -221,7 +231,7 @@ def surrogate(view: VectorSource) -> GroupValue:
     Raises:
         GroupingError: a task is in too few groups, or two tasks were never learned together.
     """
-    fitted = _fitted(view)
+    fitted = _fitted(view.corpus.names, measured(view))
     member = np.isfinite(fitted.measured)
     together = member.astype(int).T @ member
     met = together[~np.eye(len(together), dtype=bool)].min()

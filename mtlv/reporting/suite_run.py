@@ -21,19 +21,18 @@ from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
-from mtlv.tracking.naming import comparison_uid
+from mtlv.tracking.naming import comparison_run
 
 
 def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
     """Return the spec of the run with a suite's comparison."""
-    uid = comparison_uid([result.resolved.uid for result in results])
     members = [result.resolved for result in results]
     tags = {
         "mtlv.dataset": _distinct(member.member.settings.data.title for member in members),
         "mtlv.data_digest": _distinct(member.data for member in members),
         "mtlv.version": __version__,
     }
-    return RunSpec(uid, f"comparison of {len(results)} runs", "comparison", tags=tags)
+    return comparison_run([result.resolved.uid for result in results], tags)
 
 
 def _distinct(values: Iterable[str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mtlv.errors import TrackingError
 from mtlv.seeding import content_key
+from mtlv.tracking.reader import COMPARISON
+from mtlv.tracking.tracker import RunSpec
 
 
 def named_like(text: str, names: Iterable[str]) -> str | None:
@@ -31,6 +33,7 @@ def named_like(text: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def comparison_uid(members: Sequence[str]) -> str:
-    """Return the uid of the run that compares the members with these uids."""
-    return content_key(["comparison", list(members)])
+def comparison_run(members: Sequence[str], tags: Mapping[str, str] | None = None) -> RunSpec:
+    """Return the run that compares the members with these uids: the same for a suite and its page."""
+    uid = content_key(["comparison", list(members)])
+    return RunSpec(uid, f"comparison of {len(members)} runs", COMPARISON, tags=tags or {})

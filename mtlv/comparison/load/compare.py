@@ -36,7 +36,7 @@ from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
-from mtlv.tracking.naming import comparison_uid
+from mtlv.tracking.naming import comparison_run
 from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def _write(
 def _run_of(comparison: Comparison, uids: Sequence[str], ask: ComparisonOptions) -> RunSpec:
     """Return the run to log into: that of the suite with just these members, else one of its own."""
     if ask.baseline is None and ask.title is None and all(uids):
-        return RunSpec(comparison_uid(uids), f"comparison of {len(uids)} runs", COMPARISON)
+        return comparison_run(uids)
     ids = [run.run_id for run in comparison.runs]
     uid = content_key(["compare", ids, comparison.baseline, comparison.title])
     return RunSpec(uid, f"compare · {comparison.title}", COMPARISON)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.gains import Gain, gains
+from mtlv.comparison.sections.gains import Gain, gains, in_brackets
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
@@ -73,7 +73,7 @@ class Standing:
     def difference(self) -> float:
         """Return its score minus that of the best, over the folds and seeds of both."""
         assert self.pair is not None
-        return self.pair.values.mean if self.pair.run is self.run else -self.pair.values.mean
+        return _difference(self.run, self.pair)
 
     @property
     def control(self) -> bool:
@@ -201,8 +201,7 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
         pair = pairs.get(frozenset((chosen.run.key, each.run.key)))
         if pair is None:
             return Gain(each.run, chosen.mean - each.mean)
-        mean = pair.values.mean if pair.run is chosen.run else -pair.values.mean
-        return Gain(each.run, mean, _interval(chosen.run, pair))
+        return Gain(each.run, _difference(chosen.run, pair), _interval(chosen.run, pair))
 
     others = [each for each in found if not each.control and each not in (*named, chosen)]
     return gains(chosen.run, map(gain, others))
@@ -252,6 +251,11 @@ def _sure(chosen: Standing) -> str:
     )
 
 
+def _difference(run: ComparedRun, pair: PairwiseTest) -> float:
+    """Return the score of `run` minus that of the other, over the folds and seeds of both."""
+    return pair.values.mean if pair.run is run else -pair.values.mean
+
+
 def _interval(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | None:
     """Return the ends of the interval of `run` - the other over test documents."""
     if pair.documents is None:
@@ -291,9 +295,9 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
 
 
 def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
-    interval = each.pair and _interval(each.run, each.pair)
+    interval = _interval(each.run, each.pair) if each.pair else None
     difference = signed(each.difference) if each.pair else ""
-    difference += f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""
+    difference += in_brackets(interval)
     worse = SHOWN if each.tested else ON_DOCUMENTS
     verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]
     verdict = "highest score" if each.best else verdict

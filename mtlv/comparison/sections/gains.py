@@ -45,15 +45,13 @@ def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
     for gain in found:
         best.setdefault(way_of(gain.over), gain)
     parts = [
-        f"over {way} (“{best[way].over.name}”) {signed(best[way].value)}{_between(best[way])}"
+        f"over {way} (“{best[way].over.name}”) {signed(best[way].value)}{in_brackets(best[way].interval)}"
         for way in (ALL, EACH, GROUPS)
         if way in best and way != way_of(chosen)
     ]
     return f" Its gain {', '.join(parts)}." if parts else ""
 
 
-def _between(gain: Gain) -> str:
-    if gain.interval is None:
-        return ""
-    low, high = gain.interval
-    return f" ({signed(low)} to {signed(high)})"
+def in_brackets(interval: tuple[float, float] | None) -> str:
+    """Return an interval after a number, with a space before it; empty if it is not known."""
+    return f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""

@@ -13,7 +13,7 @@ from mtlv.formatting import enumerated
 
 PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
 ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small
-NAMED = 3  # maximum of runs that a caveat names; the page's head names all
+NAMED = 3  # maximum of runs that a caveat names; more are counted
 STEPS = 50  # maximum points of a curve in small multiples
 
 LETTER = 7.5  # pixels of a bold letter in headers

@@ -10,7 +10,7 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import known, of_run, tip
 from mtlv.comparison.sections.predicted.affinity import matrix, tree
-from mtlv.comparison.sections.predicted.explored import diagonal, epochs, gain_axes, histogram, scatter
+from mtlv.comparison.sections.predicted.explored import apart, diagonal, gain_axes, histogram, scatter
 from mtlv.comparison.sections.shared_groups import GroupNumbers, colours, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, is_random
@@ -109,10 +109,8 @@ def _how(found: Validated) -> str:
             "in the other measured groups"
         )
     else:
-        own = found.run.params.get("training.epochs", "?")
         scores = (
-            f"The measured groups were trained with other settings ({epochs(found)}) than {name} ({own}). "
-            "Predicted are gains of their validation scores over the task's mean in them"
+            f"{apart(found)}. Predicted are gains of their validation scores over the task's mean in them"
         )
         scores += f", measured those of {name} over {_over(found)}" if found.reference else ""
         scores += ": only their order can be compared" if found.reference and not found.level else ""

@@ -32,7 +32,7 @@ def scatter(found: Validated, id: str) -> list[FigureBlock]:
     if own:
         caption += f" Coloured: the groups of “{found.run.name}”."
     elif not found.alike:
-        caption += f" {_apart(found)}, so its groups are not drawn here."
+        caption += f" {apart(found)}, so its groups are not drawn here."
     title = "Measured groups, predicted from the others"
     return [FigureBlock(f"{id}_measured", title, caption, _scatter_spec(), [*rows, *own][:ROWS])]
 
@@ -56,25 +56,25 @@ def histogram(found: Validated, id: str) -> list[FigureBlock]:
         said += [
             f"The line is “{found.run.name}”; {better} of them as good or better.",
             "It was chosen by scores on the same documents, so its place is no test: “Groups and random "
-            "groups” "
-            "compares test scores.",
+            "groups” compares test scores.",
         ]
     else:
-        said.append(f"{_apart(found)}, so it is not marked here.")
+        said.append(f"{apart(found)}, so it is not marked here.")
     caption = " ".join(said)
     return [FigureBlock(f"{id}_random", "Random partitions", caption, _histogram_spec(), rows)]
 
 
-def epochs(found: Validated) -> str:
+def _epochs(found: Validated) -> str:
     """Return the epochs of the measured groups in words."""
     low, high = found.first.epochs
     return many(low, "epoch") if low == high else f"{low} to {high} epochs"
 
 
-def _apart(found: Validated) -> str:
+def apart(found: Validated) -> str:
+    """Say that the measured groups were trained otherwise than the run."""
     trained = found.run.params.get("training.epochs", "?")
-    own = f"({epochs(found)}) than “{found.run.name}” ({trained})"
-    return f"Measured groups were trained with other settings {own}"
+    own = f"({_epochs(found)}) than “{found.run.name}” ({trained})"
+    return f"The measured groups were trained with other settings {own}"
 
 
 def _score(found: Validated, rows: tuple[int, ...]) -> float:
