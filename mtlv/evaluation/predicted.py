@@ -21,6 +21,8 @@ from mtlv.seeding import content_key, seed_from
 
 FEWEST = 5
 """Tasks, or groups of a task, with fewer of which no rank correlation is computed."""
+SIZE = "number of tasks"
+"""What is said of a group without looking at its tasks."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class RankCorrelation:
     def shown(self) -> bool:
         """Whether the order is predicted better than by chance."""
         return self.interval.low > 0
+
+    def __str__(self) -> str:
+        text = f"{self.value:.2f} ({self.interval.low:.2f} to {self.interval.high:.2f})"
+        return text.replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Validated:
         tasks: what came of each task.
         on_validation, on_test: order of the gains of tasks; None of too few.
         on_others: order of scores within tasks over measured groups, each predicted from the other groups.
+        untrained: the same, predicted without training: by the number of tasks in the group, and by each
+            feature for which no model is trained.
     """
 
     run: ComparedRun
@@ -83,6 +91,7 @@ class Validated:
     on_validation: RankCorrelation | None
     on_test: RankCorrelation | None
     on_others: RankCorrelation | None
+    untrained: Mapping[str, RankCorrelation | None]
 
     @property
     def first(self) -> Prediction:
@@ -127,7 +136,8 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
         tuple(tasks),
         _order({(each.fold, each.task): (each.predicted_gain, each.validation_gain) for each in tasks}),
         _order({(each.fold, each.task): (each.predicted_gain, each.test_gain) for each in tasks}),
-        _order_within_tasks(predictions),
+        _order_within_tasks((each.tasks, *gains_of_others(each)) for each in predictions.values()),
+        _untrained(list(predictions.values())),
     )
 
 
@@ -216,13 +226,41 @@ def _order(pairs: Mapping[tuple[int, str], tuple[float | None, float | None]]) -
     return _correlation(float(spearman(table[..., 0], table[..., 1]).mean()), resampled, len(names))
 
 
-def _order_within_tasks(predictions: Mapping[int, Prediction]) -> RankCorrelation | None:
-    """Return the mean over tasks of the correlation over measured groups, each predicted from the others."""
+def _untrained(predictions: Sequence[Prediction]) -> dict[str, RankCorrelation | None]:
+    """Return how well the scores of measured groups are ordered without training; alone, no task is."""
+    common = set.intersection(*(set(each.distances) for each in predictions))
+    said = {SIZE: [np.where(each.member, each.member.sum(axis=1)[:, None], np.nan) for each in predictions]}
+    for name in (name for name in predictions[0].distances if name in common):
+        said[name] = [-mean_distances(each.member, each.distances[name]) for each in predictions]
+    return {
+        name: _order_within_tasks(
+            (each.tasks, predicted, each.scores) for each, predicted in zip(predictions, by_fold, strict=True)
+        )
+        for name, by_fold in said.items()
+    }
+
+
+def mean_distances(member: NDArray[np.bool_], distances: Floats) -> Floats:
+    """Return the mean distance [n, T] of each task of a group to the others; NaN without others.
+
+    Args:
+        member: [n, T], the tasks of each group.
+        distances: [T, T], 0 on the diagonal.
+    """
+    others = member.sum(axis=1)[:, None] - 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(member & (others > 0), member @ distances / others, np.nan)
+
+
+def _order_within_tasks(folds: Iterable[tuple[Sequence[str], Floats, Floats]]) -> RankCorrelation | None:
+    """Return the mean over tasks, and folds, of the correlation over measured groups.
+
+    Args:
+        folds: of each fold the names of its tasks [T], and what was predicted and measured [n, T].
+    """
     found: dict[str, list[float]] = {}
-    for prediction in predictions.values():
-        for name, predicted, measured in zip(
-            prediction.tasks, *(each.T for each in gains_of_others(prediction)), strict=True
-        ):
+    for tasks, *values in folds:
+        for name, predicted, measured in zip(tasks, *(each.T for each in values), strict=True):
             known = np.isfinite(predicted) & np.isfinite(measured)
             value = float(spearman(predicted[known], measured[known])) if known.sum() >= FEWEST else math.nan
             if math.isfinite(value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Prediction:
         partitions: of each random partition that was measured, by its name, the rows of its groups.
         alike: whether measured groups were trained with the settings of those that follow.
         epochs: fewest and most epochs of a measured group.
+        distances: [T, T] of the tasks, by each feature for which no model is trained.
     """
 
     feature: str
@@ -50,6 +51,7 @@ class Prediction:
     partitions: Mapping[str, tuple[int, ...]]
     alike: bool
     epochs: tuple[int, int]
+    distances: Mapping[str, Floats] = field(default_factory=dict)
 
     def row(self, group: Iterable[str]) -> int | None:
         """Return the row of a group if it was measured."""
@@ -85,6 +87,7 @@ class Prediction:
             "seconds": self.seconds,
             "alike": self.alike,
             "epochs": list(self.epochs),
+            "distances": {name: _listed(each) for name, each in self.distances.items()},
         }
 
     @classmethod
@@ -104,8 +107,8 @@ class Prediction:
                 row[own] = np.array(each[key], np.float64)  # tasks of a group are in the order of all tasks
             return out
 
-        def matrix(key: str) -> Floats:
-            return np.array(content[key], np.float64).reshape(len(tasks), len(tasks))
+        def matrix(values: Any) -> Floats:
+            return np.array(values, np.float64).reshape(len(tasks), len(tasks))
 
         groups = tuple(tuple(map(str, group)) for group in content["groups"])
         if sorted(name for group in groups for name in group) != sorted(tasks):
@@ -122,14 +125,15 @@ class Prediction:
             scores=table("scores"),
             held_out=table("held_out"),
             chosen=np.array(content["chosen"], np.float64).reshape(len(tasks)),
-            effects=matrix("effects"),
-            errors=matrix("errors"),
+            effects=matrix(content["effects"]),
+            errors=matrix(content["errors"]),
             together=np.array(content["together"], np.int64).reshape(len(tasks), len(tasks)),
             units=int(content["units"]),
             seconds=float(content["seconds"]),
             partitions=partitions,
             alike=bool(content["alike"]),
             epochs=(int(first), int(last)),
+            distances={str(name): matrix(each) for name, each in content.get("distances", {}).items()},
         )
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.errors import GroupingError
 from mtlv.grouping import (
     Elbow,
     Grouping,
     GroupingSpec,
     GroupValue,
+    distances,
     elbow,
     group,
     scale,
     stability,
 )
-from mtlv.plan.prediction import Prediction
+from mtlv.plan.prediction import Floats, Prediction
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES, GROUPINGS
 
@@ -80,7 +83,10 @@ def task_groups(view: VectorSource) -> TaskGroups:
         notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
         follow = TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
         predict = FEATURES[section.features].predict
-        return follow if predict is None else replace(follow, prediction=predict(view, follow.groups))
+        if predict is None:
+            return follow
+        prediction = replace(predict(view, follow.groups), distances=_distances(view, spec))
+        return replace(follow, prediction=prediction)
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not method.takes_k:
         found = group(raw, spec)
@@ -91,6 +97,20 @@ def task_groups(view: VectorSource) -> TaskGroups:
     found = group(raw, spec, k=k)
     reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
     return TaskGroups(names, found, curve, scaled, _stability(view, spec, raw, found), reason)
+
+
+def _distances(view: VectorSource, spec: GroupingSpec) -> dict[str, Floats]:
+    """Return the distances of the tasks [T, T] by each feature for which no model is trained.
+
+    Features that these tasks cannot have are left out, such as descriptions where there are none.
+    """
+    found = {}
+    for name, feature in FEATURES.items():
+        if feature.kind == "vectors":
+            with suppress(GroupingError):
+                vectors: Any = feature.compute(view)
+                found[name] = distances(scale(vectors, spec.scaling), spec.metric)
+    return found
 
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:

@@ -9,7 +9,7 @@ import pytest
 from predictions import TASKS, World, a_prediction, a_run, compared, planted, regrouped
 from scipy.stats import spearmanr
 
-from mtlv.evaluation.predicted import FEWEST, gains_of_others, spearman, validated
+from mtlv.evaluation.predicted import FEWEST, SIZE, gains_of_others, mean_distances, spearman, validated
 
 
 def outcome(world, found):
@@ -164,6 +164,49 @@ def test_neither_gain_of_a_measured_group_knows_its_score():
     assert predicted[row, at] == pytest.approx(prediction.held_out[row, at] - np.nanmean(others))
     assert measured[row, at] == pytest.approx(prediction.scores[row, at] - np.nanmean(others))
     assert not np.isfinite(predicted[~prediction.member]).any()
+
+
+def test_near_tasks_that_help_each_other_order_the_measured_scores():
+    world = World(planted(), noise=0.02)
+    near = (planted() <= 0).astype(float)
+    np.fill_diagonal(near, 0.0)
+    noise = np.random.default_rng(1).random((9, 9))
+    of = {"near": near, "far": 1 - near - np.eye(9), "noise": (noise + noise.T) * (1 - np.eye(9))}
+    found = found_of(world, a_prediction(world, distances=of)).untrained
+    assert list(found) == [SIZE, "near", "far", "noise"]
+    assert found["near"].value > 0.5
+    assert found["near"].shown
+    assert found["far"].value == pytest.approx(-found["near"].value)
+    assert not found["far"].shown
+    assert not found["noise"].shown
+    assert found[SIZE].value < -0.3, "most tasks harm each other here"
+    assert str(found["far"]).startswith("−0.")
+
+
+def test_the_distance_is_the_mean_to_the_others_of_the_group():
+    member = np.array([[1, 1, 1, 0], [0, 1, 0, 1], [1, 0, 0, 0]], bool)
+    distances = np.array([[0, 1, 3, 5], [1, 0, 7, 9], [3, 7, 0, 2], [5, 9, 2, 0]], float)
+    nan = np.nan
+    expected = [[2, 4, 5, nan], [nan, 9, nan, 9], [nan] * 4]
+    np.testing.assert_array_equal(mean_distances(member, distances), expected)
+
+
+def test_orders_without_training_are_means_over_tasks_and_folds():
+    world = World(planted(), noise=0.1)
+    near = np.abs(np.subtract.outer(range(9), range(9))).astype(float)
+    first = a_prediction(world, distances={"near": near, "of the first": near})
+    second = a_prediction(world, seed=500, distances={"near": near})
+    run = a_run("proposed", outcome(world, first), prediction=first)
+    other = replace(a_run("other", outcome(world, second), prediction=second).children[0], fold=1)
+    found = validated(compared(run), replace(run, children=(*run.children, other)))
+    assert list(found.untrained) == [SIZE, "near"], "a feature that a fold lacks is left out"
+    each = []
+    for prediction in (first, second):
+        said = -mean_distances(prediction.member, near)
+        for at in range(9):
+            known = np.isfinite(said[:, at])
+            each.append(spearmanr(said[known, at], prediction.scores[known, at]).statistic)
+    assert found.untrained["near"].value == pytest.approx(np.mean(each))
 
 
 def test_spearman_is_scipys():

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from listening import Watcher
+from scipy.spatial.distance import pdist, squareform
 
 from mtlv.data.splits import Fold
 from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
 from mtlv.evaluation.metrics import average_precision
 from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
-from mtlv.grouping import best_partition
+from mtlv.grouping import best_partition, scale
 from mtlv.plan.prediction import Prediction
 from mtlv.planning import measured, resolve
 from mtlv.planning.check import check_suite
@@ -28,6 +29,7 @@ from mtlv.planning.measured import _pairs_met, group_score, pair_gain, surrogate
 from mtlv.planning.preview import would_run_lines
 from mtlv.planning.resolve import resolve_all, resolve_groups
 from mtlv.planning.task_vectors import VectorSource
+from mtlv.registries import FEATURES
 from mtlv.settings import Settings, load_overrides
 from mtlv.settings.describe import dump, flatten
 from mtlv.store.local import Store, UnitRecord
@@ -157,6 +159,11 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
         for task, scores in record.validation.tasks.items():
             measured = average_precision(scores.targets == 1, scores.outputs)
             assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
+    as_grouped = replace(view, special_tokens=settings.grouping.special_tokens)
+    assert list(found.distances) == [name for name in FEATURES if FEATURES[name].kind == "vectors"]
+    for name, own in found.distances.items():
+        vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
+        np.testing.assert_allclose(own, squareform(pdist(vectors)))
     reason = result.members[-1].resolved.children[0].groups.reason
     assert "; predicted from 6 measured groups, which took " in reason
     assert "every two tasks were together in 1 of them or more" in reason
@@ -167,9 +174,12 @@ def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured
 ) -> None:
     tracker = MemoryTracker()
     explore = "explore={partitions: 9, k: 2, changes: {training.weight_decay: 0.3}}"
-    result = run_suite(suite(table("t"), explore, "training.epochs=1"), ignore, tracker)
+    made = suite(table("t"), explore, "training.epochs=1", "grouping.metric=cosine")
+    result = run_suite(made, ignore, tracker)
     found = result.members[-1].resolved.children[0].groups.prediction
     assert not found.alike
+    assert "label_name" in found.distances
+    assert "label_count" not in found.distances, "one number has no cosine"
     logged = [
         Prediction.of_json(json.loads(text))
         for run in tracker.runs.values()

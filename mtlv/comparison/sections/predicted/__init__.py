@@ -11,10 +11,11 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, Tabl
 from mtlv.comparison.sections.parts import known, of_run, tip
 from mtlv.comparison.sections.predicted.affinity import matrix, tree
 from mtlv.comparison.sections.predicted.explored import apart, diagonal, gain_axes, histogram, scatter
+from mtlv.comparison.sections.predicted.untrained import untrained, untrained_in_words
 from mtlv.comparison.sections.shared_groups import GroupNumbers, colours, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, is_random
-from mtlv.evaluation.predicted import FEWEST, RankCorrelation, TaskOutcome, Validated, validated
+from mtlv.evaluation.predicted import FEWEST, TaskOutcome, Validated, validated
 from mtlv.formatting import duration, many
 
 DRAWN = 3  # runs with figures of their own
@@ -50,6 +51,7 @@ def build(comparison: Comparison) -> Section | None:
             *_tasks_figure(each, given, id),
             _groups_table(each, given, id),
             _tasks_table(each, given, id),
+            *untrained(each, id),
             *matrix(each.run, each.first, id),
             *tree(each.run, each.first, given, id),
             *scatter(each, id),
@@ -65,7 +67,7 @@ def _named(block: FigureBlock | TableBlock, name: str) -> FigureBlock | TableBlo
 
 def in_words(found: Validated) -> str:
     """Say whether the prediction ranked the tasks as they came out."""
-    return " ".join(text for text in (_ranked(found), _missed(found)) if text)
+    return " ".join(text for text in (_ranked(found), _missed(found), untrained_in_words(found)) if text)
 
 
 def _ranked(found: Validated) -> str:
@@ -78,8 +80,8 @@ def _ranked(found: Validated) -> str:
             f"Whether the prediction ranked the tasks of {name} as they came out cannot be said of "
             f"{many(pairs, 'task')}: that needs {FEWEST} with different gains."
         )
-    shown = f"Spearman {_interval(rank)} on validation"
-    shown += f", {_interval(found.on_test)} on test" if found.on_test else ""
+    shown = f"Spearman {rank} on validation"
+    shown += f", {found.on_test} on test" if found.on_test else ""
     if rank.shown:
         return f"The prediction ranked the tasks of {name} as they came out: {shown}."
     return f"The prediction says little about which tasks of {name} gain more: {shown}."
@@ -146,11 +148,6 @@ def _cost_row(found: Validated) -> dict[str, Any]:
     }
 
 
-def _interval(rank: RankCorrelation) -> str:
-    text = f"{rank.value:.2f} ({rank.interval.low:.2f} to {rank.interval.high:.2f})"
-    return text.replace("-", "−")
-
-
 def _of(outcomes: Sequence[TaskOutcome], key: str) -> list[float]:
     return [getattr(each, key) for each in outcomes]
 
@@ -193,7 +190,7 @@ def _summary_row(found: Validated) -> dict[str, Any]:
     said, came = _of(found.both, "predicted_gain"), _of(found.both, "validation_gain")
     errors = [y - x for x, y in zip(said, came, strict=True)] if found.level else []
     ranks = {"validation": found.on_validation, "test": found.on_test, "others": found.on_others}
-    row = {name: _interval(rank) if rank else "" for name, rank in ranks.items()} | {
+    row = {name: str(rank) if rank else "" for name, rank in ranks.items()} | {
         "feature": found.first.feature,
         "predicted": fmean(said) if said else None,
         "measured": fmean(came) if came else None,

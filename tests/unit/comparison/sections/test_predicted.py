@@ -49,6 +49,22 @@ def test_a_prediction_that_ranks_the_tasks_says_so_first():
     assert f"A mean gain of {row['predicted']:+.3f} was predicted; {row['measured']:+.3f} came" in words
 
 
+def test_features_that_need_no_training_stand_beside_the_prediction():
+    near = (planted() <= 0).astype(float) * (1 - np.eye(9))
+    section = build(page(distances={"near": near, "far": 1 - near - np.eye(9)}))
+    rows = {row["by"]: row for row in block(section, "predicted_untrained").rows}
+    assert list(rows) == ["surrogate", "number of tasks", "near", "far"]
+    assert [row["shown"] for row in rows.values()] == ["yes", "reversed", "yes", "reversed"]
+    words = findings(section)
+    assert (
+        f"Without training, the measured scores are ordered by near (Spearman {rows['near']['order']})."
+        in words
+    )
+    words = findings(build(page(distances={"far": 1 - near - np.eye(9)})))
+    assert "Without training, none of far orders the measured scores." in words
+    assert "Without training" not in findings(build(page()))
+
+
 def test_of_noise_it_says_little():
     words = findings(build(page(noise=0.1, strength=0.0)))
     assert words.startswith("The prediction says little about which tasks of “proposed” gain more: Spearman")

@@ -1,0 +1,56 @@
+"""Scores of measured groups, predicted without training: a row per feature."""
+
+from __future__ import annotations
+
+from mtlv.comparison.blocks import TableBlock, TableColumn
+from mtlv.comparison.sections.parts import of_run
+from mtlv.evaluation.predicted import SIZE, RankCorrelation, Validated
+from mtlv.formatting import enumerated
+
+TITLE = "Predicted without training"
+CAPTION = (
+    "Can it be known before any model is trained which groups are good for a task? Its validation scores in "
+    "the measured groups are compared with how near the group's other tasks are to it by each feature (minus "
+    f"their mean distance), and with the {SIZE} in the group. Spearman's correlation within tasks, mean over "
+    "tasks, with a 95% interval over tasks. Reversed: the nearer, or the more, the lower the scores. Beside "
+    "it, the prediction from the other measured groups."
+)
+
+
+def untrained(found: Validated, id: str) -> list[TableBlock]:
+    """Build the table; [] without features, such as of a run of an earlier release."""
+    known = _known(found)
+    if not known:
+        return []
+    rows = [
+        of_run(found.run) | {"by": name, "order": str(rank), "shown": _shown(rank)}
+        for name, rank in {found.first.feature: found.on_others, **known}.items()
+        if rank is not None
+    ]
+    columns = [
+        TableColumn("by", "predicted by", kind="text"),
+        TableColumn("order", "Spearman within tasks", kind="text"),
+        TableColumn("shown", "order shown", kind="text"),
+    ]
+    return [TableBlock(f"{id}_untrained", TITLE, CAPTION, columns, rows)]
+
+
+def untrained_in_words(found: Validated) -> str:
+    """Say which features order the scores of measured groups; "" if none was computed."""
+    features = {name: rank for name, rank in _known(found).items() if name != SIZE}
+    if not features:
+        return ""
+    right = [f"{name} (Spearman {rank})" for name, rank in features.items() if rank.shown]
+    if right:
+        return f"Without training, the measured scores are ordered by {enumerated(right)}."
+    return f"Without training, none of {enumerated(list(features))} orders the measured scores."
+
+
+def _known(found: Validated) -> dict[str, RankCorrelation]:
+    return {name: rank for name, rank in found.untrained.items() if rank is not None}
+
+
+def _shown(rank: RankCorrelation) -> str:
+    if rank.interval.high < 0:
+        return "reversed"
+    return "yes" if rank.shown else "no"
