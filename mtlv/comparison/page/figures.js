@@ -4,6 +4,13 @@
 const figures = [];
 const DRAWN = document.documentElement.dataset; // drawn="yes" once all figures are drawn
 
+let ready; // the library, once the first figure needs it: tables are there before
+
+/** Runs Vega, packed in the page. */
+async function loadLibrary() {
+  document.head.append(el("script", {}, await unzipped("library")));
+}
+
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
   const plot = el("div", { class: "plot" });
@@ -69,6 +76,7 @@ async function draw(figure) {
     await figure.view.data("rows", rows).runAsync();
     return;
   }
+  await (ready ??= loadLibrary());
   const width = plot.clientWidth || page.widths.narrow;
   const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
   const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
@@ -153,6 +161,7 @@ function exportsOf(block) {
 
 /** The figure as a file: as it is now, in the light theme. */
 async function picture(block, render, ending, type) {
+  await (ready ??= loadLibrary());
   const width = block.wide ? page.widths.wide : page.widths.narrow;
   const rows = visibleOf(block).map((row) => ({ ...row }));
   const spec = { ...specFor(block.spec, width, rows), title: { text: block.title }, padding: 16 };
