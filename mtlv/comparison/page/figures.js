@@ -13,7 +13,7 @@ async function loadLibrary() {
 
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
-  const plot = el("div", { class: "plot" });
+  const plot = el("div", { class: "plot", "aria-hidden": "true" }); // of the image around it, its caption is the text
   const caption = el("figcaption", { class: "caption", id: `caption-${block.id}` }, block.caption);
   const image = { class: "plotbox", role: "img", "aria-label": `${block.title}. ${block.caption}` };
   const figure = { block, plot, view: null, waits: true, near: false };
@@ -81,7 +81,14 @@ async function draw(figure) {
   const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
   const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
   Object.assign(figure, { view: made.view, width });
+  new ResizeObserver(() => reach(plot.parentNode)).observe(plot.parentNode);
   if (fluid(block.spec)) new ResizeObserver(() => fit(figure)).observe(plot);
+}
+
+/** Lets the keyboard scroll a figure that is wider than its box. */
+function reach(box) {
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
 }
 
 function fluid(spec) {
