@@ -79,6 +79,20 @@ class TableBlock:
 
 
 @dataclass(frozen=True)
+class GroupsBlock:
+    """Groups of tasks as chips with the groups' numbers and colours.
+
+    Args:
+        rows: `group` (number as text), `colour`, `task`; the tasks of a group follow each other.
+    """
+
+    kind: ClassVar[str] = "groups"
+    id: str
+    title: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
 class FigureBlock:
     """An interactive figure.
 
@@ -141,7 +155,7 @@ class Disagreement:
     missing: str = ""
 
 
-Block = TextBlock | TableBlock | FigureBlock | Disagreement
+Block = TextBlock | TableBlock | GroupsBlock | FigureBlock | Disagreement
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mtlv.comparison.blocks import (
     Block,
     Disagreement,
     FigureBlock,
+    GroupsBlock,
     Section,
     TableBlock,
     TextBlock,
@@ -78,7 +79,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test metrics by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
     `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
-    its rows), `disagreement` (id, title, caption, pairs).
+    its rows), `groups` (id, title, columns), `disagreement` (id, title, caption, pairs).
     """
     head = {
         "format": FORMAT,
@@ -132,8 +133,10 @@ def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
 def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, TextBlock):
         return {"kind": block.kind, "text": block.text, "tone": block.tone}
-    data: dict[str, Any] = {"kind": block.kind}
-    data |= {"id": block.id, "title": block.title, "caption": block.caption}
+    data: dict[str, Any] = {"kind": block.kind, "id": block.id, "title": block.title}
+    if isinstance(block, GroupsBlock):
+        return data | {"columns": columns_of(block.rows)}
+    data["caption"] = block.caption
     if isinstance(block, Disagreement):
         data["pairs"] = [
             {"run": run, "other": other, "documents": list(map(asdict, documents))}
@@ -154,7 +157,7 @@ def _strict(value: Any) -> Any:
 
 
 def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
-    if isinstance(block, TableBlock):
+    if isinstance(block, TableBlock | GroupsBlock):
         yield _write(folder / "tables" / f"{block.id}.csv", [csv_text(block.rows)])
     if isinstance(block, FigureBlock):
         yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])

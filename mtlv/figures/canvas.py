@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from mtlv.errors import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,11 +19,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LOG = logging.getLogger(__name__)
+GLYPH = re.compile(r"Glyph (\d+) ")  # how Matplotlib names a letter that no font has
+REPORTED: set[str] = set()  # letters that no font has
 DPI = 200
 BLUE = "#0072B2"  # Okabe and Ito's palette, safe for colour-blind readers
 ORANGE = "#D55E00"
 GREY = "#5f6368"
-FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Microsoft YaHei")
+# First the font of a comparison's figures (Arial has the same widths), then what comes with Matplotlib; the
+# others add scripts, as they are called on Linux, macOS and Windows.
+FONTS = (
+    "Liberation Sans", "Arial", "DejaVu Sans",
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans",
+    "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Apple SD Gothic Neo", "Noto Sans Devanagari",
+    "Nirmala UI",
+    "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Thai", "Noto Sans Ethiopic", "Noto Sans Hebrew",
+    "Noto Sans Arabic", "Segoe UI", "Arial Unicode MS", "Noto Sans Symbols2", "Noto Emoji",
+)  # fmt: skip
 STYLE: Mapping[str, object] = {
     "font.size": 9,
     "axes.titlesize": 11,
@@ -30,20 +46,40 @@ STYLE: Mapping[str, object] = {
     "ytick.color": "#202124",
     "savefig.dpi": "figure",
     "text.parse_math": False,  # labels may contain dollar signs
+    "svg.hashsalt": "mtlv",  # the same figure gives the same bytes
 }
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply the style of all figures, and ignore warnings about missing glyphs."""
+    """Apply the style of all figures; log letters that no font has, once, instead of a warning for each."""
     import matplotlib as mpl
     from matplotlib.font_manager import get_font_names
 
     there = set(get_font_names())
     family = [font for font in FONTS if font in there]  # the first is Latin, the others add scripts
-    with mpl.rc_context({**STYLE, "font.family": family}), warnings.catch_warnings():  # type: ignore[dict-item]
-        warnings.filterwarnings("ignore", message="Glyph")
+    with mpl.rc_context({**STYLE, "font.family": family}), warnings.catch_warnings(record=True) as caught:  # type: ignore[dict-item]
+        warnings.filterwarnings("always", message="Glyph")
         yield
+    missing = []
+    for each in caught:
+        found = GLYPH.match(str(each.message))
+        if found:
+            missing.append(chr(int(found[1])))
+        else:  # not about letters: as if it had not been caught
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    _report(missing)
+
+
+def _report(letters: Sequence[str]) -> None:
+    """Log the letters that no font has, if they were not logged before."""
+    new = [letter for letter in dict.fromkeys(letters) if letter not in REPORTED]
+    REPORTED.update(new)
+    if new:
+        LOG.warning(
+            "mtlv: no font of this machine has %s: pictures show boxes; install one that has, e.g. Noto Sans",
+            shorten("".join(new)),
+        )
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -57,10 +93,19 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG without date and version, so that the same figure gives the same bytes."""
+    """Write a PNG, and SVG and PDF beside it, without date: the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None})
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    figure.savefig(
+        path.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None}
+    )
     return path
+
+
+def vectors(picture: Path) -> list[Path]:
+    """Return the SVG and the PDF beside a PNG of `save`."""
+    return [picture.with_suffix(".svg"), picture.with_suffix(".pdf")]
 
 
 def bare(axes: Axes, *keep: str) -> None:

@@ -1,4 +1,4 @@
-"""The elbow plot: inertia for k = 1..K with the knee marked, the silhouette, and the reason as a caption."""
+"""The elbow plot: inertia for k = 1..K, the recommended k, the silhouette, and the reason as a caption."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def _inertia(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
         line = [known[k] for k in ends]
         label = f"straight line, k = {ends[0]} to {ends[1]}"
         axes.plot(ends, line, color=canvas.GREY, linestyle=(0, (4, 3)), linewidth=0.9, label=label)
-    name = "knee and choice" if chosen == curve.recommended else "knee"
+    name = "recommended and used" if chosen == curve.recommended else "recommended"
     _mark(axes, curve.recommended, known, marker="o", label=f"{name}: k = {curve.recommended}")
     if chosen != curve.recommended:
-        _mark(axes, chosen, known, marker="s", label=f"choice: k = {chosen}")
+        _mark(axes, chosen, known, marker="s", label=f"used: k = {chosen}")
     axes.set_ylabel("Sum of distances to the nearest medoid")
     axes.margins(y=0.1)
     axes.set_ylim(*axes.get_ylim())  # so that the vertical lines do not change the limits

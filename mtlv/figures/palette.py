@@ -14,6 +14,12 @@ RUNS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
     "#B2456E", "#999933", "#44AA99", "#AA4499", "#7F7F7F", "#8B6B4A",
 )  # fmt: skip
+# Groups of tasks, never the colours of runs. They have the same lightness: white numbers can be read
+# on them (4.9 : 1), and they can be seen on white and on the page's dark background (3.7 : 1).
+GROUPS = (
+    "#5A66D6", "#AF5B0A", "#0A815D", "#BD4386", "#74750C", "#107B95",
+    "#8E56C5", "#C74434", "#418003", "#8F6C0A",
+)  # fmt: skip
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 DIVERGING = ("#B35806", "#F7F7F7", "#2166AC")  # worse, equal, better: orange to blue, never red to green
 SEQUENTIAL = "viridis"

@@ -37,7 +37,7 @@ def draw_per_task(
         support: [T] numbers of positive documents.
         path: path of the PNG.
         title: title above the bars.
-        spread: [T] standard deviations, drawn as thin lines.
+        spread: [T] standard deviations, drawn as thin lines; NaN for a single value.
         figure: name of the metric, if it is not F1 of yes/no tasks.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)
@@ -67,7 +67,7 @@ def _bars(axes: Axes, values: NDArray[np.float64], errors: NDArray[np.float64] |
     if errors is not None:
         style = {"fmt": "none", "ecolor": "#202124", "elinewidth": 0.9, "capsize": 2, "zorder": 3}
         axes.errorbar(values, rows, xerr=errors, **style)  # type: ignore[arg-type]
-    ends = values if errors is None else values + errors
+    ends = values if errors is None else values + np.nan_to_num(errors)
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
     for row, (value, end) in enumerate(zip(values, ends, strict=True)):
         axes.text(end + 0.012, row, f"{value:.2f}", va="center", fontsize=8, zorder=4, bbox=box)

@@ -46,7 +46,7 @@ def draw_suite(
         path: path of the PNG.
         title: title of the figure.
         micro: [M] micro F1, as a second row of dots.
-        macro_spread: [M], standard deviations of `macro`.
+        macro_spread: [M], standard deviations of `macro`; NaN for a single value.
         figure: name of the metric, if it is not F1 of yes/no tasks; `macro` is then the plan's score.
     """
     values, sizes = np.asarray(f1, float), np.asarray(support)

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mtlv.figures import canvas, label_placement
+from mtlv.figures.palette import GROUPS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Okabe and Ito's palette without yellow, and two more distinct colours.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#882255", "#999933")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 9 and 11: pairs repeat only after 99
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 10 and 11: pairs repeat only after 110
 WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
 GROWTH = 1.2  # factor by which the figure grows until every name fits, and at most
 TIDYING = 2  # more times, until no line from a point to its name crosses another name
@@ -136,7 +135,7 @@ def _points(
     marker_size = MARKER if len(names) <= MOST_NAMES else SMALL_MARKER
     for group in range(int(groups.max()) + 1):
         members = np.flatnonzero(groups == group)
-        colour, marker = COLOURS[group % len(COLOURS)], MARKERS[group % len(MARKERS)]
+        colour, marker = GROUPS[group % len(GROUPS)], MARKERS[group % len(MARKERS)]
         centre = medoids[group] if group < len(medoids) else None
         if centre is not None:
             rays = np.full((len(members), 3, 2), np.nan)  # from the medoid to each point, one line

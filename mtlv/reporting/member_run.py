@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import nan
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from mtlv.reporting.learned_words import sentences
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
 from mtlv.reporting.metric_titles import supported_by
 from mtlv.reporting.metrics import MetricNames, params
+from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
 
@@ -39,7 +41,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
         (folder / "report.html").write_text(report_html(_report(result, pictures)), encoding="utf-8")
         tracker.artifact(run, folder / "report.html")
         for picture in pictures:
-            tracker.artifact(run, picture.path)
+            log_picture(tracker, run, picture.path)
             tracker.image(run, picture.path, f"pictures/{picture.path.stem}")
         for path in sorted((folder / "grouping").glob("*.json")):
             tracker.artifact(run, path, "grouping")
@@ -74,7 +76,10 @@ def _group_pictures(result: MemberResult, folder: Path) -> list[ReportFigure]:
         return []
     written = {path.name: path for path in write_groups(groups, folder, title=result.title)}
     captions = {
-        "elbow.png": ("Elbow", "Inertia and silhouette over the number of groups; the knee is marked."),
+        "elbow.png": (
+            "Elbow",
+            "Inertia and silhouette over the number of groups; the recommended number is marked.",
+        ),
         "task_map.png": ("Map of the tasks", "Their vectors on the first two principal components."),
     }
     return [
@@ -90,7 +95,7 @@ def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
         [fmean(result.of_task(task, "support")) for task in tasks],
         folder / "per_task_f1.png",
         title=result.title,
-        spread=[spread_of(result.main(task)) or 0.0 for task in tasks],
+        spread=[nan if (sd := spread_of(result.main(task))) is None else sd for task in tasks],
         figure=judged_by(result),
     )
     counted = supported_by(result.resolved.known)

@@ -31,7 +31,8 @@ OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "thresh
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 
-TOLD_APART = ("tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping", "params.k")
+TOLD_APART = ("params.k", "tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping")
+"""Columns that distinguish the runs, after their scores."""
 SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one task, mean of the folds"
 MOST = 40  # maximum number of charts, or of lines in a chart, to stay readable
 
@@ -80,7 +81,7 @@ def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
 
 def _runs(suite: _Suite) -> View:
     """Return the view of all runs, with the columns that distinguish them."""
-    columns = (*TOLD_APART, "params.fold", "params.seed", *suite.results, "metrics.time/train_seconds")
+    columns = (*suite.results, "metrics.time/train_seconds", "params.fold", "params.seed", *TOLD_APART)
     return View("Runs", columns=columns)
 
 
@@ -98,7 +99,7 @@ def _compare(suite: _Suite) -> View:
         "What differs": (Chart("difference"),),
     }
     hamming = ["metrics.test/hamming_score"] if "hamming_score" in suite.figures else []
-    columns = (*TOLD_APART, *suite.results, *hamming, "metrics.time/train_seconds")
+    columns = (*suite.results, *hamming, "metrics.time/train_seconds", *TOLD_APART)
     return suite.view("Compare", "suite member", columns, sections)
 
 
@@ -113,7 +114,7 @@ def _tasks(suite: _Suite) -> View:
         ),
         "Pictures": (Chart("image", ("pictures/per_task_f1",)),),
     }
-    columns = (*TOLD_APART, *(f"metrics.test.tasks.{main}/{task}" for task, main in tasks))
+    columns = (*(f"metrics.test.tasks.{main}/{task}" for task, main in tasks), *TOLD_APART)
     return suite.view("Tasks", "suite member", columns, sections)
 
 
@@ -131,7 +132,7 @@ def _heads(suite: _Suite) -> View:
         if shown:
             keys = ("train.heads.loss", "val.heads.f1_macro", "val.heads.average_precision_macro")
             sections[title] = tuple(Chart("line", tuple(f"{key}/{h}" for h in shown)) for key in keys)
-    return suite.view("Heads", "suite member", (*TOLD_APART, *suite.results), sections)
+    return suite.view("Heads", "suite member", (*suite.results, *TOLD_APART), sections)
 
 
 def _elbow(suite: _Suite) -> View:
@@ -142,5 +143,5 @@ def _elbow(suite: _Suite) -> View:
             Chart("scatter", ("params.k", f"test/{suite.mains[0]}")),
         ),
     }
-    columns = (*TOLD_APART, *suite.results)
+    columns = (*suite.results, *TOLD_APART)
     return suite.view("Elbow", "suite member", columns, sections, "tags.`mtlv.grouping` != 'none'")

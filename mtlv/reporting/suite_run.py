@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from math import nan
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from mtlv.figures.transfer_matrix import draw_transfer
 from mtlv.formatting import plain
 from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
+from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.naming import comparison_run
@@ -60,7 +62,7 @@ def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> l
             id, title = found.wording.id, f"{found.wording.title} on {results[0].title.split(' on ', 1)[1]}"
             for draw, kind in ((draw_transfer, "matrix"), (draw_helping, "graph")):
                 names.append(f"{id}_{kind}.png")
-                tracker.artifact(run, draw(found, Path(folder) / names[-1], title=title))
+                log_picture(tracker, run, draw(found, Path(folder) / names[-1], title=title))
             names.append(f"{id}.md")
             table = partners_as_markdown(best_partners(found), found)
             left = not_learned(found, plain)
@@ -101,9 +103,9 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             title=f"Test {judged_by(results[0])} on {results[0].title.split(' on ', 1)[1]}",
             micro=_micro(results),
             figure=judged_by(results[0]),
-            macro_spread=None if max(map(len, macro)) < 2 else [spread_of(values) or 0.0 for values in macro],
+            macro_spread=[nan if (sd := spread_of(values)) is None else sd for values in macro],
         )
-        tracker.artifact(run, path)
+        log_picture(tracker, run, path)
     return True
 
 

@@ -92,12 +92,12 @@ def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]
 
 
 def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
-    """Return charts per row and their height in pixels, if MLflow's defaults 3 and 360 would cut off text."""
+    """Return charts per row and their height in pixels: MLflow's 3 and 360 would cut off titles."""
     if any(chart.kind == "difference" for chart in charts):
         return {"columns": 1, "cardHeight": 600}
     if any(chart.kind == "image" or (chart.kind == "line" and len(chart.keys) > 1) for chart in charts):
         return {"columns": 2, "cardHeight": 480}
-    return {}
+    return {"columns": 2, "cardHeight": 360}
 
 
 def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.comparison.blocks import Baseline, FigureBlock
-from mtlv.comparison.page import embedded, page_data, page_html
+from mtlv.comparison.blocks import Baseline, FigureBlock, GroupsBlock, Section
+from mtlv.comparison.page import page_data, page_html
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections import sections
 from mtlv.evaluation.comparison import Comparison, mean_and_sd
@@ -114,6 +115,21 @@ def test_every_section_and_figure_is_drawn(open_page, page_file: Path, compariso
         figure = page.locator(f"#figure-{block.id}")
         assert figure.locator("svg").first.bounding_box()["height"] > 60, block.id
         assert block.caption in figure.get_by_role("img").first.get_attribute("aria-label")
+
+
+def test_groups_are_chips_and_many_tasks_are_folded(open_page, tmp_path: Path, comparison: Comparison):
+    rows = [{"group": "1", "colour": "#5A66D6", "task": f"Task {n} {MARKUP}"} for n in range(20)]
+    rows.append({"group": "2", "colour": "#AF5B0A", "task": "Letters" * 20})
+    section = Section("answer", "The answer", "", [GroupsBlock("answer_groups", "The groups", rows)])
+    path = tmp_path / "compare.html"
+    path.write_text(page_html(comparison, [section]), encoding="utf-8")
+    page = open_page(path, viewport={"width": 390, "height": 800})
+    assert page.locator(".group > b").all_inner_texts() == ["1", "2"]
+    expect(page.locator(".task:visible")).to_have_count(13)
+    page.get_by_text("8 tasks more").click()
+    expect(page.locator(".task:visible")).to_have_count(21)
+    assert page.locator(".task").nth(19).inner_text() == rows[19]["task"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_sorting_by_mouse_and_by_keyboard(open_page, page_file: Path):
@@ -318,7 +334,7 @@ def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshot
 @pytest.mark.parametrize("how", ["src", "srcdoc"])
 def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path, how: str):
     (tmp_path / "compare.html").write_text(page_file.read_text())
-    source = "'compare.html'" if how == "src" else embedded(page_file.read_text())
+    source = "'compare.html'" if how == "src" else json.dumps(page_file.read_text()).replace("<", "\\u003c")
     (tmp_path / "outer.html").write_text(
         "<!doctype html><html data-drawn=yes><meta charset=utf-8>"
         "<iframe sandbox='allow-scripts' style='width: 1200px; height: 800px'></iframe>"

@@ -36,6 +36,15 @@ function swatch(run) {
   return svg("svg", { class: "swatch", viewBox: "0 0 22 10", "aria-hidden": "true" }, svg("line", line));
 }
 
+/** The text packed in the element: Base64 of gzip. */
+async function unzipped(id) {
+  if (!("DecompressionStream" in window)) {
+    document.body.textContent = "This browser is too old for this page (2023 or newer). The folders beside it have all numbers and figures.";
+  }
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
 /** "3 runs", "1 run". */
 function counted(number, word) {
   return `${number} ${word}${number === 1 ? "" : "s"}`;

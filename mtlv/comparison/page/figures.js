@@ -4,9 +4,16 @@
 const figures = [];
 const DRAWN = document.documentElement.dataset; // drawn="yes" once all figures are drawn
 
+let ready; // the library, once the first figure needs it: tables are there before
+
+/** Runs Vega, packed in the page. */
+async function loadLibrary() {
+  document.head.append(el("script", {}, await unzipped("library")));
+}
+
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
-  const plot = el("div", { class: "plot" });
+  const plot = el("div", { class: "plot", "aria-hidden": "true" }); // of the image around it, its caption is the text
   const caption = el("figcaption", { class: "caption", id: `caption-${block.id}` }, block.caption);
   const image = { class: "plotbox", role: "img", "aria-label": `${block.title}. ${block.caption}` };
   const figure = { block, plot, view: null, waits: true, near: false };
@@ -69,11 +76,19 @@ async function draw(figure) {
     await figure.view.data("rows", rows).runAsync();
     return;
   }
+  await (ready ??= loadLibrary());
   const width = plot.clientWidth || page.widths.narrow;
   const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
   const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
   Object.assign(figure, { view: made.view, width });
+  new ResizeObserver(() => reach(plot.parentNode)).observe(plot.parentNode);
   if (fluid(block.spec)) new ResizeObserver(() => fit(figure)).observe(plot);
+}
+
+/** Lets the keyboard scroll a figure that is wider than its box. */
+function reach(box) {
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
 }
 
 function fluid(spec) {
@@ -153,6 +168,7 @@ function exportsOf(block) {
 
 /** The figure as a file: as it is now, in the light theme. */
 async function picture(block, render, ending, type) {
+  await (ready ??= loadLibrary());
   const width = block.wide ? page.widths.wide : page.widths.narrow;
   const rows = visibleOf(block).map((row) => ({ ...row }));
   const spec = { ...specFor(block.spec, width, rows), title: { text: block.title }, padding: 16 };

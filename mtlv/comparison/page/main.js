@@ -1,9 +1,34 @@
 // The page from its data.
 
-const BLOCKS = { text: textBlock, table: tableBlock, figure: figureBlock, disagreement: disagreementBlock };
+const BLOCKS = { text: textBlock, groups: groupsBlock, table: tableBlock, figure: figureBlock, disagreement: disagreementBlock };
 
 function textBlock({ text, tone }) {
   return el("p", { class: `words ${tone}`, role: tone === "warning" ? "note" : null }, text);
+}
+
+const CHIPS = 12; // tasks of a group, or groups, that are shown at once
+
+/** Groups of tasks as chips, each group with its number in its colour. */
+function groupsBlock(block) {
+  const rows = rowsOf(block);
+  const chip = ({ task }) => el("li", { class: "task" }, task);
+  const group = (number) => {
+    const members = rows.filter((row) => row.group === number);
+    const style = `--group: ${members[0].colour}`;
+    const tasks = chips(members.map(chip), "task", `Tasks of group ${number}`);
+    return el("li", { class: "group", style }, el("b", {}, number), ...tasks);
+  };
+  const groups = [...new Set(rows.map(({ group }) => group))].map(group);
+  return el("div", { class: "groups", id: `groups-${block.id}` }, ...chips(groups, "group", block.title));
+}
+
+/** A list of the first chips, and one of the others that is folded. */
+function chips(items, word, label) {
+  const [first, others] = [items.slice(0, CHIPS), items.slice(CHIPS)];
+  const list = (some, name) => el("ul", { "aria-label": name }, ...some);
+  if (!others.length) return [list(items, label)];
+  const more = `${counted(others.length, word)} more`;
+  return [list(first, label), el("details", {}, el("summary", {}, more), list(others, `${label}, ${more}`))];
 }
 
 /** What sentences are about, while the switches say otherwise: sentences are not worked out anew. */

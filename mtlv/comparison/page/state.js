@@ -1,6 +1,6 @@
 // The state of the switches: one object, to which all views subscribe.
 
-const page = JSON.parse(document.getElementById("data").textContent);
+const page = JSON.parse(await unzipped("data"));
 const runOf = new Map(page.runs.map((run) => [run.key, run]));
 const state = {
   runs: new Set(page.shown),

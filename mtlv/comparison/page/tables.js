@@ -21,7 +21,7 @@ function sortable(columns, rows, label) {
   const body = el("tbody");
   const heads = columns.map((column) => heading(column, order, () => refresh()));
   const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body);
-  const scroll = el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
+  const scroll = el("div", { class: "scroll", role: "group", "aria-label": label, tabindex: 0 }, table);
   const box = el("div", { class: "tablebox" }, scroll);
   function refresh() {
     columns.forEach((column, i) => {

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
+from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
@@ -98,10 +99,11 @@ def build(comparison: Comparison) -> Section | None:
         return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
     chosen = recommended(found)
     reason = f"{_why(comparison, found, chosen)}{_gains(comparison, found, chosen)}"
-    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer"), TextBlock(reason, "finding")]
+    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
+    blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
+    blocks += [TextBlock(reason, "finding")]
     sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
-    blocks += [_groups(chosen.run)] if chosen.run.groups else []
     return Section("answer", TITLE, INTRO, [*blocks, _table(comparison, found, chosen)])
 
 
@@ -264,18 +266,17 @@ def _interval(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | Non
     return (low, high) if pair.run is run else (-high, -low)
 
 
-def _groups(run: ComparedRun) -> TableBlock:
+def _groups(comparison: Comparison, run: ComparedRun) -> GroupsBlock:
+    """Return the groups with the numbers and colours that they have in all figures."""
     assert run.groups is not None
+    given = numbering(comparison)
+    numbered = [(given.number(run, tasks, n), tasks) for n, tasks in enumerate(run.groups.groups, 1)]
     rows = [
-        of_run(run) | {"group": n, "tasks": len(group), "names": ", ".join(group)}
-        for n, group in enumerate(run.groups.groups, 1)
+        of_run(run) | {"group": number, "colour": colours([number])[0], "task": task}
+        for number, tasks in sorted(numbered, key=lambda each: int(each[0]))
+        for task in tasks
     ]
-    columns = [
-        TableColumn("group", "group", digits=0),
-        TableColumn("tasks", "tasks", digits=0),
-        TableColumn("names", "names", kind="text"),
-    ]
-    return TableBlock("answer_groups", "The groups", f"The groups of “{run.name}”.", columns, rows)
+    return GroupsBlock("answer_groups", f"The groups of “{run.name}”", rows)
 
 
 def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> TableBlock:

@@ -11,16 +11,15 @@ from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.heatmap import CELL, cell_width, few_enough, run_columns
 from mtlv.comparison.sections.parts import of_run, task_axis, tip, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
-from mtlv.figures.palette import RUNS
+from mtlv.figures.palette import GROUPS
 from mtlv.formatting import enumerated
 
 ALONE, ALL = "alone", "all"
-PLAIN = {ALONE: "#B8BDC4", ALL: "#7F7F7F"}
+PLAIN = {ALONE: "#B8BDC4", ALL: "#757575"}
 APART = (
     " Tasks of different kinds or corpora need separate heads; they have the same number if they "
     "share a model."
 )
-BRIGHT = ("#56B4E9", "#E69F00", "#CC79A7", "#999933", "#44AA99", PLAIN[ALONE])  # need dark numbers
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
 Partition = tuple[tuple[str, ...], ...]
@@ -113,8 +112,8 @@ def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[
 
 
 def colours(labels: Sequence[str]) -> list[str]:
-    """Return a colour for each label; colours repeat after twelve numbers."""
-    return [PLAIN.get(label) or RUNS[(int(label) - 1) % len(RUNS)] for label in labels]
+    """Return a colour for each label; colours repeat after ten numbers."""
+    return [PLAIN.get(label) or GROUPS[(int(label) - 1) % len(GROUPS)] for label in labels]
 
 
 def group_colour(given: GroupNumbers) -> dict[str, Any]:
@@ -162,8 +161,7 @@ def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     sizes = {task: sum(map(len, model)) for model in run.plan for head in model for task in head}
     for part in given.parts[run.key]:
         label = given.label(run, part)
-        fields: dict[str, Any] = {"group": label, "shown": "·" if label == ALONE else label}
-        fields["bright"] = colours([label])[0] in BRIGHT
+        fields = {"group": label, "shown": "·" if label == ALONE else label}
         for task in part:
             shared = "its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
             others = enumerated([other for other in part if other != task]) or "none"
@@ -183,7 +181,7 @@ def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
     tips = [
         tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
     ]  # fmt: skip
-    ink = {"condition": {"test": "datum.bright", "value": "#111111"}, "value": "#ffffff"}
+    ink = {"condition": {"test": f"datum.group == '{ALONE}'", "value": "#111111"}, "value": "#ffffff"}
     numbers = {
         "transform": few_enough(),
         "mark": {"type": "text", "fontSize": 11},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -10,15 +11,18 @@ import pytest
 
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import (
+    Baseline,
     Disagreement,
     DocumentRow,
     FigureBlock,
+    GroupsBlock,
     Section,
     TableBlock,
     TableColumn,
     TextBlock,
 )
-from mtlv.comparison.page import embedded, packed, page_html
+from mtlv.comparison.page import packed, page_html, zipped
+from mtlv.comparison.sections import sections
 from mtlv.evaluation.comparison import Comparison
 
 NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
@@ -26,6 +30,7 @@ NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
 
 def all_blocks() -> Section:
     columns = [TableColumn("name", NASTY, "text"), TableColumn("f1", "F1")]
+    groups = [{"group": "1", "colour": "#5A66D6", "task": NASTY}]
     rows = [{"run": "r0", "name": NASTY, "f1": 0.25}]
     spec = {"mark": "bar", "encoding": {"y": {"field": "f1", "type": "quantitative"}}, "width": "container"}
     documents = {("r0", "r1"): [DocumentRow(NASTY, 0.5, [(NASTY, 0.5, 1.0, True)])]}
@@ -35,6 +40,7 @@ def all_blocks() -> Section:
         NASTY,
         [
             TextBlock(NASTY, "warning"),
+            GroupsBlock("groups", NASTY, groups),
             TableBlock("table", NASTY, NASTY, columns, rows),
             FigureBlock("figure", NASTY, NASTY, spec, rows),
             Disagreement("documents", NASTY, NASTY, documents, {NASTY: NASTY}, NASTY),
@@ -48,22 +54,26 @@ def html(comparison_of: Callable[..., Comparison]) -> str:
     return page_html(comparison, [all_blocks()])
 
 
+def unzipped(html: str, id: str) -> str:
+    inside = re.search(f'<script type="text/plain" id="{id}">([A-Za-z0-9+/=]+)</script>', html)[1]
+    return gzip.decompress(base64.b64decode(inside)).decode()
+
+
 def data_of(html: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)[1])
+    return json.loads(unzipped(html, "data"))
 
 
 def test_no_text_becomes_markup(html: str):
-    page = html.replace(vega.bundle(), "")
-    assert len(re.findall(r"<script", page)) == 3
-    assert page.count("</script") == 3
-    assert "<!-- &" not in page
-    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page  # the title
+    assert len(re.findall(r"<script", html)) == 3
+    assert html.count("</script") == 3
+    assert "<!-- &" not in html
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in html  # the title
 
 
 def test_all_texts_arrive_as_they_are(html: str):
     section = data_of(html)["sections"][0]
-    text, table, figure, disagreement = section["blocks"]
-    assert section["title"] == text["text"] == table["caption"] == figure["title"] == NASTY
+    text, groups, table, figure, disagreement = section["blocks"]
+    assert section["title"] == text["text"] == groups["title"] == table["caption"] == figure["title"] == NASTY
     assert disagreement["pairs"][0]["documents"][0]["scores"] == [[NASTY, 0.5, 1.0, True]]
     assert disagreement["texts"] == {NASTY: NASTY}
 
@@ -73,21 +83,34 @@ def test_only_the_two_scripts_of_the_page_may_run(html: str):
     assert "default-src 'none'" in policy
     assert "unsafe-eval" not in policy
     assert "http" not in policy
-    scripts = re.findall(r"<script>(.*?)</script>", html, re.S)
+    scripts = [unzipped(html, "library"), *re.findall(r"<script>(.*?)</script>", html, re.S)]
+    assert scripts[0] == vega.bundle()
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     assert re.findall(r"'sha256-([^']+)'", policy) == digests
     assert "\r" not in html  # a browser would read it as another character, and digests would differ
 
 
 def test_nothing_outside_is_named(html: str):
-    page = html.replace(vega.bundle(), "")
-    assert not re.search(r'<link|<img|<iframe|src="|@import|url\(', page)
+    assert not re.search(r'<link|<img|<iframe|src="|@import|url\(', html)
 
 
-def test_embedded_json_is_strict():
-    assert embedded({"a": "</script>&\u2028"}) == '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
+def test_data_are_strict_json(comparison_of: Callable[..., Comparison]):
+    block = TableBlock("table", "", "", [], [], Baseline("f1", (), float("nan")))
     with pytest.raises(ValueError, match="not JSON compliant"):
-        embedded({"a": float("nan")})
+        page_html(comparison_of(runs=2), [Section("all", "", "", [block])])
+
+
+def test_packed_text_is_the_same_every_time():
+    assert zipped("Größe") == zipped("Größe")
+    assert gzip.decompress(base64.b64decode(zipped("Größe"))).decode() == "Größe"
+
+
+def test_a_page_of_four_runs_is_half_a_megabyte(comparison_of: Callable[..., Comparison]):
+    comparison = comparison_of(runs=4, children=3, tasks=9)
+    weight = len(page_html(comparison, sections(comparison)).encode())
+    packed_library = len(zipped(vega.bundle()))
+    assert weight - packed_library < 120_000  # bytes: the page without Vega
+    assert weight < 600_000
 
 
 def test_packed_rows_keep_every_value():

@@ -7,7 +7,8 @@ import pytest
 from sklearn.decomposition import PCA
 
 from mtlv.figures import label_placement
-from mtlv.figures.task_map import COLOURS, MARKERS, draw_map, map_figure, project
+from mtlv.figures.palette import GROUPS
+from mtlv.figures.task_map import MARKERS, draw_map, map_figure, project
 
 WORDS = [
     "granulomatous",
@@ -93,8 +94,8 @@ def test_the_axes_name_the_projection_and_its_share():
 
 
 def test_groups_differ_in_colour_and_shape():
-    looks = {(COLOURS[group % len(COLOURS)], MARKERS[group % len(MARKERS)]) for group in range(99)}
-    assert len(looks) == 99
+    looks = {(GROUPS[group % len(GROUPS)], MARKERS[group % len(MARKERS)]) for group in range(110)}
+    assert len(looks) == 110
 
 
 def test_medoids_are_bold_and_named_in_the_legend(tmp_path):

@@ -196,3 +196,11 @@ def test_every_section_that_mlflow_makes_is_known_to_the_views(made: Made) -> No
     keys = {point.key for run in made.tracker.runs.values() for point in run.points}
     for view in (view for view in made.views if view.sections):
         assert {key.rsplit("/", 1)[0] for key in keys} <= set(view.closed)
+
+
+def test_views_have_scores_first_and_tags_last(made: Made) -> None:
+    for view in made.views:
+        kinds = [name.partition(".")[0] for name in view.columns]
+        assert kinds == sorted(kinds), view.name  # metrics, params, tags
+        assert kinds[0] == "metrics"
+        assert kinds[-1] == "tags"

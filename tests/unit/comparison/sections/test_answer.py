@@ -9,6 +9,7 @@ import pytest
 
 from mtlv.comparison.sections import answer
 from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, passes, recommended, shown_worse
+from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.reporting.learned_words import NOTHING
 
@@ -126,14 +127,28 @@ def test_it_begins_with_what_to_do(answered, given, expected):
     runs = [a_run("best", **given), a_run("low", score=0.1)]
     section = answered(runs, [a_pair(*runs, {1}, 1)])
     assert section.blocks[0].text == expected
-    assert section.blocks[1].text.startswith(
+    groups = [block.rows for block in section.blocks if getattr(block, "id", "") == "answer_groups"]
+    assert section.blocks[1 + len(groups)].text.startswith(
         "“best” has the highest macro F1, 0.800. Every other run is shown to be worse: the next, "
         "“low”, is 0.700 lower."
     )
-    groups = [block.rows for block in section.blocks if getattr(block, "id", "") == "answer_groups"]
-    assert [[row["names"] for row in rows] for rows in groups] == (
-        [["a, b", "c, d"]] if "groups" in given else []
+    expected = [("1", "a"), ("1", "b"), ("2", "c"), ("2", "d")]
+    assert [[(row["group"], row["task"]) for row in rows] for rows in groups] == (
+        [expected] if "groups" in given else []
     )
+
+
+def test_chips_have_the_numbers_and_colours_of_the_figures(comparison_of):
+    comparison = comparison_of(runs=8, children=1)
+    given = numbering(comparison)
+    run = [run for run in comparison.runs if run.groups][-1]
+    shown = {row["task"]: (row["group"], row["colour"]) for row in answer._groups(comparison, run).rows}
+    figure = next(block for block in together(comparison, given) if block.id == "groups_together")
+    scale = figure.spec["layer"][0]["encoding"]["color"]["scale"]
+    colour = dict(zip(scale["domain"], scale["range"], strict=True))
+    rows = [row for row in figure.rows if row["run"] == run.key]
+    assert len({row["group"] for row in rows}) > 1
+    assert shown == {row["task"]: (row["group"], colour[row["group"]]) for row in rows}
 
 
 def test_what_documents_alone_show_is_said_of_these_documents(answered):
@@ -150,7 +165,7 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     random = a_run("random", 2, groups=PARTS, method="random", score=0.85)
     others = [a_run("all", score=0.7), a_run("apart", 4, score=0.6), a_run("apart, short", 4, score=0.5)]
     pairs = [a_pair(best, random, {1}, 1), a_pair(others[1], best, {-1}, -1, (-0.4, -0.2))]
-    reason = answered([best, random, *others], pairs).blocks[1].text
+    reason = answered([best, random, *others], pairs).blocks[2].text
     assert (
         "Its gain over one model for all tasks (“all”) +0.200, over one model per task (“apart”) +0.300 "
         "(+0.200 to +0.400)."
@@ -161,8 +176,8 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     headed = a_run("headed", 1, groups=PARTS, score=0.8)
     runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
     assert "Its gain over groups (“headed”) +0.100." in answered(runs, []).blocks[1].text
-    assert "Its gain" not in answered([best, headed, random], []).blocks[1].text
-    assert "Its gain" not in answered([best, others[0]], []).blocks[1].text, "the next run is named already"
+    assert "Its gain" not in answered([best, headed, random], []).blocks[2].text
+    assert "Its gain" not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
 
 
 def test_differences_are_over_the_seeds_of_both(answered):
