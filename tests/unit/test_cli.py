@@ -137,7 +137,8 @@ def test_ctrl_c_is_130_and_sigterm_143(
 ) -> None:
     fake(monkeypatch, "run_suite", error=KeyboardInterrupt())
     assert main(["run", config]) == 130
-    assert capsys.readouterr().err == "mtlv: stopped\n"
+    said = capsys.readouterr().err
+    assert said == f"mtlv: stopped; to go on where it stopped: mtlv run {config}\n"
 
     def terminated(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -227,7 +228,7 @@ def test_check_prints_trees_once_units_and_warnings(
         SimpleNamespace(name="one", lines=tree, units=1, warnings=("mind this",)),
         SimpleNamespace(name="two", lines=tree, units=4, warnings=()),
     )
-    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5))
+    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5, at_most=True))
     monkeypatch.setattr("mtlv.execution.allocation.cores", lambda: 1)
     assert main(["check", config]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -239,7 +240,7 @@ def test_check_prints_trees_once_units_and_warnings(
         "  as one",
         "trained by one process of 1 core",
         "results are stored in `mtlv-store`",
-        "c.yml: valid; 2 members, 5 units to train, experiment `mtlv`",
+        "c.yml: valid; 2 members, up to 5 units to train, experiment `mtlv`",
     ]
 
 
