@@ -51,7 +51,12 @@ def command_parser() -> argparse.ArgumentParser:
         epilog="Start with: mtlv run config/quickstart.yml",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"mtlv {__version__}",
+        help="show the version, packages and devices",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     init = _add(commands, "init", "look at a table, and write a config that runs")
     init.add_argument("table", type=Path, metavar="TABLE", help=".csv, .tsv, .jsonl or .parquet")

@@ -25,6 +25,7 @@ from mtlv.cli import (
     status,
     sync,
     ui,
+    version,
 )
 from mtlv.cli.terminal import (
     FAILED,
@@ -69,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     let_waiting_threads_sleep()
     show_anything()
     try:
-        args = parse(argv)
-        code = COMMANDS[args.command](args)
+        args = _arguments(argv)
+        code = (COMMANDS | {"--version": version.version})[args.command](args)
         sys.stdout.flush()
         return code
     except ConfigError as error:
@@ -99,6 +100,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return own_fault()
     finally:
         gc.freeze()  # the process ends: a last collection of MLflow's objects would take a second
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line; `--version` alone is a command, because it looks for devices."""
+    alone = list(sys.argv[1:] if argv is None else argv) == ["--version"]
+    return argparse.Namespace(command="--version") if alone else parse(argv)
 
 
 def _go_on(args: argparse.Namespace) -> str:

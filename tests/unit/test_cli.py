@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from mtlv import __version__
 from mtlv.arguments import parse
@@ -80,10 +83,13 @@ def suite_result(**changes: object) -> SimpleNamespace:
 
 
 def test_version(capsys: Captured) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr().out == f"mtlv {__version__}\n"
+    assert main(["--version"]) == 0
+    first, packages, *devices = capsys.readouterr().out.splitlines()
+    assert first == f"mtlv {__version__}"
+    for name in ("torch", "transformers", "mlflow"):
+        assert f"{name} {metadata.version(name)}" in packages
+    assert re.fullmatch(r"CPU: \d+ cores?, (no )?fast bf16", devices[0])
+    assert len(devices) == 1 + torch.cuda.device_count()
 
 
 def test_help_names_every_command(capsys: Captured) -> None:
