@@ -383,3 +383,42 @@ def test_every_command_of_the_parser_is_there() -> None:
     more = {"data show": ["ohsumed"], "data fetch": ["ohsumed"], "data check": ["ohsumed"]}
     for name in COMMANDS:
         assert parse([*name.split(), *(asked | more).get(name, [])]).command == name
+
+
+@pytest.mark.parametrize("port", ["80000", "0", "-1", "http"])
+def test_ui_refuses_a_port_that_cannot_be(port: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["ui", f"--port={port}"])
+    assert stop.value.code == 2
+    assert "from 1 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "terminal", "opened"),
+    [
+        ([], {"DISPLAY": ":0"}, True, True),
+        (["--no-browser"], {"DISPLAY": ":0"}, True, False),
+        ([], {}, True, False),
+        ([], {"DISPLAY": ":0", "SSH_CONNECTION": "a"}, True, False),
+        ([], {"DISPLAY": ":0"}, False, False),
+    ],
+)
+def test_ui_opens_a_browser_where_it_would_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    variables: dict[str, str],
+    terminal: bool,
+    opened: bool,
+) -> None:
+    seen: list[str] = []
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: terminal, flush=lambda: None, write=len))
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    monkeypatch.setattr("mtlv.tracking.mlflow_server.link", lambda *_: "http://server/x")
+    monkeypatch.setattr("mtlv.tracking.mlflow_server.has_server", lambda _: True)
+    assert main(["ui", *options]) == 0
+    assert seen == ["http://server/x"] * opened
