@@ -51,7 +51,12 @@ def command_parser() -> argparse.ArgumentParser:
         epilog="Start with: mtlv run config/quickstart.yml",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"mtlv {__version__}")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"mtlv {__version__}",
+        help="show the version, packages and devices",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     init = _add(commands, "init", "look at a table, and write a config that runs")
     init.add_argument("table", type=Path, metavar="TABLE", help=".csv, .tsv, .jsonl or .parquet")
@@ -107,8 +112,9 @@ def command_parser() -> argparse.ArgumentParser:
     _add_data(commands)
     page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)
-    page.add_argument("--port", type=int, default=5000, help="port to listen on (default: 5000)")
+    page.add_argument("--port", type=_port, default=5000, help="port to listen on (default: 5000)")
     page.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    page.add_argument("--no-browser", dest="browser", action="store_false", help="do not open a browser")
     page.add_argument(
         "--no-auth",
         action="store_true",
@@ -171,6 +177,12 @@ def _add_compare(commands: Any) -> None:
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a whole number from 1 to 65535")
     return int(text)
 
 

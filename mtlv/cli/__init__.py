@@ -6,6 +6,7 @@ import argparse
 import errno
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 
@@ -24,6 +25,7 @@ from mtlv.cli import (
     status,
     sync,
     ui,
+    version,
 )
 from mtlv.cli.terminal import (
     FAILED,
@@ -63,12 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: success. 1: a member of a suite failed, the output pipe was closed, MLflow's server ended, or an
     internal error. 2: a user error. 130: Ctrl-C. 143: SIGTERM.
     """
+    args = argparse.Namespace(command="")
     gc.set_threshold(100_000)  # Python's default of 700 takes a tenth of the time
     let_waiting_threads_sleep()
     show_anything()
     try:
-        args = parse(argv)
-        code = COMMANDS[args.command](args)
+        args = _arguments(argv)
+        code = (COMMANDS | {"--version": version.version})[args.command](args)
         sys.stdout.flush()
         return code
     except ConfigError as error:
@@ -80,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(line)
         return USER_ERROR
     except KeyboardInterrupt as stop:
-        complain("stopped")
+        complain("stopped" + _go_on(args))
         return TERMINATED if stop.args == ("SIGTERM",) else INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has ended. Nothing may be written at exit any more.
@@ -97,3 +100,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return own_fault()
     finally:
         gc.freeze()  # the process ends: a last collection of MLflow's objects would take a second
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line; `--version` alone is a command, because it looks for devices."""
+    alone = list(sys.argv[1:] if argv is None else argv) == ["--version"]
+    return argparse.Namespace(command="--version") if alone else parse(argv)
+
+
+def _go_on(args: argparse.Namespace) -> str:
+    """Return how to continue a stopped `mtlv run`; units that are complete are not trained again."""
+    if args.command != "run":
+        return ""
+    return f"; to go on where it stopped: {shlex.join(['mtlv', 'run', args.config, *args.overrides])}"

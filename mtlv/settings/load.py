@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,12 +50,20 @@ Overrides = Sequence[str] | Mapping[str, Any]
 """`key=value` texts with YAML values, or values by dotted key."""
 
 
-def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()) -> Suite:
+FindWrongNames = Callable[[Settings], Mapping[str, str]]
+"""Function of settings that returns a problem of each key with an unknown name."""
+
+
+def load_suite(
+    config: Path | str | Mapping[str, Any], overrides: Overrides = (), names: FindWrongNames | None = None
+) -> Suite:
     """Read a config.
 
     Args:
         config: the YAML file, or its content.
         overrides: values that take precedence over the config.
+        names: finds names that nothing has. If there are other problems, those that it finds are added to
+            them; without any, they are left to the check of the suite.
 
     Raises:
         ConfigError: there are problems; contains every problem of the config and the overrides, one per line.
@@ -63,7 +71,15 @@ def load_suite(config: Path | str | Mapping[str, Any], overrides: Overrides = ()
     if isinstance(config, Mapping):
         return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path())
     path = Path(config)
-    return _suite(read(path), overrides, path)
+    document = read(path)
+    if document.value is None and not overrides:
+        raise ConfigError(
+            [
+                f"{path}: the config is empty; write at least `data: {{name: synthetic}}` (`mtlv data list` "
+                "has the names), or have one made for a table: `mtlv init TABLE`"
+            ]
+        )
+    return _suite(document, overrides, path, names)
 
 
 def as_yaml(value: Any) -> Any:
@@ -86,7 +102,9 @@ def load_overrides(overrides: Overrides) -> Suite:
     return _suite(YamlDocument("defaults.yml", None, {}), overrides, Path())
 
 
-def _suite(document: YamlDocument, overrides: Overrides, path: Path) -> Suite:
+def _suite(
+    document: YamlDocument, overrides: Overrides, path: Path, names: FindWrongNames | None = None
+) -> Suite:
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()
@@ -98,6 +116,11 @@ def _suite(document: YamlDocument, overrides: Overrides, path: Path) -> Suite:
     problems += more
     members = _members(base, found, changes, file=document.name, problems=problems)
     if problems:
+        problems += [
+            f"{places.get(key, document.name)}: {text}"
+            for _, settings, _, places in members
+            for key, text in (names(settings) if names else {}).items()
+        ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
     search = search_of(base.values.get("search"))

@@ -39,7 +39,10 @@ def status_lines(
     place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     states = found = _states(place)
     if config is not None:
-        states = [state for state in found if state.config == str(config.absolute())]
+        same = [state for state in found if state.config == str(config.absolute())]
+        # A folder that was moved or copied: its store names the config by its old place.
+        moved = [] if place.shared else [s for s in found if Path(s.config).name == config.name]
+        states = same or moved
     if not states:
         of = f" of `{config}`" if config is not None else ""
         # A job reads a copy of the config, in its own folder.

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import address
+from mtlv.tracking.moved import follow_move
+from mtlv.tracking.moved import local_folder as local_folder
 from mtlv.tracking.refusal import refusal
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def open_client(uri: str) -> MlflowClient:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
 
+    follow_move(uri)
     # The registry is not used, but MLflow opens it too: on the same store, or else it creates a file.
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
@@ -62,16 +65,6 @@ def check_access(uri: str) -> None:
     if address.scheme(uri) in address.SERVERS:
         with guarded(uri):
             open_client(uri).search_experiments(max_results=1)
-
-
-def local_folder(location: str) -> Path | None:
-    """Return the local folder of an artifact location; None if it is elsewhere, such as behind a server."""
-    from mlflow.utils.file_utils import local_file_uri_to_path
-    from mlflow.utils.uri import is_local_uri
-
-    if not is_local_uri(location, is_tracking_or_registry_uri=False):
-        return None
-    return Path(local_file_uri_to_path(location))
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mtlv.errors import TrackingError, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
+from mtlv.tracking.moved import ARTIFACTS
 from mtlv.tracking.reader import StoredRun
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class MlflowReader:
         place = local_folder(run.artifacts)
         if place is not None:
             if not (place / name).is_file():
+                _need_folder(place.parent.parent, self.uri)  # of the experiment: a run may have no files
                 return None
             _need_size(run, name, (place / name).stat().st_size)
             return place / name
@@ -151,6 +153,18 @@ class MlflowReader:
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
         return get_artifact_repository(run.artifacts, tracking_uri=self.uri)
+
+
+def _need_folder(place: Path, uri: str) -> None:
+    """Refuse a store without the artifacts of a whole experiment: only its database was moved."""
+    if not place.is_dir():
+        file = address.sqlite_file(uri)
+        beside = place if file is None else file.parent / ARTIFACTS / place.name
+        raise TrackingError(
+            f"the artifacts of the store `{address.masked(uri)}` are not where its database says",
+            got=str(place),
+            then=f"copy the folder `{ARTIFACTS}` there as well: `{beside}` is used if it exists",
+        )
 
 
 def _need_size(run: StoredRun, name: str, size: int | None) -> None:

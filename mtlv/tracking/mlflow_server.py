@@ -28,6 +28,7 @@ from mtlv.tracking.address import (
     sqlite_file,
 )
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+from mtlv.tracking.moved import follow_move
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
@@ -113,6 +114,7 @@ def _need_store(uri: str) -> None:
             then="run `mtlv run CONFIG` first, or use its working folder",
         )
     check_address(uri)
+    follow_move(uri)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_clien
 from mtlv.tracking.mlflow_model import keep_model
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
+from mtlv.tracking.moved import ARTIFACTS
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
 
@@ -152,7 +153,7 @@ class MlflowTracker:
         if found is not None:
             identity = found.experiment_id
         else:
-            place = (file.parent / "mlruns" / ascii_slug(self.experiment)).as_uri() if file else None
+            place = (file.parent / ARTIFACTS / ascii_slug(self.experiment)).as_uri() if file else None
             identity = self._client.create_experiment(self.experiment, artifact_location=place)
         self._client.set_experiment_tag(identity, "mlflow.experimentKind", "custom_model_development")
         return identity

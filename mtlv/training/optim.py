@@ -66,7 +66,7 @@ def resolve_precision(name: str, device: torch.device) -> str:
     """Return the precision; `auto` is `bf16` if the device computes it faster than `fp32`."""
     if name != "auto":
         return name
-    return "bf16" if _computes_bf16(device) else "fp32"
+    return "bf16" if computes_bf16(device) else "fp32"
 
 
 def resolve_compile(wanted: bool, device: torch.device) -> bool:
@@ -86,7 +86,8 @@ def resolve_compile(wanted: bool, device: torch.device) -> bool:
     return True
 
 
-def _computes_bf16(device: torch.device) -> bool:
+def computes_bf16(device: torch.device) -> bool:
+    """Whether bf16 is faster than fp32 on `device`."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     # PyTorch has no public function for this yet; fp32 is the safe default.

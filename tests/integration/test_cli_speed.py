@@ -36,7 +36,6 @@ print(code, *sorted({name.split(".")[0] for name in sys.modules}), file=sys.stde
     [
         ["--help"],
         ["run", "--help"],
-        ["--version"],
         ["check", "config/suite.yml"],
         ["check", "config/quickstart.yml"],
         ["check", "config/table.yml"],

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from mtlv import __version__
 from mtlv.arguments import parse
@@ -80,10 +83,13 @@ def suite_result(**changes: object) -> SimpleNamespace:
 
 
 def test_version(capsys: Captured) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr().out == f"mtlv {__version__}\n"
+    assert main(["--version"]) == 0
+    first, packages, *devices = capsys.readouterr().out.splitlines()
+    assert first == f"mtlv {__version__}"
+    for name in ("torch", "transformers", "mlflow"):
+        assert f"{name} {metadata.version(name)}" in packages
+    assert re.fullmatch(r"CPU: \d+ cores?, (no )?fast bf16", devices[0])
+    assert len(devices) == 1 + torch.cuda.device_count()
 
 
 def test_help_names_every_command(capsys: Captured) -> None:
@@ -137,7 +143,8 @@ def test_ctrl_c_is_130_and_sigterm_143(
 ) -> None:
     fake(monkeypatch, "run_suite", error=KeyboardInterrupt())
     assert main(["run", config]) == 130
-    assert capsys.readouterr().err == "mtlv: stopped\n"
+    said = capsys.readouterr().err
+    assert said == f"mtlv: stopped; to go on where it stopped: mtlv run {config}\n"
 
     def terminated(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -227,7 +234,7 @@ def test_check_prints_trees_once_units_and_warnings(
         SimpleNamespace(name="one", lines=tree, units=1, warnings=("mind this",)),
         SimpleNamespace(name="two", lines=tree, units=4, warnings=()),
     )
-    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5))
+    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=5, at_most=True))
     monkeypatch.setattr("mtlv.execution.allocation.cores", lambda: 1)
     assert main(["check", config]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -239,7 +246,7 @@ def test_check_prints_trees_once_units_and_warnings(
         "  as one",
         "trained by one process of 1 core",
         "results are stored in `mtlv-store`",
-        "c.yml: valid; 2 members, 5 units to train, experiment `mtlv`",
+        "c.yml: valid; 2 members, up to 5 units to train, experiment `mtlv`",
     ]
 
 
@@ -376,3 +383,42 @@ def test_every_command_of_the_parser_is_there() -> None:
     more = {"data show": ["ohsumed"], "data fetch": ["ohsumed"], "data check": ["ohsumed"]}
     for name in COMMANDS:
         assert parse([*name.split(), *(asked | more).get(name, [])]).command == name
+
+
+@pytest.mark.parametrize("port", ["80000", "0", "-1", "http"])
+def test_ui_refuses_a_port_that_cannot_be(port: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["ui", f"--port={port}"])
+    assert stop.value.code == 2
+    assert "from 1 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "terminal", "opened"),
+    [
+        ([], {"DISPLAY": ":0"}, True, True),
+        (["--no-browser"], {"DISPLAY": ":0"}, True, False),
+        ([], {}, True, False),
+        ([], {"DISPLAY": ":0", "SSH_CONNECTION": "a"}, True, False),
+        ([], {"DISPLAY": ":0"}, False, False),
+    ],
+)
+def test_ui_opens_a_browser_where_it_would_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    variables: dict[str, str],
+    terminal: bool,
+    opened: bool,
+) -> None:
+    seen: list[str] = []
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: terminal, flush=lambda: None, write=len))
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    monkeypatch.setattr("mtlv.tracking.mlflow_server.link", lambda *_: "http://server/x")
+    monkeypatch.setattr("mtlv.tracking.mlflow_server.has_server", lambda _: True)
+    assert main(["ui", *options]) == 0
+    assert seen == ["http://server/x"] * opened

@@ -11,6 +11,7 @@ from mtlv.data.source import DataOptions
 from mtlv.errors import ConfigError, DataError
 from mtlv.planning import check
 from mtlv.planning.check import check_suite
+from mtlv.planning.names import wrong_names
 from mtlv.settings import load_suite
 
 NINE = [label.name for label in catalog.card("synthetic").labels]
@@ -267,11 +268,46 @@ def test_an_encoder_that_is_nearly_a_known_name(tmp_path, monkeypatch):
         found = checked(tmp_path, config).members[0].warnings
         return [text for text in found if text.startswith(f"encoder `{name}` is not a known name")]
 
-    assert warned("minilmm")[0].endswith("did you mean `minilm`?")
+    def refused(name):
+        return problems(tmp_path, f"data: synthetic\nencoder: {name}\narchitecture: mtl\n")
+
+    assert warned("bert-base-cased")[0].endswith("did you mean `bert-cased`?")  # an old id of the hub
     assert not any(map(warned, ("minilm", "tiny", "owner/minilmm", "electra-small")))
+    (line,) = refused("minilmm")
+    assert line.startswith(
+        "FOLDER/c.yml:2: `encoder.name`: `minilmm` is no known encoder, did you mean `minilm`?"
+    )
+    assert "owner/name" in line
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minilmm").mkdir()
     assert not warned("minilmm")
+
+
+def test_wrong_names_are_told_with_the_problems_of_the_schema(tmp_path):
+    path = tmp_path / "c.yml"
+    path.write_text("data:\n  name: ohsumd\nencoder: biobrt\ntraining:\n  epochz: 3\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        load_suite(path, (), wrong_names)
+    name, encoder, key = raised.value.problems
+    assert ":2: `data.name`" in name
+    assert "did you mean `ohsumed`?" in name
+    assert ":3: `encoder.name`" in encoder
+    assert "did you mean `biobert`?" in encoder
+    assert ":5: `training.epochz`" in key
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n"])
+def test_an_empty_config_is_refused_with_what_to_write(tmp_path, text):
+    path = tmp_path / "c.yml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"the config is empty; write at least `data: .*mtlv init TABLE"):
+        load_suite(path)
+
+
+@pytest.mark.parametrize(("architecture", "at_most"), [("stl", False), ("mtl", False), ("gmtl", True)])
+def test_the_count_is_a_bound_where_groups_are_found_later(tmp_path, architecture, at_most):
+    found = checked(tmp_path, f"data: synthetic\nencoder: tiny\narchitecture: {architecture}\n")
+    assert found.at_most == at_most
 
 
 @pytest.mark.parametrize("uri", ["file:///tmp/x", "./runs", "ftp://host", "sqlite://"])

@@ -41,8 +41,8 @@ def names(suite: Suite) -> list[str]:
 # ---- Merging ---------------------------------------------------------------------------------------------
 
 
-def test_an_empty_file_is_the_defaults(write: Write) -> None:
-    (member,) = load_suite(write("# nothing\n")).members
+def test_an_empty_mapping_is_the_defaults(write: Write) -> None:
+    (member,) = load_suite(write("{}\n")).members
     assert member.settings == load_overrides([]).members[0].settings
     assert member.name == "mtl · minilm"
     assert member.changes == {}
@@ -74,7 +74,7 @@ def test_free_mappings_are_replaced_and_overridden_by_key(write: Write) -> None:
 
 
 def test_settings_cannot_be_changed(write: Write) -> None:
-    settings = load_suite(write("")).members[0].settings
+    settings = load_suite(write("{}")).members[0].settings
     with pytest.raises(ValueError, match="frozen"):
         settings.seed = 3  # type: ignore[misc]
 

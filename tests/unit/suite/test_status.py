@@ -254,3 +254,10 @@ def test_a_long_ago_start_has_a_date(tmp_path: Path) -> None:
         watcher(BatchTrained(watcher.state.units[0].name, 1))
         watcher(EpochEnded(watcher.state.units[0].name, 1, 1, 0.1, {}, 5.0))
         assert "since 20" in say(tmp_path)[2]
+
+
+def test_a_moved_config_finds_the_suite_of_its_old_place(tmp_path: Path) -> None:
+    with SuiteProgress(tmp_path, suite(config=Path("/old/c.yml"))):
+        pass
+    assert "has run with the store" not in say(tmp_path, Path("/new/c.yml"))[0]
+    assert "has run with the store" in say(tmp_path, Path("/new/other.yml"))[0]

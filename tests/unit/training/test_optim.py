@@ -94,7 +94,7 @@ def test_precision_is_what_was_asked_for_or_what_the_device_computes(
 
 
 @pytest.mark.parametrize(("of_bf16", "expected"), [(1.0, "bf16"), (4.0, "fp32")])
-def test_a_processor_that_computes_bf16_more_slowly_uses_fp32(
+def test_a_processor_thatcomputes_bf16_more_slowly_uses_fp32(
     of_bf16: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = {torch.float32: cycle([9.0, 2.0]), torch.bfloat16: cycle([9.0, of_bf16])}

@@ -1,0 +1,56 @@
+"""Names of corpora and encoders that nothing has, and what was probably meant."""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from mtlv.data import catalog
+from mtlv.errors import MtlvError, nearest
+from mtlv.models.aliases import known_names
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
+
+MISSPELT = 0.85  # likeness to an alias: `minilmm` and `biobrt` are above, hub ids as `bert-base-cased` below
+
+
+def wrong_names(settings: Settings) -> dict[str, str]:
+    """Return a problem of each key that names no known corpus, or misspells an encoder's alias."""
+    found: dict[str, str] = {}
+    for stage in settings.each_stage:
+        for data in stage.data.each:
+            try:
+                catalog.card(data.name)
+            except MtlvError as error:
+                found["data.name"] = str(error)
+        found |= wrong_encoders(stage)
+    return found
+
+
+def encoders_of(settings: Settings) -> dict[str, str | None]:
+    """Return the encoders of settings, by key."""
+    return {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
+
+
+def wrong_encoders(settings: Settings) -> dict[str, str]:
+    """Return the keys with a misspelt alias; ids of a hub have an owner, but for a few old ones."""
+    return {
+        key: f"`{key}`: `{name}` is no known encoder, {hint} Else write the id of a hub as `owner/name`, "
+        "or a folder as `./name`."
+        for key, name in encoders_of(settings).items()
+        if name and (hint := _near(name)) and get_close_matches(name, known_names(), n=1, cutoff=MISSPELT)
+    }
+
+
+def _near(encoder: str) -> str:
+    known = known_names()
+    apart = encoder in known or "/" in encoder or encoder.startswith("~") or os.path.isdir(encoder)
+    return "" if apart else nearest(encoder, known)
+
+
+def nearly_known(encoder: str) -> str:
+    """Return a warning for a name that is like an alias, but not so like that it must be one."""
+    near = _near(encoder)
+    return near and f"encoder `{encoder}` is not a known name, so it would come from the hub; {near}"
