@@ -189,6 +189,15 @@ def test_differences_are_over_the_seeds_of_both(answered):
     assert [row["difference"] for row in section.blocks[-1].rows] == ["", "−0.150", "−0.250"]
 
 
+def test_a_run_that_is_higher_over_the_seeds_of_both_is_not_only_called_lower(answered):
+    best, second = a_run("best", score=0.903), a_run("second", 4, score=0.901)
+    section = answered([best, second], [a_pair(best, second, mean=-0.008)])
+    text = section.blocks[1].text
+    assert "“second”, is 0.002 lower, but 0.008 higher over the folds and seeds of both (" in text
+    section = answered([best, second], [a_pair(best, second, mean=-0.0004)])
+    assert "“second”, is less than 0.001 lower (" in section.blocks[1].text
+
+
 def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
     runs = [a_run("stl", 4, seconds=400.0, score=0.805), a_run("mtl", 1, seconds=100.0)]
     section = answered(runs, [a_pair(*runs, interval=(-0.02, 0.03))])
