@@ -55,3 +55,11 @@ def test_intervals_of_open_i_are_those_of_the_experiment(page, results):
         for row in rows(results / "answer.csv").values()
     }
     assert told <= kept
+
+
+def test_predictors_of_groups_are_those_of_the_experiment():
+    text = (WHICH / "README.md").read_text(encoding="utf-8")
+    with (WHICH / "results" / "predicted_untrained.csv").open(encoding="utf-8", newline="") as file:
+        kept = {row["by"]: row["order"].replace("−", "-") for row in csv.DictReader(file)}
+    told = dict(re.findall(r"^\| `([^`|]+)`[^|]* \| (-?\d[^|]*\)) \|$", text, re.MULTILINE))
+    assert told == kept

@@ -293,7 +293,15 @@ def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Pa
     assert "time is up" in capsys.readouterr().out
     run.main(arguments)
     first = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
-    assert set(first) == {"audit.csv", "audit.md", "audit.png", "seeds.csv", "about.json"}
+    assert set(first) == {
+        "audit.csv",
+        "audit.md",
+        "audit.png",
+        "audit.svg",
+        "audit.pdf",
+        "seeds.csv",
+        "about.json",
+    }
     capsys.readouterr()
     run.main(arguments)
     assert capsys.readouterr().out.splitlines() == [f"wrote {tmp_path / 'out'}"]
