@@ -109,6 +109,8 @@ def command_parser() -> argparse.ArgumentParser:
     export.add_argument("--stage", metavar="NAME", help="the unit's stage, if the config has several")
     export.add_argument("--unit", metavar="TEXT", help="part of the unit's name, if the config has several")
     _add(commands, "schema", "print the JSON Schema of a config file, for editors")
+    shell = _add(commands, "completion", "print a script that completes commands and options in a shell")
+    shell.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that reads it")
     _add_data(commands)
     page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)

@@ -27,8 +27,8 @@ from mtlv.tracking.address import (
     scheme,
     sqlite_file,
 )
+from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.mlflow_tracker import MlflowTracker
-from mtlv.tracking.moved import follow_move
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores

@@ -14,9 +14,9 @@ from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_client
 from mtlv.tracking.mlflow_model import keep_model
+from mtlv.tracking.mlflow_moved import ARTIFACTS
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
-from mtlv.tracking.moved import ARTIFACTS
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
 
