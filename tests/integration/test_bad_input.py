@@ -144,9 +144,8 @@ CASES = {
         files={"empty/readme.txt": "nothing"},
     ),
     "unknown encoder": Case(
-        ("`encoder.name` `biobrt` is not on this machine", "did you mean `biobert`?"),
+        ("`encoder.name`: `biobrt` is no known encoder", "did you mean `biobert`?"),
         argv=("encoder=biobrt",),
-        checked=False,
     ),
     "two missing encoders": Case(
         ("`biobert` is not on this machine", "`scibert` is not on this machine"),
