@@ -58,6 +58,27 @@ def command_parser() -> argparse.ArgumentParser:
         help="show the version, packages and devices",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_init(commands)
+    _add_run(commands)
+    _with_config(_add(commands, "check", "validate a config and show its plan, without training"))
+    _add_status(commands)
+    _add_sync(commands)
+    cluster = _add(commands, "cluster", "group the tasks without training: elbow plot, map, groups")
+    _with_config(cluster)
+    cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
+    _add_clean(commands)
+    _add_compare(commands)
+    _add_predict(commands)
+    _add_export(commands)
+    _add(commands, "schema", "print the JSON Schema of a config file, for editors")
+    shell = _add(commands, "completion", "print a script that completes commands and options in a shell")
+    shell.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that reads it")
+    _add_data(commands)
+    _add_ui(commands)
+    return parser
+
+
+def _add_init(commands: Any) -> None:
     init = _add(commands, "init", "look at a table, and write a config that runs")
     init.add_argument("table", type=Path, metavar="TABLE", help=".csv, .tsv, .jsonl or .parquet")
     init.add_argument(
@@ -67,6 +88,9 @@ def command_parser() -> argparse.ArgumentParser:
     init.add_argument(
         "--labels", metavar="COLUMNS", help="columns to learn, separated by commas (default: all that can be)"
     )
+
+
+def _add_run(commands: Any) -> None:
     run = _add(commands, "run", "train, evaluate and track the models of a config")
     _with_config(run)
     run.add_argument(
@@ -82,17 +106,18 @@ def command_parser() -> argparse.ArgumentParser:
         action="store_false",
         help="do not compare the members at the end, as `mtlv compare CONFIG` does",
     )
-    _with_config(_add(commands, "check", "validate a config and show its plan, without training"))
+
+
+def _add_status(commands: Any) -> None:
     status = _add(commands, "status", "show the progress of the running or last suite, unit by unit")
     _with_config(status, required=False)
     status.add_argument(
         "--store", metavar="STORE", help="folder or address (default: the config's, or mtlv-store)"
     )
     status.add_argument("--next", action="store_true", help="also show what `mtlv run` would do now, and why")
-    _add_sync(commands)
-    cluster = _add(commands, "cluster", "group the tasks without training: elbow plot, map, groups")
-    _with_config(cluster)
-    cluster.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-clusters)")
+
+
+def _add_clean(commands: Any) -> None:
     clean = _add(commands, "clean", "list files of a store that nothing needs; delete them with --yes")
     clean.add_argument(
         "configs", metavar="CONFIG", nargs="*", default=[], help="keep only the units of these configs"
@@ -101,17 +126,17 @@ def command_parser() -> argparse.ArgumentParser:
         "--store", metavar="STORE", help="folder or address (default: the configs', or mtlv-store)"
     )
     clean.add_argument("--yes", action="store_true", help="delete the listed files")
-    _add_compare(commands)
-    _add_predict(commands)
+
+
+def _add_export(commands: Any) -> None:
     export = _add(commands, "export", "write the encoder of a trained unit as a folder of Transformers")
     _with_config(export)
     export.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to create")
     export.add_argument("--stage", metavar="NAME", help="the unit's stage, if the config has several")
     export.add_argument("--unit", metavar="TEXT", help="part of the unit's name, if the config has several")
-    _add(commands, "schema", "print the JSON Schema of a config file, for editors")
-    shell = _add(commands, "completion", "print a script that completes commands and options in a shell")
-    shell.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that reads it")
-    _add_data(commands)
+
+
+def _add_ui(commands: Any) -> None:
     page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)
     page.add_argument("--port", type=_port, default=5000, help="port to listen on (default: 5000)")
@@ -122,7 +147,6 @@ def command_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="allow access from other machines (`--host`) without a password",
     )
-    return parser
 
 
 def _add_sync(commands: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 from statistics import fmean, stdev
 
 from mtlv.evaluation.learned import Learning, TrainingEnd, learning, together, training_end
@@ -137,6 +138,11 @@ def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
 def spread_of(values: Sequence[float]) -> float | None:
     """Return the standard deviation with ddof 1; None for one value."""
     return stdev(values) if len(values) > 1 else None
+
+
+def error_bars(values: Sequence[Sequence[float]]) -> list[float]:
+    """Return the standard deviation of each; NaN, which draws no bar, for one value."""
+    return [nan if (sd := spread_of(each)) is None else sd for each in values]
 
 
 def _figures(found: PlanResult) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from math import nan
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -18,7 +17,14 @@ from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
 from mtlv.reporting.html_report import ReportFigure, ReportInput, TaskLine, report_html
 from mtlv.reporting.learned_words import sentences
-from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, parent_metrics, spread_of
+from mtlv.reporting.member_result import (
+    MemberResult,
+    error_bars,
+    judged_by,
+    member_rows,
+    parent_metrics,
+    spread_of,
+)
 from mtlv.reporting.metric_titles import supported_by
 from mtlv.reporting.metrics import MetricNames, params
 from mtlv.reporting.pictures import log_picture
@@ -95,7 +101,7 @@ def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
         [fmean(result.of_task(task, "support")) for task in tasks],
         folder / "per_task_f1.png",
         title=result.title,
-        spread=[nan if (sd := spread_of(result.main(task))) is None else sd for task in tasks],
+        spread=error_bars([result.main(task) for task in tasks]),
         figure=judged_by(result),
     )
     counted = supported_by(result.resolved.known)

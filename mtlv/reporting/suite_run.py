@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from math import nan
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -19,7 +18,7 @@ from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer
 from mtlv.formatting import plain
 from mtlv.reporting.descriptions import describe_comparison
-from mtlv.reporting.member_result import MemberResult, judged_by, member_rows, spread_of
+from mtlv.reporting.member_result import MemberResult, error_bars, judged_by, member_rows
 from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
@@ -103,7 +102,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             title=f"Test {judged_by(results[0])} on {results[0].title.split(' on ', 1)[1]}",
             micro=_micro(results),
             figure=judged_by(results[0]),
-            macro_spread=[nan if (sd := spread_of(values)) is None else sd for values in macro],
+            macro_spread=error_bars(macro),
         )
         log_picture(tracker, run, path)
     return True

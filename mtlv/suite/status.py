@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from filecmp import cmp
 from pathlib import Path
 
 from mtlv.errors import masked
@@ -41,7 +42,7 @@ def status_lines(
     if config is not None:
         same = [state for state in found if state.config == str(config.absolute())]
         # A folder that was moved or copied: its store names the config by its old place.
-        moved = [] if place.shared else [s for s in found if Path(s.config).name == config.name]
+        moved = [] if place.shared else [s for s in found if _was_there(Path(s.config), config)]
         states = same or moved
     if not states:
         of = f" of `{config}`" if config is not None else ""
@@ -75,6 +76,13 @@ def _undelivered(store: Path) -> list[str]:
         f"{many(found.calls, 'record')} not in the tracking store yet: "
         f"`mtlv sync --store {store}` uploads them"
     ]
+
+
+def _was_there(old: Path, config: Path) -> bool:
+    """Whether `config` may be the file that was at `old`: moved from there, or copied."""
+    if old.name != config.name:
+        return False
+    return not old.is_file() or (config.is_file() and cmp(old, config, shallow=False))
 
 
 @dataclass(frozen=True)

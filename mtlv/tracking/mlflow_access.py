@@ -15,7 +15,6 @@ from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_moved import follow_move
-from mtlv.tracking.mlflow_moved import local_folder as local_folder
 from mtlv.tracking.refusal import refusal
 
 if TYPE_CHECKING:

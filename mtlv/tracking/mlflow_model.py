@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.environ import variable
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, local_folder, once, open_client
+from mtlv.tracking.mlflow_access import guarded, once, open_client
+from mtlv.tracking.mlflow_moved import local_folder
 from mtlv.tracking.tracker import RUN_ID, TrackedModel
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import TrackingError, shorten
 from mtlv.tracking import address
-from mtlv.tracking.mlflow_access import guarded, local_folder, open_client
-from mtlv.tracking.mlflow_moved import ARTIFACTS
+from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.mlflow_moved import ARTIFACTS, local_folder
 from mtlv.tracking.reader import StoredRun
 
 if TYPE_CHECKING:

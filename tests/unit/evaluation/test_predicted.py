@@ -38,14 +38,18 @@ def test_planted_effects_rank_the_tasks():
 
 
 def test_nothing_is_said_of_noise():
-    shown, values, others = [], [], []
+    shown, values, others, untrained = [], [], [], []
     for seed in range(30):
         world = World(0 * planted(), noise=0.1, seed=seed)
-        found = found_of(world, a_prediction(world, seed=100 * seed))
+        drawn = np.random.default_rng(seed).random((4, 9, 9))
+        features = {f"drawn {n}": (each + each.T) * (1 - np.eye(9)) for n, each in enumerate(drawn)}
+        found = found_of(world, a_prediction(world, seed=100 * seed, distances=features))
+        untrained += [found.untrained[name].shown for name in features]
         shown += [found.on_validation.shown, found.on_others.shown]
         values.append(found.on_validation.value)
         others.append(found.on_others.value)
     assert np.mean(shown) <= 0.05
+    assert np.mean(untrained) <= 0.05
     assert abs(np.mean(values)) < 0.2
     assert -0.3 < np.mean(others) < 0.05
 

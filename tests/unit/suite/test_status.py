@@ -261,3 +261,14 @@ def test_a_moved_config_finds_the_suite_of_its_old_place(tmp_path: Path) -> None
         pass
     assert "has run with the store" not in say(tmp_path, Path("/new/c.yml"))[0]
     assert "has run with the store" in say(tmp_path, Path("/new/other.yml"))[0]
+
+
+def test_a_copied_config_finds_the_suite_and_another_of_its_name_does_not(tmp_path: Path) -> None:
+    old, copy, other = (tmp_path / name / "config.yml" for name in ("old", "copy", "other"))
+    for path in (old, copy, other):
+        path.parent.mkdir()
+        path.write_text("seed: 1" if path is other else "seed: 0", encoding="utf-8")
+    with SuiteProgress(tmp_path, suite(config=old)):
+        pass
+    assert "has run with the store" not in say(tmp_path, copy)[0]
+    assert "has run with the store" in say(tmp_path, other)[0]

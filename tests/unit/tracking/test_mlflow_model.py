@@ -13,8 +13,8 @@ import yaml
 
 from mtlv.errors import TrackingError
 from mtlv.tracking import Metric, TrackedModel
-from mtlv.tracking.mlflow_access import local_folder
 from mtlv.tracking.mlflow_model import keep_model
+from mtlv.tracking.mlflow_moved import local_folder
 
 
 @dataclass

@@ -18,7 +18,7 @@ CAPTION = (
 
 
 def untrained(found: Validated, id: str) -> list[TableBlock]:
-    """Build the table; [] without features, such as of a run of an earlier release."""
+    """Build the table; [] with too few tasks, or groups of a task."""
     known = _known(found)
     if not known:
         return []
