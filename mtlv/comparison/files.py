@@ -75,7 +75,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
 
     Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
     `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups,
-    `training_end` (models, falling, fall; see `mtlv.evaluation.learned`), `not_learned` (names of tasks), and
+    `training_end` (rise; see `mtlv.evaluation.learned`), `not_learned` (names of tasks), and
     `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test metrics by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
     `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of

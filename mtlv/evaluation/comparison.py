@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import CONSTANT, Learning, learning, together, training_end_of
+from mtlv.evaluation.learned import CONSTANT, Learning, learning, training_end
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.registries import GROUPINGS
@@ -114,6 +114,12 @@ class ComparedFold:
     def main(self) -> float | None:
         """Main score of the run; macro F1 if all tasks are yes/no."""
         return self.metrics.get(SCORE, self.metrics.get(F1))
+
+    @property
+    def main_curve(self) -> list[float]:
+        """Main validation metric after each epoch; empty if unknown."""
+        found = (self.curves.get(key.replace("test/", "val/")) for key in (SCORE, F1))
+        return [value for _, value in next(filter(None, found), ())]
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,7 @@ class Comparison:
             needed = {CONSTANT, task.main_metric}
             return [(each[task.main_metric], each[CONSTANT]) for each in held if needed <= each.keys()]
 
-        end = together(training_end_of(child.metrics) for child in run.children)
+        end = training_end(child.main_curve for child in run.children)
         return learning(end, [task.task for task in self.tasks], scores)
 
     @property

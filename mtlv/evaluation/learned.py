@@ -1,8 +1,10 @@
 """Two rules that say of a run, before it is compared, whether it was trained to the end and what it learned.
 
-A model is not trained to the end if its training loss still falls by more than a tenth in the last epoch:
-(l[E-1] - l[E]) / l[E-1] > 0.1 for the mean losses l[1], ..., l[E] of its E epochs. One epoch cannot show that
-the loss is flat. A model that its own criterion stopped before (`training.patience`) is trained to the end.
+A run is not trained to the end if its main validation metric v still rises over the last third of its
+epochs by more than 0.01: the mean over folds and seeds of v[E] - v[E - n], n = max(1, round(E / 3)), of E
+epochs. Where the learning rate falls linearly to 0, this third has about a ninth of all learning, so such a
+rise promises more. One epoch cannot show a rise. The training loss says less: a falling learning rate
+flattens it while much could still be learned, and it falls by large shares where nothing is left to learn.
 
 A task is not learned if its main test metric is no better than that of a constant answer on the same
 documents: the mean over folds and seeds of metric - constant is 0 or less. The constant answer is chosen on
@@ -30,71 +32,43 @@ from mtlv.evaluation.scoring import SCORING
 from mtlv.plan.scores import Scores, TaskScores
 from mtlv.plan.task import Task
 
-FALL = 0.1  # relative fall of the training loss in the last epoch above which training has not ended
+RISE = 0.01
+"""Rise of the main validation metric over the last third of the epochs above which training has not ended."""
 CONSTANT = "constant"
 """Name of the constant answer's main metric among the test metrics of a task."""
-MODELS, FALLING, LAST_FALL = "train.end/models", "train.end/falling", "train.end/loss_fall"
 
 
 @dataclass(frozen=True)
 class TrainingEnd:
-    """How the training of some models ended.
+    """How the training of a run ended.
 
     Args:
-        models: number of models; a model of each fold and seed counts.
-        falling: how many of them were not trained to the end.
-        fall: mean relative fall of the training loss of those in their last epoch; None if they had one
-            epoch only, or if there are none.
+        rise: mean rise of the main validation metric over the last third of the epochs; None for one epoch.
     """
 
-    models: int
-    falling: int = 0
-    fall: float | None = None
+    rise: float | None
 
     @property
-    def metrics(self) -> dict[str, float]:
-        """Values by tracked name."""
-        known = {} if self.fall is None else {LAST_FALL: self.fall}
-        return {MODELS: self.models, FALLING: self.falling, **known}
+    def reached(self) -> bool:
+        """Whether the metric no longer rises."""
+        return self.rise is not None and self.rise <= RISE
 
 
-def training_end(losses: Iterable[Sequence[float]], epochs: int) -> TrainingEnd:
-    """Judge models by their training losses.
+def training_end(curves: Iterable[Sequence[float]]) -> TrainingEnd | None:
+    """Judge a run.
 
     Args:
-        losses: losses of each model, one per epoch.
-        epochs: number of epochs in the settings; a model with fewer was stopped by its own criterion.
+        curves: main validation metric after each epoch, for each fold and seed.
+
+    Returns:
+        None if a fold has no curve, or if there are none.
     """
-    models = list(losses)
-    if epochs == 1:
-        return TrainingEnd(len(models), len(models))
-    falls = [_last_fall(model) for model in models if len(model) >= epochs]
-    falling = [fall for fall in falls if fall > FALL]
-    return TrainingEnd(len(models), len(falling), fmean(falling) if falling else None)
-
-
-def _last_fall(losses: Sequence[float]) -> float:
-    before, last = losses[-2:]
-    return (before - last) / before if before > 0 else 0.0
-
-
-def training_end_of(metrics: Mapping[str, float]) -> TrainingEnd | None:
-    """Read from tracked metrics; None if an earlier release made the run."""
-    if MODELS not in metrics or FALLING not in metrics:
+    found = list(curves)
+    if not found or not all(found):
         return None
-    return TrainingEnd(int(metrics[MODELS]), int(metrics[FALLING]), metrics.get(LAST_FALL))
-
-
-def together(ends: Iterable[TrainingEnd | None]) -> TrainingEnd | None:
-    """Join several folds and seeds; None if one is unknown."""
-    known = list(ends)
-    held = [end for end in known if end is not None]
-    if not held or len(held) < len(known):
-        return None
-    falls = [(end.falling, end.fall) for end in held if end.fall is not None]
-    falling = sum(count for count, _ in falls)
-    fall = sum(count * fall for count, fall in falls) / falling if falling else None
-    return TrainingEnd(sum(end.models for end in held), sum(end.falling for end in held), fall)
+    if any(len(curve) == 1 for curve in found):
+        return TrainingEnd(None)
+    return TrainingEnd(fmean(curve[-1] - curve[-1 - max(1, round(len(curve) / 3))] for curve in found))
 
 
 def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, NDArray]) -> dict[str, float]:
@@ -201,7 +175,7 @@ class Learning:
     @property
     def ended(self) -> bool:
         """Whether nothing speaks against a training to the end."""
-        return self.end is None or not self.end.falling
+        return self.end is None or self.end.reached
 
 
 def learning(

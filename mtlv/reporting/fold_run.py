@@ -16,7 +16,7 @@ from mtlv.reporting.descriptions import describe_child
 from mtlv.reporting.groups import groups_json, prediction_json
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, last_timestamp, learning_metrics, without_secrets
+from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, without_secrets
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.settings import dump
 from mtlv.store.scores_file import write_scores
@@ -88,7 +88,7 @@ def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, na
 def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     """Log what is known at the end of a fold: plan and groups, report, scores, the figure of its tasks."""
     child, found, names = result.child, result.outcome, result.names
-    tracker.metrics(run, learning_metrics(result.end, result.constants, names.tasks, last_timestamp(found)))
+    tracker.metrics(run, constant_metrics(result.constants, names.tasks, last_timestamp(found)))
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
     decided = [task for task in order if task in found.thresholds.values]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import enumerated
 from mtlv.reporting.metric_titles import main_title, titled
 
 MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
 NO_TASK = "no task is predicted better than by a constant answer"
-ONE_EPOCH = "one epoch only, so it is not known whether the training loss would still fall"
 NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
 
 
@@ -27,7 +26,7 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         found: what is known of it.
         named: marks or escapes the name of a task.
     """
-    out = [] if found.end is None or found.ended else [f"Not trained to the end: {_how(found.end)}."]
+    out = [f"Not trained to the end: {_how(found.end)}."] if found.end and not found.ended else []
     if found.nothing:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
     elif found.unlearned:
@@ -37,7 +36,7 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
 
 def note(found: Learning) -> str:
     """Return the same in a few words, for the row of a run; empty if nothing is wrong."""
-    parts = [] if found.end is None or found.ended else [f"not trained to the end{_part(found.end)}"]
+    parts = [] if found.ended else ["not trained to the end"]
     if found.nothing:
         parts.append("nothing learned")
     elif found.unlearned:
@@ -65,28 +64,13 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
 
 
 def _how(end: TrainingEnd) -> str:
-    if end.fall is None:
-        return ONE_EPOCH
-    fall = f"{100 * end.fall:.0f}%"
-    if end.models == 1:
-        return f"the training loss still fell by {fall} in the last epoch"
-    which = f"all {end.models} models" if end.falling == end.models else _share(end)
-    return f"the training loss of {which} still fell in the last epoch, by {fall} on average"
+    if end.rise is None:
+        return "one epoch only, so it is not known whether the validation metric would still rise"
+    return f"the main validation metric still rose by {end.rise:.3f} over the last third of the epochs"
 
 
 def _shortly(end: TrainingEnd) -> str:
-    if end.fall is None:
-        return "one epoch"
-    fall = f"the loss still fell by {100 * end.fall:.0f}% in the last epoch"
-    return fall if end.falling == end.models else _share(end)
-
-
-def _part(end: TrainingEnd) -> str:
-    return "" if end.falling == end.models else f" ({_share(end)})"
-
-
-def _share(end: TrainingEnd) -> str:
-    return f"{end.falling} of {many(end.models, 'model')}"
+    return "one epoch" if end.rise is None else f"validation still rose by {end.rise:.3f}"
 
 
 def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:

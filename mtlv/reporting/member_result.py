@@ -8,13 +8,13 @@ from functools import cached_property
 from math import nan
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import Learning, TrainingEnd, learning, together, training_end
+from mtlv.evaluation.learned import Learning, learning, training_end
 from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.plan import Task, slugs
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, last_timestamp, learning_metrics
+from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
@@ -56,12 +56,6 @@ class FoldResult:
     outcome: PlanResult
     points: tuple[Metric, ...]
     constants: Mapping[str, float]
-
-    @property
-    def end(self) -> TrainingEnd:
-        """Return how the training of its models ended."""
-        losses = ([epoch.loss for epoch in record.epochs] for record in self.outcome.records)
-        return training_end(losses, self.child.jobs[0].settings.training.epochs)
 
 
 @dataclass(frozen=True)
@@ -107,7 +101,8 @@ class MemberResult:
             values = zip(self.main(task.name), self.children, strict=True)
             return [(value, c.constants[task.name]) for value, c in values if task.name in c.constants]
 
-        return learning(together(child.end for child in self.children), self.resolved.known, scores)
+        curves = ([metrics.plan.main for metrics in found.curve] for found in self.outcomes)
+        return learning(training_end(curves), self.resolved.known, scores)
 
     def figures(self, task: str) -> list[str]:
         """Return the names of a task's test metrics."""
@@ -167,7 +162,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
         ]
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
-    out += learning_metrics(together(child.end for child in result.children), _constants(result), slug_of, at)
+    out += constant_metrics(_constants(result), slug_of, at)
     out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.evaluation import Metrics
-from mtlv.evaluation.learned import CONSTANT, TrainingEnd
+from mtlv.evaluation.learned import CONSTANT
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs
@@ -203,20 +203,15 @@ def text_metrics(
     return out + [Metric(f"texts/{key}", value, *started) for key, value in words.items() if own]
 
 
-def learning_metrics(
-    end: TrainingEnd | None, constants: Mapping[str, float], tasks: Mapping[str, str], at: int
-) -> list[Metric]:
-    """Return how the training ended, and the main metric of each task's constant answer.
+def constant_metrics(constants: Mapping[str, float], tasks: Mapping[str, str], at: int) -> list[Metric]:
+    """Return the main metric of each task's constant answer.
 
     Args:
-        end: how it ended.
         constants: metrics by task.
         tasks: slugs by task.
         at: time in milliseconds.
     """
-    figures = {f"test.tasks.{CONSTANT}/{tasks[task]}": value for task, value in constants.items()}
-    known = {} if end is None else end.metrics
-    return [Metric(key, value, 0, at) for key, value in (known | figures).items()]
+    return [Metric(f"test.tasks.{CONSTANT}/{tasks[task]}", value, 0, at) for task, value in constants.items()]
 
 
 def last_timestamp(found: PlanResult) -> int:

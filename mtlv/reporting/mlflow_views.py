@@ -21,7 +21,6 @@ BEFORE_TASKS = (
     "grouping.stability",
     "train.heads.loss",
     "train.heads.chosen_epoch",
-    "train.end",
     "val.heads.f1_macro",
     "val.heads.average_precision_macro",
 )

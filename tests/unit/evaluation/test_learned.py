@@ -7,12 +7,11 @@ import pytest
 
 from mtlv.data.targets import spans_column
 from mtlv.evaluation.learned import (
+    RISE,
     TrainingEnd,
     constant_scores,
     learning,
-    together,
     training_end,
-    training_end_of,
 )
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
@@ -38,48 +37,34 @@ def scores_of(*targets: tuple[Task, np.ndarray, np.ndarray | None]) -> Scores:
 # ---- Trained to the end ------------------------------------------------------------------------------------
 
 
-def test_a_loss_that_falls_by_more_than_a_tenth_has_not_ended() -> None:
-    assert training_end([[2.0, 1.0, 0.75]], 3) == TrainingEnd(1, 1, 0.25)
-    assert training_end([[2.0, 1.0, 0.95]], 3) == TrainingEnd(1)
-    assert training_end([[100.0, 90.0]], 2) == TrainingEnd(1)  # a tenth, not more
+def test_a_metric_that_rises_by_more_than_a_hundredth_has_not_ended() -> None:
+    assert training_end([[0.2, 0.5, 0.75]]) == TrainingEnd(0.25)
+    assert not TrainingEnd(0.011).reached
+    assert TrainingEnd(RISE).reached
+    assert TrainingEnd(-0.5).reached
 
 
-def test_the_last_epoch_counts_relative_to_the_one_before() -> None:
-    """Not relative to the first, nor in absolute terms, nor in the other direction."""
-    assert training_end([[10.0, 0.02, 0.01]], 3).falling == 1
-    assert training_end([[1.0, 0.5, 0.5]], 3).falling == 0
-    assert training_end([[1.0, 0.5, 1.0]], 3).falling == 0
-    assert training_end([[1.0, 0.0, 0.0]], 3).falling == 0
+@pytest.mark.parametrize(("epochs", "before"), [(2, 1), (3, 1), (4, 1), (5, 2), (10, 3), (24, 8)])
+def test_the_rise_is_that_of_the_last_third(epochs: int, before: int) -> None:
+    curve = [epoch**2 / 1000 for epoch in range(epochs)]
+    rise = ((epochs - 1) ** 2 - (epochs - 1 - before) ** 2) / 1000
+    assert training_end([curve]) == TrainingEnd(pytest.approx(rise))
 
 
-def test_some_of_several_models_are_counted() -> None:
-    assert training_end([[2.0, 1.0], [1.0, 1.0], [4.0, 1.0]], 2) == TrainingEnd(3, 2, (0.5 + 0.75) / 2)
+def test_the_rise_is_the_mean_over_folds_of_any_number_of_epochs() -> None:
+    assert training_end([[0.25, 0.5], [0.5, 0.5, 0.25]]) == TrainingEnd(0.0)
 
 
 def test_one_epoch_shows_no_end() -> None:
-    assert training_end([[1.0], [2.0]], 1) == TrainingEnd(2, 2)
+    end = training_end([[0.5], [0.25, 0.25]])
+    assert end == TrainingEnd(None)
+    assert end is not None
+    assert not end.reached
 
 
-def test_a_model_that_stopped_by_itself_has_ended() -> None:
-    assert training_end([[4.0, 2.0, 1.0], [4.0, 2.0, 1.0, 0.5]], 4) == TrainingEnd(2, 1, 0.5)
-    assert training_end([[4.0]], 4) == TrainingEnd(1)
-
-
-def test_ends_of_folds_are_joined_model_by_model() -> None:
-    assert together([TrainingEnd(2, 1, 0.5), TrainingEnd(3, 2, 0.2)]) == TrainingEnd(5, 3, pytest.approx(0.3))
-    assert together([TrainingEnd(2), TrainingEnd(2)]) == TrainingEnd(4)
-    assert together([TrainingEnd(1, 1), TrainingEnd(1, 1)]) == TrainingEnd(2, 2)
-    assert together([TrainingEnd(1), None]) is None
-    assert together([]) is None
-
-
-@pytest.mark.parametrize("end", [TrainingEnd(3, 2, 0.25), TrainingEnd(3), TrainingEnd(1, 1)])
-def test_tracked_metrics_give_the_same_end(end: TrainingEnd) -> None:
-    assert training_end_of(end.metrics) == end
-
-
-def test_nothing_is_said_of_runs_that_did_not_track_it() -> None:
-    assert training_end_of({"train/loss": 0.5}) is None
+def test_nothing_is_said_without_curves() -> None:
+    assert training_end([]) is None
+    assert training_end([[], [0.5, 0.75]]) is None
 
 
 # ---- Learned -----------------------------------------------------------------------------------------------

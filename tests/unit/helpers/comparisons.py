@@ -204,7 +204,7 @@ def _curves(
     final: dict[str, float], plan: tuple[tuple[tuple[str, ...], ...], ...], rng: np.random.Generator
 ) -> dict[str, list[tuple[int, float]]]:
     """Learning curves that end at the validation F1 of each task."""
-    rise = 1 - np.exp(-1.1 * np.arange(1, EPOCHS + 1))
+    rise = 1 - np.exp(-2.5 * np.arange(1, EPOCHS + 1))
     rise /= rise[-1]
     tasks = {name: _curve(f1 * rise**0.5) for name, f1 in final.items()}
     heads = {group_name(head): head for model in plan for head in model}

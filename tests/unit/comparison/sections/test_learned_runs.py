@@ -6,27 +6,25 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from drawing import block
 from looking import findings
 
 from mtlv.comparison.files import json_lines
 from mtlv.comparison.pairwise_tests import judged_pairs
 from mtlv.comparison.sections import cost, overview, significance, tasks
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
-from mtlv.evaluation.learned import TrainingEnd
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, Curve
 from mtlv.reporting.learned_words import NOTHING
 
 Make = Callable[..., Comparison]
-ENDED, GOING = TrainingEnd(2), TrainingEnd(2, 1, 0.3)
+ENDED, GOING = [(0, 0.5), (1, 0.5)], [(0, 0.25), (1, 0.5)]
 
 
-def known(run: ComparedRun, end: TrainingEnd = ENDED, constant: float = 0.0) -> ComparedRun:
-    """The run with a constant answer of so much F1 on every task."""
+def known(run: ComparedRun, curve: Curve = ENDED, constant: float = 0.0) -> ComparedRun:
+    """The run with a validation curve, and with a constant answer of so much F1 on every task."""
 
     def child(held: ComparedFold) -> ComparedFold:
         figures = {name: {**values, "constant": constant} for name, values in held.tasks.items()}
-        return replace(held, tasks=figures, metrics={**held.metrics, **end.metrics})
+        return replace(held, tasks=figures, curves={**held.curves, "val/f1_macro": curve})
 
     return replace(run, children=tuple(map(child, run.children)))
 
@@ -46,7 +44,7 @@ def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) ->
     assert "Not trained" not in said
     assert "note" not in [column.key for column in block(overview.build(comparison), "overview").columns]
     (run, *_) = json.loads("".join(json_lines(comparison, ())))["runs"]
-    assert (run["training_end"], run["not_learned"]) == (None, None)
+    assert run["not_learned"] is None
     everyone = changed(comparison, *map(known, comparison.runs))
     assert overview.in_words(everyone) == said
     assert len(judged_pairs(everyone)) == len(judged_pairs(comparison)) > 0
@@ -118,8 +116,8 @@ def test_the_row_and_the_numbers_of_a_run_say_it(comparison_of: Make) -> None:
     comparison = changed(comparison, replace(made, children=tuple(map(child, made.children))))
     table = block(overview.build(comparison), "overview")
     assert [column.key for column in table.columns][:2] == ["name", "note"]
-    note = f"not trained to the end (3 of 6 models); not learned: {lost[0]}, {lost[1]} and 1 more"
+    note = f"not trained to the end; not learned: {lost[0]}, {lost[1]} and 1 more"
     assert [row["note"] for row in table.rows] == [None, note, None, None]
     given = json.loads("".join(json_lines(comparison, ())))["runs"][1]
-    assert given["training_end"] == {"models": 6, "falling": 3, "fall": pytest.approx(0.3)}
+    assert given["training_end"] == {"rise": 0.25}
     assert given["not_learned"] == lost
