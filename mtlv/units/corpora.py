@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from mtlv.data import catalog, report
 from mtlv.data.fetch import fetch
 from mtlv.data.joined import join, join_folds
-from mtlv.data.source import Card, Columns, Corpus, DataOptions
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
 

@@ -14,7 +14,7 @@ import mtlv
 from mtlv import registries
 from mtlv.comparison.output_readers import READINGS
 from mtlv.data.catalog import CORPORA
-from mtlv.data.source import Columns
+from mtlv.data.options import Columns
 from mtlv.data.tables.readers import KINDS as TABLES
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError

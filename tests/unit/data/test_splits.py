@@ -10,7 +10,8 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.joined import join
-from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds, wholes
 from mtlv.errors import DataError
 from mtlv.plan.task import Task

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import ConfigError, DataError
 from mtlv.planning import check
 from mtlv.planning.check import check_suite
