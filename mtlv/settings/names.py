@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import PurePath
+from typing import Any
 
 from mtlv.errors import shorten
+from mtlv.foreign import parse_json
 from mtlv.registries import ARCHITECTURES, GROUPINGS
-from mtlv.settings.describe import Scalar, flatten, short
+from mtlv.settings.describe import Scalar, flatten, plain, short
 from mtlv.settings.schema import Settings
 
 SAID = ("stages", "architecture.name", *(f"grouping.{key}" for key in ("method", "k", "features", "groups")))
 """Keys that are always in a name; all others are where they differ."""
 NUMBER = "\0"  # the place of a number of groups that is known only when the member runs
 LONGEST = 40  # letters of a value
+BEFORE = 5  # letters before the first that differs
 DEFAULT_METHOD = "kmedoids"
 
 Flat = Mapping[str, Scalar]
@@ -26,21 +28,21 @@ def is_read(key: str, settings: Settings) -> bool:
     return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
 
 
-def made_names(members: Sequence[Settings], changes: Sequence[Iterable[str]]) -> list[str]:
+def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each member, unique unless members are equal.
 
     Where the number of groups is found when the member runs, its place is marked; see `with_number`.
 
     Args:
         members: settings of N members.
-        changes: dotted keys that each of them changes; what it has in common with the config is not said.
+        changes: what each of them changes, by dotted key; what it has in common with the config is not said.
     """
     flats = [flatten(settings) for settings in members]
     changed = dict.fromkeys(key for keys in changes for key in keys)
     varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
     names = [
-        ", ".join(_parts(settings, flat, [key for key in varied if key in keys], varied))
-        for settings, flat, keys in zip(members, flats, changes, strict=True)
+        ", ".join(_parts(settings, {key: flat.get(key, plain(x)) for key, x in own.items()}, varied))
+        for settings, flat, own in zip(members, flats, changes, strict=True)
     ]
     read = zip(members, flats, strict=True)
     return told_apart(names, [{k: x for k, x in flat.items() if is_read(k, own)} for own, flat in read])
@@ -67,17 +69,15 @@ def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
     return out
 
 
-def _parts(settings: Settings, flat: Flat, said: Sequence[str], varied: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of a name: what a member trains, and those of the `varied` settings that are `said`."""
+def _parts(settings: Settings, own: Flat, varied: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of a name: what a member trains, and those of its `own` settings that are `varied`."""
     yield settings.architecture.name.upper()
     if ARCHITECTURES[settings.architecture.name].grouped:
         yield _groups(settings, number_varies="grouping.k" in varied)
     if settings.stages:
         yield " then ".join(stage.name for stage in settings.stages)
     words = _words([key for key in varied if key not in SAID])
-    for key in words:
-        if key in said and key in flat and is_read(key, settings):
-            yield _phrase(key, words[key], flat[key])
+    yield from (_phrase(key, words[key], own[key]) for key in words if key in own and is_read(key, settings))
 
 
 def _groups(settings: Settings, *, number_varies: bool) -> str:
@@ -118,7 +118,7 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
     """Return a setting in words, such as `2 epochs`, `learning rate 0.001`, `no auto batch`."""
     if key == "encoder.name":
         return PurePath(str(value)).name or str(value)
-    if value in ("null", False):
+    if value == "null" or value is False:
         return f"no {words}"
     if value is True:
         return words
@@ -130,7 +130,7 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
 def _text(value: Scalar) -> str:
     """Return a value as text; a list, or a list of lists, without quotes and brackets."""
     try:
-        found = json.loads(value) if isinstance(value, str) and value.startswith("[") else None
+        found = parse_json(value) if isinstance(value, str) and value.startswith("[") else None
     except ValueError:  # shortened
         found = None
     if isinstance(found, list):
@@ -147,14 +147,15 @@ def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
     differing = [key for key in keys if len({str(each.get(key)) for each in values}) > 1]
     words = _words(differing)
     for key in differing:
+        phrases = [_phrase(key, words[key], each.get(key, "null")) for each in values]
         texts = [_text(each.get(key, "null")) for each in values]
-        same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
-        start = same if max(map(len, texts)) > LONGEST else 0
-        if start > LONGEST // 4:
-            texts = [f"…{text[start - 5 :]}" for text in texts]
-            yield [f"{words[key]} {shorten(text, LONGEST)}" for text in texts]
-        else:
-            yield [_phrase(key, words[key], each.get(key, "null")) for each in values]
+        if len(set(phrases)) == len(set(texts)):
+            yield phrases
+        else:  # long values, of which a part is said: take the part that differs
+            same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
+            start = texts[0].rfind(" ", 0, max(0, same - BEFORE)) + 1  # a whole word
+            shown = ["…" * (start > 0) + text[start:] for text in texts]
+            yield [f"{words[key]} {shorten(text, LONGEST)}" for text in shown]
 
 
 def _fewest(different: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
