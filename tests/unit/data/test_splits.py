@@ -332,6 +332,7 @@ def test_few_documents_or_own_parts_are_not_called_plentiful():
     assert is_plentiful(random_corpus(), **how)
     assert not is_plentiful(random_corpus(rates=(0.3, 0.005)), **how)
     assert not is_plentiful(random_corpus(n=30), **how)
+    assert not is_plentiful(random_corpus(rates=(0.5,)), **how | {"validation_share": 0.005})
     assert not is_plentiful(own(), **how)
     copies = made(np.ones((500, 1)), texts=["a text", "another"] * 250)
     assert not is_plentiful(copies, **how)

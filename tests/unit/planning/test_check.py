@@ -339,6 +339,11 @@ def test_nothing_is_said_that_follows_from_a_wrong_value(tmp_path):
     config = "data: {name: 3, labels: [a]}\narchitecture: gmtl\ngrouping: {method: kmedoid, k: 99}\n"
     keys = [line.partition(": `")[2].partition("`")[0] for line in all_problems(tmp_path, config)]
     assert keys == ["data.name", "grouping.method"]
+    config = "data: synthetic\narchitecture: gmtl\ngrouping: {method: kmedoid, k: 99}\n"
+    assert len(all_problems(tmp_path, config)) == 1, "k belongs to another method"
+    (tmp_path / "t.csv").write_text("text,a\nx,1\ny,0\n", encoding="utf-8")
+    config = "data: {name: table, path: t.csv, columns: {labels: [a]}, test_share: 2}\n"
+    assert len(all_problems(tmp_path, config)) == 1, "two documents, but the split is not known"
 
 
 def test_a_problem_of_a_source_or_stage_is_at_its_own_line(tmp_path):

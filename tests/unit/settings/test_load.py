@@ -162,6 +162,10 @@ def test_runs_are_a_list_of_changes(write: Write) -> None:
                 "MTL, no auto batch, learning rate 5e-05",
             ],
         ),
+        (
+            "architecture: gmtl\ngrouping: {method: random, k: 2}\nmatrix: {seed: [0, 1], grouping.seed: [5, 6]}",
+            [f"GMTL, 2 random groups, seed {i}, grouping seed {j}" for i in (0, 1) for j in (5, 6)],
+        ),
         ("matrix: {training.epochs: [1, 2]}", ["MTL, 1 epoch", "MTL, 2 epochs"]),
         (
             "matrix: {seed: [0, 1], data.split_seed: [0, 1]}",
