@@ -78,7 +78,7 @@ def test_descriptions_and_report_say_it_first(ran: Ran) -> None:
     assert said in parent.description.split("\n\n")[0]
     warnings = parent.files["report.html"].decode().partition('class="warnings"')[2].partition("</div>")[0]
     assert said in warnings
-    assert ran.result.warnings[0].startswith("Not trained to the end: `stl · tiny` (")
+    assert ran.result.warnings[0].startswith("Not trained to the end: `STL` (")
 
 
 def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Callable) -> None:
