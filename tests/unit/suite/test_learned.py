@@ -91,7 +91,7 @@ def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Calla
         lost = [task for task in TASKS if not parent.last(f"test.tasks.f1/{task}") > constant(parent, task)]
         assert [each.task.name for each in member.learning.unlearned] == lost
         assert lost
-        assert member.learning.end == TrainingEnd(*[3 if member.name.startswith("stl") else 1] * 2)
+        assert member.learning.end == TrainingEnd(*[3 if member.name.startswith("STL") else 1] * 2)
         assert "one epoch only" in parent.description
         assert ("Nothing was learned" in parent.description) == (len(lost) == 3)
     (comparison,) = runs.of_kind("comparison")
