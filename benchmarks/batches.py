@@ -29,8 +29,8 @@ from throughput import Work, multi_task, open_i, spent
 from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
+from mtlv.data.options import DataOptions
 from mtlv.data.sampling import random_batches
-from mtlv.data.source import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import Task

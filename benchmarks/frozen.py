@@ -30,7 +30,7 @@ def train_all(frozen, shared, documents, folder=None):
     from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.data.source import DataOptions
+    from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.frozen_cache import FrozenCache

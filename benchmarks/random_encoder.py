@@ -13,7 +13,7 @@ from pathlib import Path
 import harness  # noqa: F401 # puts the checkout on the path
 
 from mtlv.data import catalog
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.models.tiny import build_tiny
 
 VOCABULARY = 30_522

@@ -32,7 +32,7 @@ def first_step():
     from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.data.source import DataOptions
+    from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel
@@ -72,7 +72,7 @@ def starts():
 def tokenisation():
     """Documents per second."""
     from mtlv.data import catalog
-    from mtlv.data.source import DataOptions
+    from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
 

@@ -22,7 +22,8 @@ import torch
 from harness import Claim, Result, alone, interleaved, sized
 
 from mtlv.data import catalog
-from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel

@@ -101,7 +101,7 @@ def epoch_seconds():
     from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.data.source import DataOptions
+    from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel

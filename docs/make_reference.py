@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,10 +15,17 @@ sys.path.insert(0, str(ROOT))
 from mtlv.arguments import command_parser  # noqa: E402 - from this checkout
 from mtlv.data import catalog  # noqa: E402
 from mtlv.models import aliases  # noqa: E402
-from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES  # noqa: E402
+from mtlv.registries import (  # noqa: E402
+    ARCHITECTURES,
+    BALANCERS,
+    FEATURES,
+    GROUPINGS,
+    OBJECTIVES,
+    Registry,
+)
 from mtlv.settings.describe import in_line  # noqa: E402
 from mtlv.settings.draft import SUITE_KEYS, defaults, known_keys, split  # noqa: E402
-from mtlv.settings.json_schema import comments, config_schema  # noqa: E402
+from mtlv.settings.json_schema import comments, config_schema, titles  # noqa: E402
 
 
 def config() -> str:
@@ -40,7 +46,8 @@ def config() -> str:
                 value = value[part]
             allowed = _allowed(_held(schema, path))
             out.append(f"````{{confval}} {key}\n:default: `{in_line(value)}`\n")
-            out += [_comment(said.get(path, ())), f"*Allowed:* {allowed}\n" if allowed else ""]
+            out += [_comment(said.get(path, ())), *(f"- {line}" for line in titles(path)), ""]
+            out.append(f"*Allowed:* {allowed}\n" if allowed else "")
             out.append("````\n")
     return "\n".join(out)
 
@@ -89,7 +96,7 @@ def choices() -> str:
     return "\n".join(
         [
             "## Architectures\n\n`architecture.name`; formulas in [Methods](/methods.md).\n",
-            *_table(("name", "what"), ((name, each.title) for name, each in ARCHITECTURES.items())),
+            *_table(("name", "what"), _titles(ARCHITECTURES)),
             "## Encoders\n\n`encoder.name`; also any hub id, and a folder.\n",
             *_table(
                 ("name", "weights"), [*_hub(), (aliases.TINY, "random, 2 layers: for trying things out")]
@@ -97,18 +104,24 @@ def choices() -> str:
             "## Data sets\n\n`data.name`; `mtlv data show NAME` has more on each.\n",
             *_table(("name", "what", "tasks", "licence", "how to get it"), map(_card, catalog.names())),
             "## Grouping methods\n\n`grouping.method`; formulas in [Methods](/methods.md#grouping).\n",
-            *_table(("name", "groups are made of", "takes `k`"), map(_grouping, GROUPINGS.items())),
+            *_table(
+                ("name", "what", "takes `k`"),
+                ((*said, "yes" if GROUPINGS[said[0]].takes_k else "no") for said in _titles(GROUPINGS)),
+            ),
             "## Features of tasks\n\n`grouping.features`\n",
-            *_table(("name", "what", "makes", "needs an encoder"), map(_feature, FEATURES.items())),
+            *_table(
+                ("name", "what", "makes", "needs an encoder"),
+                (
+                    (*said, FEATURES[said[0]].kind, "yes" if FEATURES[said[0]].embedded else "no")
+                    for said in _titles(FEATURES)
+                ),
+            ),
             "## Losses of heads\n\n`training.head_loss`; formulas in "
             "[Methods](/methods.md#from-heads-to-one-loss-traininghead_loss).\n",
-            *_table(
-                ("name", "weights of heads"),
-                ((name, "given" if each.weighted else "–") for name, each in OBJECTIVES.items()),
-            ),
+            *_table(("name", "what"), _titles(OBJECTIVES)),
             "## Balancers\n\n`training.objective`; formulas in "
             "[Methods](/methods.md#balancing-trainingobjective).\n",
-            *_table(("name", "what"), ((name, _first(each)) for name, each in BALANCERS.items())),
+            *_table(("name", "what"), _titles(BALANCERS)),
         ]
     )
 
@@ -126,25 +139,9 @@ def _card(name: str) -> tuple[str, ...]:
     return name, card.title, str(len(card.tasks()) or "–"), card.licence, got
 
 
-def _grouping(choice: tuple[str, Any]) -> tuple[str, ...]:
-    name, each = choice
-    if each.random:
-        made = "chance: a control"
-    elif each.search:
-        made = "measured values of groups"
-    else:
-        made = "what you name" if each.of_names else "distances between tasks"
-    return name, made, "yes" if each.takes_k else "no"
-
-
-def _feature(choice: tuple[str, Any]) -> tuple[str, ...]:
-    name, each = choice
-    return name, _first(each.compute), each.kind, "yes" if each.embedded else "no"
-
-
-def _first(thing: object) -> str:
-    """The first sentence or line of a docstring."""
-    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+def _titles(registry: Registry[Any]) -> Iterator[tuple[str, str]]:
+    """Each choice with its line; a dash for one of another package that has none."""
+    return ((name, registry.title(name) or "–") for name in registry)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ A choice is not imported until it is used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from mtlv.training.balancing import Balancer
 
 T = TypeVar("T")
+SHAPE = re.compile(r" \[\w+(, \w+)*\]")
+
+
+def first_sentence(documentation: str | None) -> str:
+    """Return the first sentence or line of a docstring, in one line."""
+    return " ".join((documentation or "").strip().partition("\n\n")[0].split())
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -64,6 +71,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._others
+
+    def title(self, name: str) -> str:
+        """Return a line for users about a choice: its `title`, or a class's docstring; empty without one."""
+        choice = self[name]
+        text = first_sentence(choice.__doc__) if isinstance(choice, type) else getattr(choice, "title", "")
+        return SHAPE.sub("", str(text)).rstrip(".")
 
     @cached_property
     def _others(self) -> dict[str, EntryPoint]:
@@ -148,3 +161,12 @@ BALANCERS: Registry[type[Balancer]] = Registry(
         "imtl_g": "mtlv.training.gramian:IMTLG",
     },
 )
+
+CHOICES: Mapping[str, Registry[Any]] = {
+    "architecture.name": ARCHITECTURES,
+    "grouping.method": GROUPINGS,
+    "grouping.features": FEATURES,
+    "training.head_loss": OBJECTIVES,
+    "training.objective.name": BALANCERS,
+}
+"""Registries by the key that names one of their choices."""

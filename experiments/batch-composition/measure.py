@@ -35,7 +35,8 @@ from torch import nn
 from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.formatting import many

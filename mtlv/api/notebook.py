@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -53,13 +54,46 @@ def progress(callback: Callback | None) -> Iterator[Callback]:
         bar.close()
 
 
+def in_notebook() -> bool:
+    """Return whether this is the kernel of a notebook, whose outputs can be replaced."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
+
+
+def _bar() -> type:
+    """Return the class of a bar: of tqdm for a terminal, or one output of a notebook that is replaced.
+
+    Without ipywidgets, tqdm would write each state to a notebook as another output; with it, a saved notebook
+    has a bar that cannot be shown.
+    """
+    from tqdm.std import tqdm
+
+    if not in_notebook():
+        return tqdm
+
+    from IPython.display import HTML, display
+
+    class NotebookBar(tqdm):
+        def __init__(self, **how: Any) -> None:
+            self._output = display(HTML(""), display_id=True)
+            super().__init__(**how, file=io.StringIO(), bar_format="{desc}{percentage:.0f}%{r_bar}")
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:  # noqa: ARG002
+            text = (
+                ""
+                if msg == ""
+                else f"<progress value={self.n} max={self.total}></progress> {escape(str(self))}"
+            )
+            self._output.update(HTML(text))
+
+    return NotebookBar
+
+
 class ProgressBar:
     """Callback that shows a progress bar of documents times epochs, using tqdm."""
 
     def __init__(self) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar: Any = tqdm(total=0, unit="documents", unit_scale=True, leave=False)
+        self._bar: Any = _bar()(total=0, unit="documents", unit_scale=True, leave=False)
         self._done: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:

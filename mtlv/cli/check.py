@@ -10,12 +10,10 @@ from mtlv.formatting import many
 
 def check(args: argparse.Namespace) -> int:
     """Validate a config and show its plan, without training."""
-    from mtlv.planning.names import wrong_names
+    from mtlv.planning.check import check_suite, further_problems
     from mtlv.settings import load_suite
 
-    suite = load_suite(args.config, args.overrides, wrong_names)
-    from mtlv.planning.check import check_suite
-
+    suite = load_suite(args.config, args.overrides, further_problems())
     found = check_suite(suite)
     seen: dict[tuple[str, ...], str] = {}
     told: set[str] = set()

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Train, evaluate and track the models of a config."""
     from mtlv.display.tables import table
-    from mtlv.planning.names import wrong_names
+    from mtlv.planning.check import further_problems
     from mtlv.settings import load_suite
 
-    suite = load_suite(args.config, args.overrides, wrong_names)
+    suite = load_suite(args.config, args.overrides, further_problems())
     from mtlv.suite.run import run_suite
 
     end_in_order()

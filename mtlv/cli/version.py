@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from mtlv._version import __version__
 from mtlv.cli.terminal import OK, say
@@ -16,7 +17,9 @@ def version(args: argparse.Namespace) -> int:  # noqa: ARG001
     from mtlv.environment import versions
 
     found = versions()
-    say(f"mtlv {__version__}", ", ".join(f"{name} {found[name]}" for name in SHOWN), *_devices())
+    say(f"mtlv {__version__}", ", ".join(f"{name} {found[name]}" for name in SHOWN))
+    sys.stdout.flush()  # the devices take a second or two
+    say(*_devices())
     return OK
 
 

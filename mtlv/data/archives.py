@@ -1,10 +1,11 @@
-"""Tar archives from untrusted sources: read with limits, unpacked only inside their folder."""
+"""Tar and zip archives from untrusted sources: read with limits, unpacked only inside their folder."""
 
 from __future__ import annotations
 
 import lzma
 import shutil
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +17,17 @@ MOST_MEMBERS = 200_000
 MOST_UNPACKED = 4_000_000_000  # maximum bytes of all members
 LARGEST_DOCUMENT = 10_000_000  # maximum bytes of a member read as text
 LARGEST_HEADER = 1_000_000  # maximum bytes of names and extended headers, which are read into memory
-# Errors of the readers of tar, gzip, bzip2 and xz for damaged files.
-BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
+# Errors of the readers of tar, zip and their compression for damaged files.
+BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    OSError,
+    EOFError,
+    ValueError,
+    OverflowError,
+)
 
 
 class _Member(tarfile.TarInfo):
@@ -48,12 +58,34 @@ def documents(
             if not wanted(member.name) or member.isdir():
                 continue
             if not member.isfile():
-                raise _bad(archive, member, "is a link or device")
+                raise _bad(archive, member.name, "is a link or device")
             if member.size > largest:
-                raise _bad(archive, member, f"is larger than {largest:,} bytes")
+                raise _bad(archive, member.name, f"is larger than {largest:,} bytes")
             file = tar.extractfile(member)
             if file is not None:
                 yield member.name, file.read()
+
+
+def zipped(
+    archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
+) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
+
+    Args:
+        archive: path of the file.
+        wanted: whether a name is that of a document.
+        largest: maximum bytes of a document.
+
+    Raises:
+        DataError: an unreadable archive, too much content, a duplicate name, or a document that is too large.
+    """
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            for member in _zip_members(archive, packed):
+                if wanted(member.filename) and not member.is_dir():
+                    yield member.filename, _content(archive, packed, member, largest=largest)
+    except (*BROKEN, RuntimeError) as error:  # RuntimeError: a password
+        raise _damaged(archive, "read as an archive", error) from error
 
 
 def unpack(archive: Path, folder: Path) -> int:
@@ -80,9 +112,7 @@ def _opened(archive: Path, use: str) -> Iterator[tarfile.TarFile]:
         with tarfile.open(archive, tarinfo=_Member) as tar:
             yield tar
     except BROKEN as error:
-        raise DataError(
-            f"`{archive}` cannot be {use}", got=str(error), then="delete it and download it again"
-        ) from error
+        raise _damaged(archive, use, error) from error
 
 
 def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -91,30 +121,60 @@ def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarI
     size = 0
     for count, member in enumerate(tar, 1):
         size += member.size
-        if count > MOST_MEMBERS or size > MOST_UNPACKED:
-            raise DataError(
-                f"`{archive.name}` is too large to unpack",
-                got=f"{count:,} members, {size:,} bytes and more",
-                allowed=f"up to {MOST_MEMBERS:,} members, {MOST_UNPACKED:,} bytes",
-            )
+        _check_size(archive, count, size, " and more")
         if not member.isdir():
-            if member.name in seen:
-                raise _bad(archive, member, "is there twice")
-            seen.add(member.name)
+            _check_new(archive, member.name, seen)
         yield member
+
+
+def _zip_members(archive: Path, packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Return the members, all of which the header names."""
+    members, seen = packed.infolist(), set[str]()
+    _check_size(archive, len(members), sum(member.file_size for member in members))
+    for member in members:
+        _check_new(archive, member.filename, seen)
+    return members
+
+
+def _check_size(archive: Path, members: int, size: int, more: str = "") -> None:
+    if members > MOST_MEMBERS or size > MOST_UNPACKED:
+        raise DataError(
+            f"`{archive.name}` is too large to unpack",
+            got=f"{members:,} members, {size:,} bytes{more}",
+            allowed=f"up to {MOST_MEMBERS:,} members, {MOST_UNPACKED:,} bytes",
+        )
+
+
+def _check_new(archive: Path, name: str, seen: set[str]) -> None:
+    if name in seen:
+        raise _bad(archive, name, "is there twice")
+    seen.add(name)
+
+
+def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *, largest: int) -> bytes:
+    if member.file_size > largest:
+        raise _bad(archive, member.filename, f"is larger than {largest:,} bytes")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _bad(archive, member.filename, "has an unusual compression")  # which may expand without limit
+    with packed.open(member) as file:
+        return file.read(largest + 1)  # limits the size, also for a wrong header
 
 
 def _check_place(archive: Path, member: tarfile.TarInfo) -> None:
     place = PurePosixPath(member.name)
     strange = any(sign in member.name for sign in "\\:\0")
     if place.is_absolute() or ".." in place.parts or strange:
-        raise _bad(archive, member, "would be outside the target folder")
+        raise _bad(archive, member.name, "would be outside the target folder")
     if not (member.isfile() or member.isdir()):
-        raise _bad(archive, member, "is a link or device")
+        raise _bad(archive, member.name, "is a link or device")
 
 
-def _bad(archive: Path, member: tarfile.TarInfo, fault: str) -> DataError:
-    return DataError(f"`{archive.name}` has a member that {fault}; nothing was unpacked", got=member.name)
+def _bad(archive: Path, name: str, fault: str) -> DataError:
+    return DataError(f"`{archive.name}` has a member that {fault}; nothing was unpacked", got=name)
+
+
+def _damaged(archive: Path, use: str, error: Exception) -> DataError:
+    return DataError(f"`{archive}` cannot be {use}", got=str(error), then="delete it and download it again")
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:

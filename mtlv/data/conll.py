@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.source import Card, Corpus, DataOptions, groups_of
+from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError, shorten

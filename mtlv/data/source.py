@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from mtlv.data.repeats import digests_of, plain
 from mtlv.data.targets import TARGETS
 from mtlv.data.texts.lazy import Lazy, chained, picked
-from mtlv.errors import DataError, nearest
+from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
@@ -95,77 +94,6 @@ class Card:
         """Return the tasks (T): a yes/no task per label, or those of other kinds."""
         yes_no = (Task(x.name, source=self.name, description=x.description) for x in self.labels)
         return self.other_tasks or tuple(yes_no)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns of a user's table, and what to learn from them; see `data.columns`.
-
-    Args:
-        text: text of the document.
-        text_pair: second text of a pair.
-        words: the document as words, instead of `text`.
-        mentions: marked entities in characters of `text`.
-        id: id of the document; default: the row number.
-        part: `train`, `validation` or `test`; default: no own split.
-        group: group of the document (an abstract, a patient), which is not split.
-        kind: kind of the task, one of `mtlv.data.tables.readers`.
-        task: name of the task; default: name of the target column.
-        labels: columns of 0 and 1, one per label.
-        label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
-        target: class or number.
-        tags: one tag per word.
-        classes: names of the classes or types; None uses those in the data, sorted.
-        negative: classes that mean "nothing here".
-        metric: main metric of the task; None uses the default of its kind.
-    """
-
-    text: str = "text"
-    text_pair: str | None = None
-    words: str | None = None
-    mentions: str | None = None
-    id: str | None = None
-    part: str | None = None
-    group: str | None = None
-    kind: str = "binary"
-    task: str | None = None
-    labels: tuple[str, ...] | None = None
-    label_list: str | None = None
-    separator: str = ";"
-    target: str | None = None
-    tags: str | None = None
-    classes: tuple[str, ...] | None = None
-    negative: tuple[str, ...] = ()
-    metric: str | None = None
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """The `data.*` settings for reading.
-
-    Args:
-        path: file or folder; default: where `mtlv data fetch` saves it.
-        labels: names of the labels to keep, in this order; None keeps all.
-        limit: read at most this many documents, drawn by `seed`; None reads all.
-        documents: number of generated documents (`synthetic`).
-        columns: columns of a user's `table`.
-        descriptions: label name -> sentence, instead of the card's.
-        seed: seed for `limit` and generated text.
-        alias: name of the corpus instead of its catalog name.
-        hub: name of a data set on a hub, instead of `path`.
-        text_only: whether to read only texts, for masked language modelling.
-    """
-
-    path: Path | None = None
-    labels: tuple[str, ...] | None = None
-    limit: int | None = None
-    documents: int = 600
-    columns: Columns = Columns()
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0
-    alias: str | None = None
-    hub: str | None = None
-    text_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -360,30 +288,3 @@ def text_task(name: str, source: str) -> Task:
 def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDArray[np.int8]]:
     """Return task name -> [N] of 0/1, from the set of label names of each of N documents."""
     return {name: np.array([name in row for row in rows], dtype=np.int8) for name in names}
-
-
-def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Task, ...]:
-    """Return the tasks in `options.labels`, with the user's descriptions and name of the corpus.
-
-    Raises:
-        DataError: a label in `labels` or `descriptions` that the corpus does not have, or a duplicate.
-    """
-    known = {task.name: task for task in tasks}
-    wanted = tuple(known) if options.labels is None else options.labels
-    for key, named in (("labels", wanted), ("descriptions", options.descriptions)):
-        unknown = [name for name in named if name not in known]
-        if unknown:
-            hints = " ".join(hint for name in unknown if (hint := nearest(name, known)))
-            raise DataError(
-                f"`data.{key}`: corpus `{corpus}` has no label {', '.join(f'`{name}`' for name in unknown)}",
-                allowed=", ".join(known),
-                then=hints or f"run `mtlv data show {corpus}`",
-            )
-    if len(set(wanted)) < len(wanted):
-        raise DataError("`data.labels` names a label twice", got=", ".join(wanted))
-    chosen = (known[name] for name in wanted)
-    described = options.descriptions
-    return tuple(
-        replace(t, description=described.get(t.name, t.description), source=options.alias or t.source)
-        for t in chosen
-    )

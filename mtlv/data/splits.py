@@ -8,12 +8,10 @@ compared without case, spaces and punctuation (`mtlv.data.repeats`); pairs are e
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,6 @@ from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.texts.lazy import Prefixed, chained, picked
 from mtlv.errors import DataError
-from mtlv.foreign import read_json
 from mtlv.formatting import many
 from mtlv.seeding import content_key, seed_from
 
@@ -30,9 +27,7 @@ SCHEMES = ("fixed_test", "rotate_test")
 REPEATS = ("leave_out", "keep")
 # Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 2
-MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
-LETTERS = {"train": b"t", "validation": b"v", "test": b"e"}  # of a document's part in a saved split
-NO_PART = b"-"
+PLENTY = 5  # expected documents of a part, and with a label in training, from which none can be without
 Rows = NDArray[np.int64]
 
 
@@ -90,6 +85,7 @@ def make_folds(
     """
     _check_settings(test_share, validation_share, folds, scheme, repeats)
     texts = _Texts(corpus, seed, keep=repeats == "keep")
+    _check_number(texts, folds, scheme, test_share)
     if scheme == "rotate_test":
         made = _rotate(texts, folds, validation_share)
     elif folds == 1:
@@ -98,6 +94,24 @@ def make_folds(
         made = _fixed(texts, folds, test_share)
     notes = (*texts.notes, *_rare(corpus, folds))
     return tuple(_checked(corpus, replace(fold, notes=notes)) for fold in made)
+
+
+def is_plentiful(
+    corpus: Corpus, *, test_share: float, validation_share: float, folds: int, scheme: str
+) -> bool:
+    """Return whether `make_folds` cannot fail for a lack of documents, without splitting.
+
+    A stratified part has what its share of documents would have, give or take one or two. A corpus with
+    parts of its own may lack anything in one of them.
+    """
+    if corpus.parts is not None:
+        return False
+    fold = 1 / folds if folds > 1 else validation_share
+    shares = (test_share, fold) if scheme == "fixed_test" else (fold, validation_share)
+    texts = _Texts(corpus, 0)
+    train = math.prod(1 - share for share in shares)
+    fewest = min(texts.targets.sum(axis=0, dtype=int), default=0)
+    return len(texts.targets) * min(*shares, train) >= PLENTY and fewest * train >= PLENTY
 
 
 class _Texts:
@@ -113,7 +127,7 @@ class _Texts:
         self.text = repeats_of([corpus]).documents
         same = self.text.exact if keep else self.text.near
         self.of_row = same if corpus.groups is None else numbered(corpus.groups)
-        self.whole = "unique texts" if corpus.groups is None else "groups"
+        self.name, self.whole = corpus.name, "unique text" if corpus.groups is None else "group"
         self.targets = _of_units(np.stack(list(corpus.strata().values()), axis=1), self.of_row, corpus)
         self.seed = seed
         self.keep = keep
@@ -150,35 +164,39 @@ class _Texts:
         from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 
         units = np.unique(self.of_row[rows])
-        if len(units) < 2:
-            raise DataError(f"the corpus is too small for a {purpose} part", got=f"{len(units)} {self.whole}")
+        if math.ceil(share * len(units)) >= len(units):
+            key = purpose.split()[0]
+            least = math.ceil(round(1 / (1 - share), 6))
+            raise DataError(
+                f"`data.{key}_share` leaves no other documents of corpus `{self.name}`",
+                got=f"{share:g} of {many(len(units), self.whole)} that can be in the {purpose} part",
+                allowed=f"a smaller share, or {least} {self.whole}s or more",
+            )
         split = MultilabelStratifiedShuffleSplit(
             n_splits=1, test_size=share, random_state=seed_from(self.seed, purpose)
         )
-        try:
-            rest, taken = next(split.split(units, self._strata(units)))
-        except ValueError as error:  # raised by the library for invalid sizes
-            raise DataError(
-                f"no {purpose} part can be drawn from {len(units)} {self.whole}", got=str(error)
-            ) from error
+        rest, taken = next(split.split(units, self._strata(units)))
         return self._apart(rows, units[rest], units[taken], purpose)
 
-    def folds(self, rows: Rows, count: int, purpose: str) -> list[tuple[Rows, Rows]]:
+    def folds(self, rows: Rows, number: int, purpose: str) -> list[tuple[Rows, Rows]]:
         """Return `count` pairs (the rest, the fold) of `rows`, stratified."""
         from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
 
         units = np.unique(self.of_row[rows])
-        if len(units) < count:
+        if len(units) < number:
             raise DataError(
-                f"`data.folds` is above the number of {self.whole}", got=count, allowed=len(units)
+                f"`data.folds` is above the number of {self.whole}s of corpus `{self.name}` that can be in a "
+                f"{purpose} part",
+                got=number,
+                allowed=len(units),
             )
         split = MultilabelStratifiedKFold(
-            n_splits=count, shuffle=True, random_state=seed_from(self.seed, "folds")
+            n_splits=number, shuffle=True, random_state=seed_from(self.seed, "folds")
         )
         pairs = split.split(units, self._strata(units))
         return [
-            self._apart(rows, units[rest], units[fold], f"{purpose} {number}")
-            for number, (rest, fold) in enumerate(pairs)
+            self._apart(rows, units[rest], units[fold], f"{purpose} {index}")
+            for index, (rest, fold) in enumerate(pairs)
         ]
 
     def _apart(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
@@ -269,6 +287,29 @@ def _check_settings(
         raise DataError("`data.folds` is too small", got=folds, allowed=f"{least} or more for `{scheme}`")
 
 
+def _check_number(texts: _Texts, folds: int, scheme: str, test_share: float) -> None:
+    """Refuse a corpus that has too few texts or groups for parts that are drawn."""
+    rotates = scheme == "rotate_test"
+    if texts.parts is not None and not rotates:
+        return  # some parts are not drawn
+
+    def tested(number: int) -> int:
+        return 0 if rotates else math.ceil(round(test_share * number, 6))
+
+    found, needed = int(texts.of_row.max()) + 1, 3 if rotates else 2
+    if found - tested(found) >= max(folds, needed):
+        return
+    least = next(n for n in count(3) if n - tested(n) >= max(folds, needed))
+    most = found - tested(found)
+    fewer = f"`data.folds` up to {most}, or " if folds > most >= needed else ""
+    raise DataError(
+        f"corpus `{texts.name}` is too small for a training, a validation and a test part"
+        + f" with `data.folds: {folds}`" * (folds > 1),
+        got=many(found, texts.whole) + (f", {tested(found)} of them for the test" if not rotates else ""),
+        allowed=f"{fewer}{least} {texts.whole}s or more",
+    )
+
+
 def _rare(corpus: Corpus, folds: int) -> list[str]:
     """Return a warning for each label that cannot have a positive in every fold."""
     counts = ((name, int(flags.sum())) for name, flags in corpus.strata().items())
@@ -276,18 +317,23 @@ def _rare(corpus: Corpus, folds: int) -> list[str]:
 
 
 def _checked(corpus: Corpus, fold: Fold) -> Fold:
-    for name in PARTS:
-        if not len(fold.part(name)):
-            raise DataError(
-                f"the {name} part of fold {fold.index} is empty",
-                then="use more documents, fewer folds or a larger share",
-            )
+    if not all(len(fold.part(name)) for name in PARTS):
+        raise DataError(
+            f"corpus `{corpus.name}` cannot be split: a part of fold {fold.index} is empty",
+            got=", ".join(f"{name} {len(fold.part(name))}" for name in PARTS)
+            + f", of {many(len(corpus), 'document')}",
+            allowed="1 document or more in each",
+            then="use more documents, larger shares (`data.validation_share`, `data.test_share`) or fewer "
+            "`data.folds`",
+        )
     bare = corpus.unlearnable(fold.train)
     if bare:
+        counts = {name: int(flags.sum()) for name, flags in corpus.strata().items()}
         raise DataError(
-            f"a label has no positives in the training part of fold {fold.index}",
-            got=", ".join(bare),
-            then="use more documents, fewer folds, or remove the label from `data.labels`",
+            f"corpus `{corpus.name}`: a label has no positives in the training part of fold {fold.index}",
+            got=", ".join(f"{name}: {counts[name]} in all" if name in counts else name for name in bare),
+            allowed="1 or more there, so some more for the other parts",
+            then="use more documents, fewer `data.folds`, or remove the label from `data.labels`",
         )
     return fold
 
@@ -295,55 +341,3 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
 def folds_digest(corpus: Corpus, folds: Sequence[Fold]) -> str:
     """Return 16 hexadecimal digits of the ids in each part of each fold."""
     return content_key([{part: picked(corpus.ids, fold.part(part)) for part in PARTS} for fold in folds])
-
-
-def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
-    """Write folds as JSON, with a letter for each document of the corpus."""
-    content = {
-        "corpus": corpus.name,
-        "data_digest": corpus.digest,
-        "folds_digest": folds_digest(corpus, folds),
-        "folds": [{"documents": _letters(fold, len(corpus)), "notes": list(fold.notes)} for fold in folds],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written to a temporary file and moved, so that other processes never read an incomplete file.
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)
-
-
-def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
-    """Read folds written by `save_folds`, here or in an earlier release, with a list of ids for each part.
-
-    Raises:
-        DataError: the file is missing or invalid, or was made for other documents.
-    """
-    try:
-        content = read_json(path, MOST_BYTES)
-        digest, saved = content["data_digest"], content["folds"]
-        if digest != corpus.digest:
-            raise DataError(
-                f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
-            )
-        return tuple(Fold(n, **_rows_by_part(corpus, x), notes=(*x["notes"],)) for n, x in enumerate(saved))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"the split in `{path}` cannot be read", got=str(error), then="delete the file"
-        ) from error
-
-
-def _letters(fold: Fold, documents: int) -> str:
-    found = np.full(documents, NO_PART, "S1")
-    for part, letter in LETTERS.items():
-        found[fold.part(part)] = letter
-    return found.tobytes().decode()
-
-
-def _rows_by_part(corpus: Corpus, saved: Mapping[str, Any]) -> dict[str, Rows]:
-    if "documents" not in saved:
-        row = {name: number for number, name in enumerate(corpus.ids)}
-        return {part: np.array([row[id_] for id_ in saved[part]], dtype=np.int64) for part in PARTS}
-    letters = np.frombuffer(saved["documents"].encode(), "S1")
-    if len(letters) != len(corpus):
-        raise ValueError(f"{len(letters)} letters for {len(corpus)} documents")
-    return {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}

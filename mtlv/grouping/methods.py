@@ -80,6 +80,7 @@ class GroupingMethod:
         of_names: for a method that takes no features: function of (spec, names of all tasks) that returns the
             groups and, as their note, the reason for their number.
         random: whether groups are random: a control, which no conclusion recommends.
+        title: a line for users.
     """
 
     find: Find | None = None
@@ -88,6 +89,7 @@ class GroupingMethod:
     search: Search | None = None
     of_names: OfNames | None = None
     random: bool = False
+    title: str = ""
 
     @property
     def takes(self) -> tuple[Kind, ...]:
@@ -175,17 +177,43 @@ def _random_even(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
     return replace(found, notes=(f"k = {spec.k} is set; groups are random, of sizes as equal as possible",))
 
 
-kmedoids = GroupingMethod(_kmedoids, takes_k=True, own_curve=True)
+kmedoids = GroupingMethod(
+    _kmedoids, takes_k=True, own_curve=True, title="k-medoids on distances between tasks"
+)
 kmeans = GroupingMethod(
-    lambda space, k: cluster.kmeans(space.features, k or 1, space.spec), takes_k=True, own_curve=True
+    lambda space, k: cluster.kmeans(space.features, k or 1, space.spec),
+    takes_k=True,
+    own_curve=True,
+    title="k-means of vectors",
 )
 agglomerative = GroupingMethod(
-    lambda space, k: cluster.agglomerative(space.features, k or 1, space.spec), takes_k=True, own_curve=True
+    lambda space, k: cluster.agglomerative(space.features, k or 1, space.spec),
+    takes_k=True,
+    own_curve=True,
+    title="agglomerative clustering by `grouping.linkage`",
 )
-hdbscan = GroupingMethod(lambda space, _: cluster.hdbscan(space.features, space.spec))
-meanshift = GroupingMethod(lambda space, _: cluster.meanshift(space.features, space.spec))
-kde = GroupingMethod(lambda space, _: counts.kde(space.raw, space.spec.bandwidth))
-given = GroupingMethod(of_names=_given)
-random = GroupingMethod(_random, takes_k=True, random=True)
-random_even = GroupingMethod(of_names=_random_even, takes_k=True, random=True)
-best = GroupingMethod(takes_k=True, search=_best)
+hdbscan = GroupingMethod(
+    lambda space, _: cluster.hdbscan(space.features, space.spec), title="HDBSCAN: dense regions of vectors"
+)
+meanshift = GroupingMethod(
+    lambda space, _: cluster.meanshift(space.features, space.spec),
+    title="mean shift: dense regions of vectors",
+)
+kde = GroupingMethod(
+    lambda space, _: counts.kde(space.raw, space.spec.bandwidth),
+    title="label counts, divided where a kernel density estimate is lowest",
+)
+given = GroupingMethod(of_names=_given, title="the groups of `grouping.groups`")
+random = GroupingMethod(
+    _random,
+    takes_k=True,
+    random=True,
+    title="random groups of the sizes that kmedoids finds: the control for any claim about a grouping",
+)
+random_even = GroupingMethod(
+    of_names=_random_even,
+    takes_k=True,
+    random=True,
+    title="random groups of sizes as equal as possible, without features",
+)
+best = GroupingMethod(takes_k=True, search=_best, title="the best partition by measured features")

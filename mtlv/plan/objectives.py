@@ -20,16 +20,32 @@ class Combine:
         by_loss: whether the factors depend on the losses.
         weighted: whether they depend on `training.head_weights`.
         normed: whether the factor of a single head is always 1, regardless of its loss and weight.
+        title: a line for users.
     """
 
     factors: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     by_loss: bool = False
     weighted: bool = False
     normed: bool = False
+    title: str = ""
 
 
-total = Combine(lambda _, weights: weights.new_ones(len(weights)))
-mean = Combine(lambda _, weights: weights.new_full((len(weights),), 1 / len(weights)), normed=True)
-weighted_sum = Combine(lambda _, weights: weights, weighted=True)
-weighted_mean = Combine(lambda _, weights: weights / weights.sum(), weighted=True, normed=True)
-loss_proportional = Combine(lambda losses, _: losses / losses.mean(), by_loss=True, normed=True)
+total = Combine(lambda _, weights: weights.new_ones(len(weights)), title="the sum of the losses")
+mean = Combine(
+    lambda _, weights: weights.new_full((len(weights),), 1 / len(weights)), normed=True, title="their mean"
+)
+weighted_sum = Combine(
+    lambda _, weights: weights, weighted=True, title="their sum, weighted by `head_weights`"
+)
+weighted_mean = Combine(
+    lambda _, weights: weights / weights.sum(),
+    weighted=True,
+    normed=True,
+    title="their mean, weighted by `head_weights`",
+)
+loss_proportional = Combine(
+    lambda losses, _: losses / losses.mean(),
+    by_loss=True,
+    normed=True,
+    title="each weighted by its share of the mean loss",
+)

@@ -1,4 +1,4 @@
-"""Names of corpora and encoders that nothing has, and what was probably meant."""
+"""Names of encoders that nothing has, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from mtlv.data import catalog
-from mtlv.errors import MtlvError, nearest
+from mtlv.errors import nearest
 from mtlv.models.aliases import known_names
 
 if TYPE_CHECKING:
@@ -16,32 +15,19 @@ if TYPE_CHECKING:
 MISSPELT = 0.85  # likeness to an alias: `minilmm` and `biobrt` are above, hub ids as `bert-base-cased` below
 
 
-def wrong_names(settings: Settings) -> dict[str, str]:
-    """Return a problem of each key that names no known corpus, or misspells an encoder's alias."""
-    found: dict[str, str] = {}
-    for stage in settings.each_stage:
-        for data in stage.data.each:
-            try:
-                catalog.card(data.name)
-            except MtlvError as error:
-                found["data.name"] = str(error)
-        found |= wrong_encoders(stage)
-    return found
-
-
 def encoders_of(settings: Settings) -> dict[str, str | None]:
     """Return the encoders of settings, by key."""
     return {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder}
 
 
-def wrong_encoders(settings: Settings) -> dict[str, str]:
-    """Return the keys with a misspelt alias; ids of a hub have an owner, but for a few old ones."""
-    return {
-        key: f"`{key}`: `{name}` is no known encoder, {hint} Else write the id of a hub as `owner/name`, "
+def wrong_encoders(settings: Settings) -> list[str]:
+    """Return a problem of each misspelt alias; ids of a hub have an owner, but for a few old ones."""
+    return [
+        f"`{key}`: `{name}` is no known encoder, {hint} Else write the id of a hub as `owner/name`, "
         "or a folder as `./name`."
         for key, name in encoders_of(settings).items()
         if name and (hint := _near(name)) and get_close_matches(name, known_names(), n=1, cutoff=MISSPELT)
-    }
+    ]
 
 
 def _near(encoder: str) -> str:

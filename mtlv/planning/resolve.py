@@ -74,11 +74,9 @@ class ResolvedMember:
 
     @property
     def name(self) -> str:
-        """Name of the member, with the number of groups found by `auto` if all folds agree."""
+        """Name of the member, with the number of groups that `auto` found if all folds agree."""
         found = {child.groups.grouping.k for child in self.children if child.groups is not None}
-        if len(found) != 1:
-            return self.member.name
-        return self.member.name.replace("k=auto", f"k={found.pop()} (auto)")
+        return self.member.counted(found.pop()) if len(found) == 1 else self.member.name
 
     @property
     def jobs(self) -> Iterator[Job]:

@@ -14,6 +14,7 @@ from mtlv.evaluation.scoring import SCORING
 from mtlv.grouping import GroupValue
 from mtlv.grouping.methods import Kind
 from mtlv.plan.prediction import Parts, Prediction
+from mtlv.registries import first_sentence
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
@@ -89,6 +90,11 @@ class TaskFeature:
     kind: Kind = "vectors"
     cover: Cover | None = None
     predict: Predict | None = None
+
+    @property
+    def title(self) -> str:
+        """A line for users: what `compute` returns, by its docstring."""
+        return first_sentence(self.compute.__doc__).removeprefix("Return ")
 
 
 def task_feature(

@@ -327,7 +327,7 @@ UNREAD = (
 def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of each contradiction within a member; skip checks that read a `wrong` key."""
     for check in CHECKS:
-        text = "" if _touches(check.keys, wrong) else check.find(settings)
+        text = "" if touches(check.keys, wrong) else check.find(settings)
         if text:
             yield check.keys[0], text
 
@@ -336,11 +336,12 @@ def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[
     """Yield (member, key, text) of each key that is set in some members and not read in any of them."""
     for rule in UNREAD:
         holders = [i for i, settings in enumerate(members) if rule.is_set(settings)]
-        if holders and not _touches(rule.keys, wrong) and not any(rule.is_read(members[i]) for i in holders):
+        if holders and not touches(rule.keys, wrong) and not any(rule.is_read(members[i]) for i in holders):
             yield holders[0], rule.keys[0], rule.text
 
 
-def _touches(keys: Sequence[str], wrong: Sequence[str]) -> bool:
+def touches(keys: Sequence[str], wrong: Sequence[str]) -> bool:
+    """Return whether one of the `wrong` keys is one of `keys`, or above or below it."""
     return any(
         key == bad or key.startswith(f"{bad}.") or bad.startswith((f"{key}.", f"{key}["))
         for key in keys

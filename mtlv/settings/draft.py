@@ -120,6 +120,20 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
+def _sections_in(value: Any) -> Iterator[KeyPath]:
+    """Yield the paths of all mappings in lists, such as stages and sources, and of their values."""
+    for number, each in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(each, dict):
+            yield (number,)
+            yield from ((number, *path) for path in _paths(each))
+
+
+def _paths(values: Mapping[str, Any]) -> Iterator[KeyPath]:
+    for key, value in values.items():
+        yield (key,)
+        yield from ((key, *path) for path in (_paths(value) if isinstance(value, dict) else ()))
+
+
 class Draft:
     """Values by section, and the origin of each value that is not a default."""
 
@@ -182,8 +196,12 @@ class Draft:
         return origin.place(path[depth:]) if origin else otherwise
 
     def places(self) -> dict[str, str]:
-        """Return where each value that is not a default was written, by dotted key."""
-        return {dotted(path): origin.place(()) for path, origin in self.origins.items()}
+        """Return where each value that is not a default was written, by dotted key; also within lists."""
+        return {
+            dotted((*path, *below)): origin.place(below)
+            for path, origin in self.origins.items()
+            for below in ((), *_sections_in(self.get(path)))
+        }
 
     def origin(self, path: KeyPath) -> tuple[Origin | None, int]:
         """Return the origin of the value at `path` and the length of the path at which it was set."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, split
+from mtlv.registries import CHOICES
+from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, dotted, split
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 
@@ -30,7 +31,7 @@ def config_schema() -> dict[str, Any]:
         for held in (part, *part["properties"].values()):
             held.pop("title", None)
             held.pop("pattern", None)  # of Rust: editors would refuse it
-    said = {path: " ".join(map(str.strip, lines)) for path, lines in comments()}
+    said = {path: " ".join(map(str.strip, [*lines, *titles(path)])) for path, lines in comments()}
     _document(schema, schema["$defs"], (), said, defaults())
     for path in map(split, SHORTHAND):
         part = schema
@@ -66,6 +67,13 @@ def _below(held: Mapping[str, Any]) -> str:
     """Return the name of the section that a property is; empty for a value."""
     name: str = held.get("$ref", "").rpartition("/")[2]
     return name
+
+
+def titles(path: KeyPath) -> list[str]:
+    """Return a sentence about each registered choice of a key that has a title."""
+    registry = CHOICES.get(dotted(path))
+    lines = {} if registry is None else {name: registry.title(name) for name in registry}
+    return [f"{name}: {line}." for name, line in lines.items() if line]
 
 
 def comments() -> Iterator[tuple[KeyPath, list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from mtlv.errors import ConfigError, shorten
 from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
 from mtlv.settings.expand import flat_changes, variants
-from mtlv.settings.members import Member, collapse, named
-from mtlv.settings.problems import from_validation, sentence, unknown
+from mtlv.settings.members import Member, Unnamed, collapse, named
+from mtlv.settings.problems import Problem, from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
 from mtlv.settings.search import SearchSettings, search_of
 from mtlv.settings.stages import fill_stages, stage_problems
@@ -50,20 +50,20 @@ Overrides = Sequence[str] | Mapping[str, Any]
 """`key=value` texts with YAML values, or values by dotted key."""
 
 
-FindWrongNames = Callable[[Settings], Mapping[str, str]]
-"""Function of settings that returns a problem of each key with an unknown name."""
+FindProblems = Callable[[Settings, Sequence[str]], Iterable[Problem]]
+"""Function of settings, and of the keys that are wrong by themselves, that finds further problems."""
 
 
 def load_suite(
-    config: Path | str | Mapping[str, Any], overrides: Overrides = (), names: FindWrongNames | None = None
+    config: Path | str | Mapping[str, Any], overrides: Overrides = (), further: FindProblems | None = None
 ) -> Suite:
     """Read a config.
 
     Args:
         config: the YAML file, or its content.
         overrides: values that take precedence over the config.
-        names: finds names that nothing has. If there are other problems, those that it finds are added to
-            them; without any, they are left to the check of the suite.
+        further: finds problems of values together and of data. If keys or values are wrong by themselves,
+            those that it finds are added; otherwise, they are left to the check of the suite.
 
     Raises:
         ConfigError: there are problems; contains every problem of the config and the overrides, one per line.
@@ -79,7 +79,7 @@ def load_suite(
                 "has the names), or have one made for a table: `mtlv init TABLE`"
             ]
         )
-    return _suite(document, overrides, path, names)
+    return _suite(document, overrides, path, further)
 
 
 def as_yaml(value: Any) -> Any:
@@ -103,7 +103,7 @@ def load_overrides(overrides: Overrides) -> Suite:
 
 
 def _suite(
-    document: YamlDocument, overrides: Overrides, path: Path, names: FindWrongNames | None = None
+    document: YamlDocument, overrides: Overrides, path: Path, further: FindProblems | None = None
 ) -> Suite:
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
@@ -117,9 +117,9 @@ def _suite(
     members = _members(base, found, changes, file=document.name, problems=problems)
     if problems:
         problems += [
-            f"{places.get(key, document.name)}: {text}"
-            for _, settings, _, places in members
-            for key, text in (names(settings) if names else {}).items()
+            problem.line(each.places, document.name)
+            for each in members
+            for problem in (further(each.settings, each.wrong) if further else ())
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
@@ -160,15 +160,17 @@ def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
 
 def _members(
     base: Draft, found: Sequence[Variant], overrides: Sequence[Change], *, file: str, problems: list[str]
-) -> list[tuple[str | None, Settings, dict, dict[str, str]]]:
+) -> list[Unnamed]:
     """Return each member's settings; append all problems to `problems`."""
-    drafts, checked, wrong_keys = [], [], []
+    drafts, members = [], []
+    winning = flat_changes(overrides)
     for variant in found:
         draft = base.copy()
         for change in (*variant.changes, *overrides):
             draft.apply(change)
         problems += _settle(draft, file)
         _resolve_paths(draft)
+        places = draft.places()  # before stages have values that were written elsewhere
         fill_stages(draft)
         settings, lines, wrong = _validate(draft, file)
         problems += lines
@@ -176,20 +178,17 @@ def _members(
         for key, text in (*contradictions(settings, wrong), *of_stages):
             problems.append(_contradiction(draft, key, text, file=file))
         drafts.append(draft)
-        checked.append(settings)
-        wrong_keys += wrong
-    for i, key, text in unread(checked, wrong_keys):
+        changes = {k: x for k, x in flat_changes(variant.changes).items() if k not in winning}
+        members.append(Unnamed(variant.name, settings, changes, places, tuple(wrong)))
+    wrong_keys = [key for each in members for key in each.wrong]
+    for i, key, text in unread([each.settings for each in members], wrong_keys):
         problems.append(_contradiction(drafts[i], key, text, file=file))
-    winning = flat_changes(overrides)
-    return [
-        (v.name, s, {k: x for k, x in flat_changes(v.changes).items() if k not in winning}, d.places())
-        for v, s, d in zip(found, checked, drafts, strict=True)
-    ]
+    return members
 
 
 def _line_number(problem: str) -> float:
     """Return the line number of a problem in the file; infinity for the command line, to sort it last."""
-    match = re.search(r":(\d+): `", problem)
+    match = re.search(r":(\d+): ", problem)
     return int(match[1]) if match else math.inf
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
-from mtlv.registries import ARCHITECTURES, GROUPINGS
+from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
-from mtlv.settings.describe import flatten, short
+from mtlv.settings.names import is_read, made_names, with_number
 from mtlv.settings.schema import Settings
-
-# Keys already shown in the name, which are not repeated as key=value.
-_SAID = ("stages", "architecture.name", "encoder.name", "grouping.method", "grouping.k", "grouping.features")
 
 
 @dataclass(frozen=True)
@@ -25,17 +21,35 @@ class Member:
         settings: complete and checked.
         changes: values that differ from the common part of the config, by dotted key.
         places: where each key was written, such as `config.yml:12`; without keys at their default.
+        made: the name with a mark for the number of groups; empty for a name of the config.
     """
 
     name: str
     settings: Settings
     changes: dict[str, Any]
     places: Mapping[str, str] = field(default_factory=dict)
+    made: str = ""
+
+    def counted(self, groups: int) -> str:
+        """Return the name once the number of groups is known; a name of the config stays as it is."""
+        return with_number(self.made, groups) or self.name
 
 
-def is_read(key: str, settings: Settings) -> bool:
-    """Return whether a member uses a key: an ungrouped architecture does not use `grouping`."""
-    return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
+@dataclass(frozen=True)
+class Unnamed:
+    """A member before it has a name.
+
+    Args:
+        given: its name in the config, if it has one there.
+        settings, changes, places: as of a `Member`.
+        wrong: keys with wrong values, which have their defaults in `settings`.
+    """
+
+    given: str | None
+    settings: Settings
+    changes: Mapping[str, Any]
+    places: Mapping[str, str]
+    wrong: tuple[str, ...] = ()
 
 
 def identity(settings: Settings) -> str:
@@ -64,43 +78,18 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]
 
 
-def named(
-    members: Sequence[tuple[str | None, Settings, Mapping[str, Any], Mapping[str, str]]],
-) -> list[Member]:
-    """Return members with their names: from the config, or made from the differing settings."""
-    flats = [flatten(settings) for _, settings, *_ in members]
-    changed = dict.fromkeys(key for _, _, changes, _ in members for key in changes)
-    varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
+def named(members: Sequence[Unnamed]) -> list[Member]:
+    """Return members with their names: from the config, or made from what differs."""
+    made = made_names([each.settings for each in members], [each.changes for each in members])
+    taken = {each.given: identity(each.settings) for each in members if each.given}
     out: list[Member] = []
-    taken: dict[str, str] = {}
-    for (given, settings, changes, places), flat in zip(members, flats, strict=True):
-        kept = {key: value for key, value in changes.items() if is_read(key, settings)}
-        name = given or " · ".join(_parts(settings, flat, [key for key in varied if key not in _SAID]))
-        key = identity(settings)
-        if taken.setdefault(name, key) != key:
-            name = f"{name} · {content_key(key, 6)}"
-            taken[name] = key
-        out.append(Member(name, settings, kept, places))
+    for each, own in zip(members, made, strict=True):
+        kept = {key: value for key, value in each.changes.items() if is_read(key, each.settings)}
+        key, number = identity(each.settings), 1
+        name = each.given or with_number(own, None)
+        while not each.given and taken.setdefault(name, key) != key:  # by a name of the config, say
+            number += 1
+            name = f"{with_number(own, None)} ({number})"
+        made_name = "" if each.given else own + f" ({number})" * (number > 1)
+        out.append(Member(name, each.settings, kept, each.places, made_name))
     return out
-
-
-def _parts(settings: Settings, flat: Mapping[str, Any], extra: Sequence[str]) -> list[str]:
-    stages = [" > ".join(stage.name for stage in settings.stages)] if settings.stages else []
-    parts: list[str] = [*stages, settings.architecture.name]
-    if ARCHITECTURES[settings.architecture.name].grouped:
-        parts += _grouping(settings)
-    parts.append(PurePath(settings.encoder.name).name or settings.encoder.name)
-    parts += [
-        f"{key.removesuffix('.name')}={short(flat[key])}"
-        for key in extra
-        if key in flat and is_read(key, settings)
-    ]
-    return parts
-
-
-def _grouping(settings: Settings) -> list[str]:
-    grouping, method = settings.grouping, GROUPINGS[settings.grouping.method]
-    parts: list[str] = [] if grouping.method == "kmedoids" else [grouping.method]
-    if method.takes_k:
-        parts.append(f"k={grouping.k}")
-    return [*parts, grouping.features] if method.takes and not method.random else parts

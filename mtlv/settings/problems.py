@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -14,7 +16,29 @@ from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.values import OneOf
 
+KEY = re.compile(r"`([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*)\b")
 MOST = 50  # lines per member; finding the nearest correct names for thousands of wrong ones takes minutes
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of settings that are correct each by itself.
+
+    Args:
+        text: the problem, with keys in backticks.
+        keys: keys at whose place it is, if it names none that was written.
+        within: what its keys are below, such as `stages[0].`.
+    """
+
+    text: str
+    keys: tuple[str, ...] = ()
+    within: str = ""
+
+    def line(self, places: Mapping[str, str], file: str) -> str:
+        """Return the problem after its place: that of the first key that was written, or else the file."""
+        named = [part for key in KEY.findall(self.text) for part in (f"{self.within}{key}", key)]
+        place = next((places[key] for key in (*named, *self.keys) if key in places), file)
+        return f"{place}: {self.text}"
 
 
 def show(value: Any) -> str:

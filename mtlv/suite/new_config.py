@@ -17,6 +17,10 @@ MINUTES = 30  # of the whole suite; one model for each label is left out if that
 EPOCHS = 5
 TOKENS_PER_WORD, STEP, MOST_TOKENS = 1.4, 32, 512
 SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
+OTHER_LANGUAGE = (
+    "# The texts do not look like English, which is all that minilm has read. An encoder of their language,",
+    "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
+)
 GROUPED = 4  # labels from which grouping makes sense
 
 
@@ -59,6 +63,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         *_labels(guess),
         f"  max_length: {_tokens(guess)}               # tokens",
         "",
+        *([] if guess.english else OTHER_LANGUAGE),
         "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
         "",
         "training:",

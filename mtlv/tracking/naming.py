@@ -17,8 +17,8 @@ def named_like(text: str, names: Iterable[str]) -> str | None:
         TrackingError: several names begin like it.
 
     Example:
-        >>> named_like("gmtl", ["MTL", "GMTL · k=4"])
-        'GMTL · k=4'
+        >>> named_like("gmtl", ["MTL", "GMTL, 4 groups by name"])
+        'GMTL, 4 groups by name'
     """
     wanted = text.casefold()
     begin = [name for name in dict.fromkeys(names) if name.casefold().startswith(wanted)]

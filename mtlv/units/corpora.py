@@ -7,13 +7,14 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtlv.data import catalog, report
 from mtlv.data.fetch import fetch
 from mtlv.data.joined import join, join_folds
-from mtlv.data.source import Card, Columns, Corpus, DataOptions
-from mtlv.data.splits import Fold, make_folds
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Card, Corpus
+from mtlv.data.splits import Fold, is_plentiful, make_folds
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -65,16 +66,22 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
     if corpus.members:
         folds = [read_folds(data, member) for member in corpus.members]
         return join_folds(corpus.members, folds, repeats=data.repeats)
+    return make_folds(corpus, **_split(data, corpus), repeats=data.repeats, seed=data.split_seed)
+
+
+def surely_splits(data: DataSettings, corpus: Corpus) -> bool:
+    """Return whether a corpus is so large that its split need not be made to know that it can be made."""
+    return is_plentiful(corpus, **_split(data, corpus))
+
+
+def _split(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
     own = corpus.targeted
-    return make_folds(
-        corpus,
-        test_share=data.test_share if own else HELD_TEXTS,
-        validation_share=data.validation_share if own else HELD_TEXTS,
-        folds=data.folds,
-        scheme=data.scheme,
-        repeats=data.repeats,
-        seed=data.split_seed,
-    )
+    return {
+        "test_share": data.test_share if own else HELD_TEXTS,
+        "validation_share": data.validation_share if own else HELD_TEXTS,
+        "folds": data.folds,
+        "scheme": data.scheme,
+    }
 
 
 def list_lines() -> tuple[str, ...]:

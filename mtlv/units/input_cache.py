@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mtlv.data.masking import need_mask_token
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
-from mtlv.data.splits import DIVIDING, folds_digest, load_folds, save_folds
+from mtlv.data.splits import DIVIDING, folds_digest
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.texts.lazy import chained
 from mtlv.data.tokens import in_chunks, join_tokens, tokenised
@@ -29,6 +29,7 @@ from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
 from mtlv.settings.data_schema import DataSettings
 from mtlv.store.local import Store, silent
+from mtlv.store.split_file import load_folds, save_folds
 from mtlv.store.token_cache import TokenCache
 from mtlv.units.corpora import options_of, read_corpus, read_folds
 from mtlv.units.inputs import UnitInputs

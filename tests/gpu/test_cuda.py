@@ -14,7 +14,7 @@ import torch
 from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.models.encoder import load_encoder

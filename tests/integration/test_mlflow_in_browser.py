@@ -36,7 +36,7 @@ training: {epochs: 2, learning_rate: 1e-2}
 matrix:
   architecture: [mtl, gmhl]
 """
-MTL, GMHL = "mtl · tiny", "gmhl · k=2 · document_centroid · tiny"
+MTL, GMHL = "MTL", "GMHL, 2 groups by document centroid"
 COMPARISON = "comparison of 2 runs"
 VIEWS = ("compare", "tasks", "heads", "elbow")
 PATIENCE = 180_000  # milliseconds: a busy machine takes ten times what a quiet one does

@@ -14,12 +14,13 @@ import mtlv
 from mtlv import registries
 from mtlv.comparison.output_readers import READINGS
 from mtlv.data.catalog import CORPORA
-from mtlv.data.source import Columns
+from mtlv.data.options import Columns
 from mtlv.data.tables.readers import KINDS as TABLES
 from mtlv.data.targets import TARGETS
 from mtlv.errors import ConfigError
 from mtlv.evaluation.learned import CONSTANT_ANSWERS
 from mtlv.evaluation.scoring import SCORING
+from mtlv.grouping.methods import GroupingMethod
 from mtlv.models.kinds import KINDS as MODELS
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, Registry
@@ -65,6 +66,9 @@ def test_every_own_choice_is_there_and_in_the_comment_of_its_setting(name: str) 
     if registry is not CORPORA:  # `mtlv data list` has those
         text = comments.read_text(encoding="utf-8")
         assert [choice for choice in registry if choice not in text] == []
+        own = [choice for choice in registry if registry.title(choice)]
+        assert own == list(registry), "each has a line that says what it is"
+        assert [choice for choice in own if registry.title(choice) in text] == [], "which stands once"
 
 
 def found(monkeypatch: pytest.MonkeyPatch, **values: str) -> Registry[object]:
@@ -74,6 +78,21 @@ def found(monkeypatch: pytest.MonkeyPatch, **values: str) -> Registry[object]:
         "importlib.metadata.entry_points", lambda group: points if group == "mtlv.things" else []
     )
     return Registry("mtlv.things", {"own": "mtlv.seeding:content_key", "module": "mtlv.seeding"})
+
+
+def test_a_choice_of_another_package_needs_no_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bare(BALANCERS["random"]):  # type: ignore[misc]
+        pass
+
+    registry = found(monkeypatch)
+    for choice, title in (
+        (Bare, ""),  # that of the class above it is not its own
+        (GroupingMethod(), ""),
+        (BALANCERS["sum"], "Losses as they are"),
+        (FEATURES["label_count"], "the number of training documents with each label"),
+    ):
+        monkeypatch.setitem(registry._loaded, "own", choice)
+        assert registry.title("own") == title
 
 
 def test_a_name_of_ours_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mtlv.comparison.load.check_scores import Figures, scores_of
 from mtlv.comparison.load.predictions import PREDICTION, kept_scores, predicts
+from mtlv.comparison.load.select_runs import unique_names
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
 from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
@@ -129,7 +130,7 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
     files.fetch([fold for run in members if predicts(run) for fold in children[run.id]], PREDICTION)
-    names = _unique_names(members)
+    names = unique_names(members)
     sources = [_Source(reader, files, member, children[member.id]) for member in members]
     runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
     tasks = _tasks(sources)
@@ -180,14 +181,6 @@ def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list
 def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
     with _as_written(run):
         return int(run.params.get("fold", 0)), int(run.params.get("seed", 0))
-
-
-def _unique_names(members: Sequence[StoredRun]) -> list[str]:
-    names = [run.name for run in members]
-    return [
-        name if names.count(name) == 1 else f"{name} · {run.id[:6]}"
-        for name, run in zip(names, members, strict=True)
-    ]
 
 
 @dataclass(frozen=True)

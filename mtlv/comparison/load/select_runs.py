@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
+from mtlv.settings.describe import Scalar
 from mtlv.settings.identity import settings_key
+from mtlv.settings.names import told_apart
 from mtlv.tracking.naming import named_like
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 KIND, SETTINGS = "mtlv.kind", "mtlv.settings"
 LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
 SHORTEST_ID = 6
+PLACES = ("tracking.", "store.", "execution.")  # settings that say nothing of what a run trained
 
 
 @dataclass(frozen=True)
@@ -168,3 +171,17 @@ def _all_of(reader: RunReader, wanted: RunQuery, experiments: dict[str, str]) ->
     if not found:
         raise TrackingError("there are no runs to compare in the store", then="start one: `mtlv run CONFIG`")
     return found[::-1]
+
+
+def unique_names(members: Sequence[StoredRun]) -> list[str]:
+    """Return names of runs, equal ones with the settings that differ, or numbered if none does."""
+    names = told_apart([run.name for run in members], [_settings(run) for run in members])
+    counts = [names[:number].count(name) + 1 for number, name in enumerate(names)]
+    return [f"{name} ({count})" if count > 1 else name for name, count in zip(names, counts, strict=True)]
+
+
+def _settings(run: StoredRun) -> dict[str, Scalar]:
+    """Return the settings of a run by dotted key, but for places; whole numbers and flags as such."""
+    flags: dict[str, Scalar] = {"True": True, "False": False}
+    kept = {key: text for key, text in run.params.items() if not key.startswith(PLACES)}
+    return {key: int(text) if text.isdecimal() else flags.get(text, text) for key, text in kept.items()}

@@ -43,7 +43,7 @@ def run_names(comparison: Comparison) -> list[str]:
 # A run's name; a long name is split into two lines at a separator near its middle.
 TWO_LINES = (
     "length(datum.label) > 44 ? split(replace(datum.label, "
-    "regexp('^(.{' + floor(length(datum.label) / 2 - 8) + ',}?) · '), '$1 ·\\n'), '\\n') : datum.label"
+    "regexp('^(.{' + floor(length(datum.label) / 2 - 8) + ',}?(?:,| ·)) '), '$1\\n'), '\\n') : datum.label"
 )
 
 
@@ -52,7 +52,7 @@ def name_lines(letters: int) -> str:
     least = max(8, letters - 16)
     return (
         f"length(datum.label) > {letters} ? "
-        f"split(replace(datum.label, regexp('(.{{{least},}}?) · ', 'g'), '$1 ·\\n'), '\\n') : datum.label"
+        f"split(replace(datum.label, regexp('(.{{{least},}}?(?:,| ·)) ', 'g'), '$1\\n'), '\\n') : datum.label"
     )
 
 

@@ -15,7 +15,8 @@ from types import ModuleType
 
 import numpy as np
 
-from mtlv.data.source import Card, Corpus, DataOptions, select, text_task
+from mtlv.data.options import DataOptions, select
+from mtlv.data.source import Card, Corpus, text_task
 from mtlv.errors import DataError, nearest
 from mtlv.plan.task import Task
 from mtlv.registries import Registry

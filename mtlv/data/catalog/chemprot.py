@@ -11,8 +11,9 @@ import re
 from pathlib import Path
 
 from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, from_github, part_files, text_of
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.rows import read_json
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mtlv.data.examples import Example, answers_corpus, number_answers, tab_rows
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 

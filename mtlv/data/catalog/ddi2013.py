@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.data.archives import zipped
 from mtlv.data.examples import Example, answers_corpus, class_answers
 from mtlv.data.markup import parsed
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
-from mtlv.data.source import Card, Corpus, DataOptions
-from mtlv.data.zips import zipped
+from mtlv.data.source import Card, Corpus
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task

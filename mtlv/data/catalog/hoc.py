@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mtlv.data.archives import documents
-from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Card, Corpus, Download, Label, targets_of
 from mtlv.data.tables.rows import decode, read_text
 from mtlv.errors import DataError
 

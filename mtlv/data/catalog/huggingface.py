@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mtlv.data.source import Card, Columns, Corpus, DataOptions
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import columns_of, table_corpus
 from mtlv.data.tables.hugging_face import read_folder, read_hub
 from mtlv.data.tables.readers import KINDS

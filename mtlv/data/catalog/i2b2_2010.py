@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import text_of
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task

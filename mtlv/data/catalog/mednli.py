@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 from mtlv.plan.task import Task

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mtlv.data.archives import documents
-from mtlv.data.source import Card, Corpus, DataOptions, Label, targets_of
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Card, Corpus, Label, targets_of
 from mtlv.data.tables.rows import decode
 from mtlv.errors import DataError
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mtlv.data.archives import documents
 from mtlv.data.markup import parsed
-from mtlv.data.source import Card, Corpus, DataOptions, Download, Label, targets_of
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Card, Corpus, Download, Label, targets_of
 from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mtlv.data.conll import Sentence, corpus_of, tagged_corpus
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import text_of
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.words import split_words
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span

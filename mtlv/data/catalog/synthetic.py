@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mtlv.data.source import Card, Corpus, DataOptions, Label, targets_of
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Card, Corpus, Label, targets_of
 from mtlv.errors import DataError
 from mtlv.seeding import seed_from
 

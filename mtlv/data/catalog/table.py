@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files
-from mtlv.data.source import Card, Corpus, DataOptions
+from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.rows import FORMATS, read_table
 from mtlv.data.tables.streams import streamed, text_corpus

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from mtlv.data.options import Columns
 from mtlv.data.parts import NAMES
-from mtlv.data.source import PARTS, Columns, Corpus
+from mtlv.data.source import PARTS, Corpus
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
 from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
 from mtlv.data.tables.readers import KINDS, TableKind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,33 @@ FEWEST = 10  # positive documents that a label needs in training, validation and
 WORDS = 3  # mean number of words from which a column can be the text
 MOST_CLASSES = 50
 SEPARATORS = (";", "|")
+# A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
+WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
+ENGLISH = frozenset(
+    [
+        "the",
+        "of",
+        "and",
+        "to",
+        "in",
+        "is",
+        "a",
+        "for",
+        "with",
+        "no",
+        "on",
+        "are",
+        "was",
+        "that",
+        "by",
+        "this",
+        "be",
+        "as",
+        "from",
+        "not",
+    ]
+)
+SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
 @dataclass(frozen=True)
@@ -34,6 +62,7 @@ class TableGuess:
         rare: the same of labels with fewer than `FEWEST` documents with or without them, which are left out.
         words: words of the texts: median, 95th percentile and mean.
         unused: columns that are not read.
+        english: whether the texts look like English.
     """
 
     path: Path
@@ -43,6 +72,7 @@ class TableGuess:
     rare: Mapping[str, int] = field(default_factory=dict)
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
     unused: tuple[str, ...] = ()
+    english: bool = True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -67,7 +97,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
     found = text or _text(table, cells)
-    words = [len(str(cell).split()) for cell in cells[found] if not is_missing(cell)] or [0]
+    split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
+    words = [len(each) for each in split] or [0]
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
     learned, counts = _learned(table, left, given=bool(labels))
@@ -87,12 +118,15 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     columns |= learned
     read = {*map(str, columns.values()), *counts}
     unused = tuple(name for name in table.columns if name not in read)
-    return TableGuess(path, len(table.rows), columns, tasks, rare, size, unused)
+    common = sum(word in ENGLISH for each in split for word in each)
+    return TableGuess(
+        path, len(table.rows), columns, tasks, rare, size, unused, english=common >= SHARE * sum(words)
+    )
 
 
 def _text(table: Table, cells: Mapping[str, Sequence[object]]) -> str:
     lengths = {
-        name: fmean(len(cell.split()) for cell in column if isinstance(cell, str))
+        name: fmean(len(WORD.findall(cell)) for cell in column if isinstance(cell, str))
         for name, column in cells.items()
         if any(isinstance(cell, str) for cell in column)
     }
@@ -129,12 +163,15 @@ def _learned(
     if binary and (not given or len(binary) == len(cells)):
         counts = {name: sum(map(bool, column)) for name, column in binary.items()}
         return {"kind": "binary", "labels": list(binary)}, counts
-    found: list[tuple[dict[str, object], dict[str, int]]] = [
+    lists: list[tuple[dict[str, object], dict[str, int]]] = [
         ({"kind": "binary", "label_list": name, "separator": mark}, counts)
         for name, column in cells.items()
         for mark in SEPARATORS
         if (counts := _listed(column, mark))
     ]
+    if len(lists) == 1:  # nothing else looks like lists, but years look like classes
+        return lists[0]
+    found = list(lists)
     for name, column in cells.items():
         if _are_numbers(column):
             found.append(({"kind": "regression", "target": name}, {}))

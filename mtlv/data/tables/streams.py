@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.options import Columns
 from mtlv.data.repeats import digests_of, first_rows
-from mtlv.data.source import Columns, Corpus, duplicate_id, text_task
+from mtlv.data.source import Corpus, duplicate_id, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck
 from mtlv.data.tables.corpus import (
     document_checks,

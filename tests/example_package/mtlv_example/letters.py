@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mtlv.data.source import Card, Corpus, DataOptions, Label
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Card, Corpus, Label
 
 LABELS = ("apple", "avocado", "banana", "blueberry")
 CARD = Card(

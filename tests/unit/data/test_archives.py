@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mtlv.data import catalog
 from mtlv.data.archives import documents, unpack
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import DataError
 
 FILE, FOLDER = tarfile.REGTYPE, tarfile.DIRTYPE

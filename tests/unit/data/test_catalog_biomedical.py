@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import PARTS, DataOptions
+from mtlv.data.options import DataOptions
+from mtlv.data.source import PARTS
 from mtlv.data.splits import make_folds
 
 pytestmark = pytest.mark.real_data

@@ -11,7 +11,7 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.catalog.hoc import hallmarks
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.data.splits import make_folds
 from mtlv.errors import DataError
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import DataError
 
 OTHERS = [name for name in catalog.names() if catalog.card(name).other_tasks]
@@ -450,6 +450,6 @@ def test_a_broken_zip(tmp_path, monkeypatch):
             archive.writestr(place, DOCUMENT)
     with pytest.raises(DataError, match="is there twice"):
         load("ddi2013", tmp_path / "twice.zip")
-    monkeypatch.setattr("mtlv.data.zips.MOST_MEMBERS", 1)
+    monkeypatch.setattr("mtlv.data.archives.MOST_MEMBERS", 1)
     with pytest.raises(DataError, match="is too large to unpack"):
         load("ddi2013", tmp_path / "twice.zip")

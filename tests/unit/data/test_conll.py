@@ -6,7 +6,7 @@ import pytest
 
 from mtlv.data import catalog, conll
 from mtlv.data.conll import entities_of, read_conll
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 

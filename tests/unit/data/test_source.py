@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import Corpus, DataOptions, targets_of
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus, targets_of
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 

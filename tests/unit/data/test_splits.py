@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +9,11 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.joined import join
-from mtlv.data.source import Corpus, DataOptions
-from mtlv.data.splits import folds_digest, load_folds, make_folds, save_folds, wholes
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
+from mtlv.data.splits import folds_digest, is_plentiful, make_folds, wholes
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
-from mtlv.seeding import content_key
 
 PARTS = ("train", "validation", "test")
 
@@ -237,7 +236,7 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
     (fold, *_) = make_folds(made(targets), folds=4)
     assert fold.notes == ("label `t1` has 3 positives, fewer than 4 folds",)
     parts = tuple(["test"] * 3 + ["train"] * 57)
-    with pytest.raises(DataError, match=r"no positives in the training part of fold 0 \(got t1\)"):
+    with pytest.raises(DataError, match=r"no positives in the training part of fold 0 \(got t1: 3 in all\)"):
         make_folds(made(targets, parts=parts))
 
 
@@ -257,74 +256,86 @@ def test_settings_out_of_range(change, message):
 
 
 def test_a_share_that_leaves_nothing_is_refused():
-    with pytest.raises(DataError, match="no test part can be drawn from 3 unique texts"):
+    with pytest.raises(DataError, match=r"3 of them for the test\); allowed: 200 unique texts or more"):
         make_folds(made(np.ones((3, 1))), test_share=0.99)
 
 
 def test_a_part_of_which_nothing_is_left_is_named():
     corpus = own(repeats=[(row, 150 + row % 50) for row in range(120)])
-    with pytest.raises(DataError, match="the train part of fold 0 is empty; use more documents"):
+    with pytest.raises(
+        DataError, match=r"a part of fold 0 is empty \(got train 0, validation 30, test 50, of 200 documents"
+    ):
         make_folds(corpus)
 
 
-@pytest.mark.parametrize(("n", "folds"), [(1, 1), (2, 1), (3, 4)])
-def test_too_few_documents_are_refused(n, folds):
-    with pytest.raises(DataError, match=r"too small|is empty|above the number|no positive"):
-        make_folds(made(np.ones((n, 1))), folds=folds)
+ALL_PARTS = "corpus `made` is too small for a training, a validation and a test part"
 
 
-def test_saved_folds_come_back(tmp_path):
-    corpus = random_corpus()
-    folds = make_folds(corpus, folds=3)
-    path = tmp_path / "splits" / "folds.json"
-    save_folds(path, corpus, folds)
-    back = load_folds(path, corpus)
-    assert folds_digest(corpus, back) == folds_digest(corpus, folds)
-    assert back[1].notes == folds[1].notes
-    assert all(np.array_equal(a.part(p), b.part(p)) for a, b in zip(folds, back, strict=True) for p in PARTS)
-    saved = json.loads(path.read_text())
-    row = int(folds[0].validation[0])
-    assert saved["folds"][0]["documents"][row] == "v"
-    assert [file.name for file in path.parent.iterdir()] == ["folds.json"]
+@pytest.mark.parametrize(
+    ("n", "change", "said"),
+    [
+        (1, {}, f"{ALL_PARTS} (got 1 unique text, 1 of them for the test); allowed: 3 unique texts or more."),
+        (
+            4,
+            {"folds": 5},
+            f"{ALL_PARTS} with `data.folds: 5` (got 4 unique texts, 1 of them for the test); allowed: "
+            "`data.folds` up to 3, or 7 unique texts or more.",
+        ),
+        (
+            2,
+            {"folds": 2, "scheme": "rotate_test"},
+            f"{ALL_PARTS} with `data.folds: 2` (got 2 unique texts); allowed: 3 unique texts or more.",
+        ),
+        (
+            8,
+            {"test_share": 0.9},
+            f"{ALL_PARTS} (got 8 unique texts, 8 of them for the test); allowed: 20 unique texts or more.",
+        ),
+        (
+            20,
+            {"test_share": 0.5, "validation_share": 0.95},
+            "`data.validation_share` leaves no other documents of corpus `made` (got 0.95 of 10 unique texts "
+            "that can be in the validation part); allowed: a smaller share, or 20 unique texts or more.",
+        ),
+    ],
+)
+def test_too_few_documents_are_refused_with_counts_and_what_is_allowed(n, change, said):
+    with pytest.raises(DataError) as raised:
+        make_folds(made(np.ones((n, 1))), **change)
+    assert str(raised.value) == said
 
 
-def test_saved_folds_leave_out_what_was_left_out(tmp_path):
-    corpus = random_corpus()
-    (fold,) = make_folds(corpus)
-    fold = replace(fold, train=fold.train[3:])
-    save_folds(tmp_path / "f.json", corpus, (fold,))
-    (back,) = load_folds(tmp_path / "f.json", corpus)
-    assert back.train.tolist() == fold.train.tolist()
+def test_the_number_of_texts_that_is_said_to_be_allowed_is():
+    assert len(make_folds(made(np.ones((7, 1))), folds=5)) == 5
+    assert len(make_folds(made(np.ones((4, 1))), folds=3)) == 3
+    assert len(make_folds(made(np.ones((20, 1))), test_share=0.9, validation_share=0.5)) == 1
 
 
-def test_folds_of_earlier_releases_are_read(tmp_path):
-    """They have the ids of each part."""
-    corpus = random_corpus()
-    (fold,) = make_folds(corpus)
-    ids = {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
-    saved = {"data_digest": corpus.digest, "folds": [{**ids, "notes": ["said"]}]}
-    (tmp_path / "f.json").write_text(json.dumps(saved))
-    (back,) = load_folds(tmp_path / "f.json", corpus)
-    assert folds_digest(corpus, (back,)) == folds_digest(corpus, (fold,)) == content_key([ids])
-    assert back.notes == ("said",)
+@pytest.mark.parametrize("folds", [1, 3, 5])
+@pytest.mark.parametrize("scheme", ["fixed_test", "rotate_test"])
+def test_a_plentiful_corpus_can_be_split(folds, scheme):
+    """Of many corpora around the limit, all that are called plentiful can be split, and some are."""
+    if scheme == "rotate_test" and folds == 1:
+        return
+    how = {"test_share": 0.2, "validation_share": 0.15, "folds": folds, "scheme": scheme}
+    plentiful = [
+        corpus
+        for seed in range(30)
+        if is_plentiful(corpus := random_corpus(n=40 + 3 * seed, rates=(0.3, 0.1), seed=seed), **how)
+    ]
+    assert 3 < len(plentiful) < 30
+    assert all(make_folds(corpus, **how) for corpus in plentiful)
 
 
-def test_saved_folds_of_fewer_documents_are_refused(tmp_path):
-    corpus = random_corpus()
-    saved = {"data_digest": corpus.digest, "folds": [{"documents": "tve", "notes": []}]}
-    (tmp_path / "f.json").write_text(json.dumps(saved))
-    with pytest.raises(DataError, match=r"cannot be read .got 3 letters for 500 documents.; delete the file"):
-        load_folds(tmp_path / "f.json", corpus)
-
-
-def test_folds_of_other_documents_are_refused(tmp_path):
-    corpus = random_corpus()
-    save_folds(tmp_path / "f.json", corpus, make_folds(corpus))
-    with pytest.raises(DataError, match="made for other documents"):
-        load_folds(tmp_path / "f.json", random_corpus(seed=1))
-    (tmp_path / "g.json").write_text("{")
-    with pytest.raises(DataError, match="cannot be read"):
-        load_folds(tmp_path / "g.json", corpus)
+def test_few_documents_or_own_parts_are_not_called_plentiful():
+    how = {"test_share": 0.2, "validation_share": 0.15, "folds": 1, "scheme": "fixed_test"}
+    assert is_plentiful(random_corpus(), **how)
+    assert not is_plentiful(random_corpus(rates=(0.3, 0.005)), **how)
+    assert not is_plentiful(random_corpus(n=30), **how)
+    assert not is_plentiful(random_corpus(rates=(0.5,)), **how | {"validation_share": 0.005})
+    assert not is_plentiful(own(), **how)
+    copies = made(np.ones((500, 1)), texts=["a text", "another"] * 250)
+    assert not is_plentiful(copies, **how)
 
 
 @pytest.mark.real_data

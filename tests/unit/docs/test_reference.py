@@ -40,8 +40,13 @@ def test_every_choice_is_listed(pages):
     page = pages["reference/choices"]
     for names in (ARCHITECTURES, GROUPINGS, FEATURES, OBJECTIVES, BALANCERS, catalog.names()):
         assert all(f"| `{name}` |" in page for name in names)
-    assert "| `random` | chance: a control | yes |" in page
-    assert "| `hdbscan` | distances between tasks | no |" in page
+    assert (
+        "| `random` | random groups of the sizes that kmedoids finds: the control for any claim about a "
+        in page
+    )
+    assert "| `hdbscan` | HDBSCAN: dense regions of vectors | no |" in page
+    assert "| `label_count` | the number of training documents with each label | vectors | no |" in page
+    assert "| `mean` | their mean |" in page
 
 
 def test_every_command_is_there_with_its_arguments(pages):

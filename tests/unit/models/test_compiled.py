@@ -18,7 +18,8 @@ from torch._dynamo.utils import counters
 from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.data.source import Corpus, DataOptions
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.tokens import tokenise
 from mtlv.models.compiled import Compile
 from mtlv.models.encoder import load_encoder

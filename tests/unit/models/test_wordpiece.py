@@ -12,7 +12,7 @@ import torch
 
 import mtlv
 from mtlv.data import catalog
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import EncoderError
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.own_vocabulary import with_random_weights, with_vocabulary

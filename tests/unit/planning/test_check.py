@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.errors import ConfigError, DataError
 from mtlv.planning import check
-from mtlv.planning.check import check_suite
-from mtlv.planning.names import wrong_names
+from mtlv.planning.check import check_suite, further_problems
 from mtlv.settings import load_suite
 
 NINE = [label.name for label in catalog.card("synthetic").labels]
@@ -21,6 +20,12 @@ GIVEN = f"[[{', '.join(NINE[:4])}], [{', '.join(NINE[4:])}]]"
 def checked(folder, config, *overrides):
     (folder / "c.yml").write_text(config, encoding="utf-8")
     return check_suite(load_suite(folder / "c.yml", overrides))
+
+
+def table(path, head, *rows):
+    """A table of 40 rows with different texts."""
+    lines = [f"{row.partition(',')[0]}{i},{row.partition(',')[2]}" for i in range(20) for row in rows[:2]]
+    path.write_text("\n".join([head, *lines, *rows[2:]]) + "\n", encoding="utf-8")
 
 
 def problems(folder, config, *overrides):
@@ -94,14 +99,14 @@ def test_k_may_equal_the_number_of_kept_labels(tmp_path):
 
 
 def test_a_table_is_read_once_and_all_its_faults_are_told(tmp_path, monkeypatch):
-    (tmp_path / "t.csv").write_text("text,a,b\nx,1,no\ny,2,0\n", encoding="utf-8")
+    table(tmp_path / "t.csv", "text,a,b", "x,1,no", "y,2,0")
     config = (
         "data: {name: table, path: t.csv, columns: {labels: [a, b, c]}}\n"
         "matrix:\n  architecture: [stl, mtl]\n  seed: [0, 1]\n"
     )
     reads = []
-    tasks = catalog.tasks
-    monkeypatch.setattr(check.catalog, "tasks", lambda *args: reads.append(args) or tasks(*args))
+    load = catalog.load
+    monkeypatch.setattr(catalog, "load", lambda *args: reads.append(args) or load(*args))
     found = problems(tmp_path, config)
     assert len(reads) == 1
     assert len(found) == 3
@@ -119,7 +124,7 @@ def test_an_absent_corpus_is_a_warning_unless_its_path_was_named(tmp_path, monke
     half.touch()
     assert any("cannot run yet" in text for text in checked(tmp_path, config).members[0].warnings)
     half.rename(half.with_suffix(""))
-    assert not any("cannot run yet" in text for text in checked(tmp_path, config).members[0].warnings)
+    assert "cannot be read as an archive" in problems(tmp_path, config)[0], "it is empty"
     found = problems(tmp_path, config, "data.path=gone.csv")
     assert found[0].startswith("data.path=gone.csv on the command line: nothing is at `data.path`")
 
@@ -165,8 +170,8 @@ data:
     ],
 )
 def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, changes, refused):
-    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
-    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    table(tmp_path / "one.csv", "text,a,b", "x,1,0", "y,0,1")
+    table(tmp_path / "two.csv", "text,c", "z,dog", "w,cat")
     weights = "size" if head_loss.startswith("weighted") else "null"
     given = (f"training.head_loss={head_loss}", *changes)
     config = SOURCES.replace("HEADS", weights)
@@ -198,8 +203,8 @@ BY_LOSS = "sum, random, uncertainty, dwa, famo"
     ],
 )
 def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, changes, refused):
-    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
-    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    table(tmp_path / "one.csv", "text,a,b", "x,1,0", "y,0,1")
+    table(tmp_path / "two.csv", "text,c", "z,dog", "w,cat")
     given = (f"training.objective={name}", *changes)
     config = SOURCES.replace("HEADS", "null")
     if not refused:
@@ -215,8 +220,8 @@ def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, chang
 
 @pytest.mark.parametrize("draw", ["in_proportion", "rounds"])
 def test_famo_needs_all_losses_in_a_step(tmp_path, draw):
-    (tmp_path / "one.csv").write_text("text,a,b\nx,1,0\ny,0,1\n", encoding="utf-8")
-    (tmp_path / "two.csv").write_text("text,c\nz,dog\nw,cat\n", encoding="utf-8")
+    table(tmp_path / "one.csv", "text,a,b", "x,1,0", "y,0,1")
+    table(tmp_path / "two.csv", "text,c", "z,dog", "w,cat")
     given = ("training.objective=famo", f"training.draw={draw}")
     if draw == "rounds":
         assert checked(tmp_path, SOURCES.replace("HEADS", "null"), *given).units
@@ -287,13 +292,90 @@ def test_wrong_names_are_told_with_the_problems_of_the_schema(tmp_path):
     path = tmp_path / "c.yml"
     path.write_text("data:\n  name: ohsumd\nencoder: biobrt\ntraining:\n  epochz: 3\n", encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
-        load_suite(path, (), wrong_names)
+        load_suite(path, (), further_problems())
     name, encoder, key = raised.value.problems
     assert ":2: `data.name`" in name
     assert "did you mean `ohsumed`?" in name
     assert ":3: `encoder.name`" in encoder
     assert "did you mean `biobert`?" in encoder
     assert ":5: `training.epochz`" in key
+
+
+def all_problems(folder, config):
+    """What the commands print for a config: problems of its keys and values, of its data and of its plans."""
+    (folder / "c.yml").write_text(config, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        check_suite(load_suite(folder / "c.yml", (), further_problems()))
+    return [line.replace(f"{folder}/c.yml:", "") for line in caught.value.problems]
+
+
+def test_labels_folders_and_too_few_documents_are_told_together_each_at_its_line(tmp_path):
+    table(tmp_path / "t.csv", "text,a,b", "x,1,0", "y,0,1")
+    config = (
+        "data:\n  name: table\n  path: t.csv\n  columns: {labels: [a, b]}\n  labels: [a, bb]\n  folds: 50\n"
+        "encoder: ./none\ngrouping: {encoder: ./neither}\n"
+    )
+    found = all_problems(tmp_path, config)
+    assert [line.partition(":")[0] for line in found] == ["5", "6", "7", "8"]
+    assert "corpus `table` has no label `bb`; allowed: a, b; did you mean `b`?" in found[0]
+    assert "too small for a training, a validation and a test part with `data.folds: 50` (got 40" in found[1]
+    assert "`encoder.name`: there is no folder" in found[2]
+    assert "`grouping.encoder`: there is no folder" in found[3]
+    together = all_problems(tmp_path, config + "training: {epochs: 0}\n")
+    assert together[:4] == found
+    assert together[4].startswith("9: `training.epochs`")
+
+
+def test_wrong_values_of_the_split_leave_it_unchecked_and_nothing_else(tmp_path):
+    table(tmp_path / "t.csv", "text,a,b", "x,1,0", "y,0,1")
+    config = (
+        "data:\n  name: table\n  path: t.csv\n  columns: {labels: [a, b]}\n  labels: [a, bb]\n  folds: none\n"
+    )
+    found = all_problems(tmp_path, config)
+    assert [line.partition(": `")[2].partition("`")[0] for line in found] == ["data.labels", "data.folds"]
+
+
+def test_nothing_is_said_that_follows_from_a_wrong_value(tmp_path):
+    config = "data: {name: 3, labels: [a]}\narchitecture: gmtl\ngrouping: {method: kmedoid, k: 99}\n"
+    keys = [line.partition(": `")[2].partition("`")[0] for line in all_problems(tmp_path, config)]
+    assert keys == ["data.name", "grouping.method"]
+    config = "data: synthetic\narchitecture: gmtl\ngrouping: {method: kmedoid, k: 99}\n"
+    assert len(all_problems(tmp_path, config)) == 1, "k belongs to another method"
+    (tmp_path / "t.csv").write_text("text,a\nx,1\ny,0\n", encoding="utf-8")
+    config = "data: {name: table, path: t.csv, columns: {labels: [a]}, test_share: 2}\n"
+    assert len(all_problems(tmp_path, config)) == 1, "two documents, but the split is not known"
+
+
+def test_a_problem_of_a_source_or_stage_is_at_its_own_line(tmp_path):
+    table(tmp_path / "one.csv", "text,a,b", "x,1,0", "y,0,1")
+    config = (
+        "data:\n  sources:\n"
+        "    - {name: table, alias: one, path: one.csv, columns: {labels: [a, b]}}\n"
+        "    - {name: table, alias: two, path: two.csv, columns: {labels: [d, e]}}\n"
+        "    - name: synthetic\n      labels: [Catheterr]\n"
+        "    - {name: synthetik}\n"
+        "training: {epochs: none}\n"
+    )
+    found = all_problems(tmp_path, config)
+    assert [line.partition(":")[0] for line in found] == ["4", "6", "7", "8"]
+    assert "nothing is at `data.sources[1].path`" in found[0]
+    assert "`data.sources[2].labels`: corpus `synthetic` has no label `Catheterr`" in found[1]
+    assert "`data.sources[3].name` is no known corpus" in found[2]
+    stages = (
+        "data: synthetic\nstages:\n  - {name: first}\n"
+        "  - name: second\n    training:\n      head_loss: weighted_sum\n      head_weights: {Catheterr: 1}\n"
+    )
+    (line,) = all_problems(tmp_path, stages)
+    assert line.startswith("7: `training.head_weights` names no task: `Catheterr`")
+
+
+def test_a_missing_corpus_is_told_with_other_problems(tmp_path, monkeypatch):
+    monkeypatch.setenv("MTLV_DATA", str(tmp_path / "data"))
+    config = "data: openi\nencoder: ./none\narchitecture: mtl\n"
+    for more in ("", "training: {epochs: 0}\n"):
+        told = [line for line in all_problems(tmp_path, config + more) if "mtlv data fetch openi" in line]
+        assert len(told) == 1
+        assert told[0].startswith("1: nothing is at the place of corpus `openi`")
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n"])

@@ -44,7 +44,7 @@ def names(suite: Suite) -> list[str]:
 def test_an_empty_mapping_is_the_defaults(write: Write) -> None:
     (member,) = load_suite(write("{}\n")).members
     assert member.settings == load_overrides([]).members[0].settings
-    assert member.name == "mtl · minilm"
+    assert member.name == "MTL"
     assert member.changes == {}
     assert member.settings.training.learning_rate == 2e-5
 
@@ -102,14 +102,14 @@ def test_a_matrix_is_a_grid_without_repetitions(write: Write) -> None:
     )
     suite = load_suite(path)
     assert names(suite) == [
-        "stl · bert",
-        "stl · x",
-        "mtl · bert",
-        "mtl · x",
-        "gmtl · k=3 · label_description · bert",
-        "gmtl · k=auto · label_description · bert",
-        "gmtl · k=3 · label_description · x",
-        "gmtl · k=auto · label_description · x",
+        "STL, bert",
+        "STL, x",
+        "MTL, bert",
+        "MTL, x",
+        "GMTL, 3 groups by description, bert",
+        "GMTL, auto groups by description, bert",
+        "GMTL, 3 groups by description, x",
+        "GMTL, auto groups by description, x",
     ]
     assert suite.members[0].changes == {"architecture.name": "stl", "encoder.name": "bert"}
     assert suite.members[4].changes["grouping.k"] == 3
@@ -137,19 +137,88 @@ def test_runs_are_a_list_of_changes(write: Write) -> None:
         "  - {architecture: mtl, training.epochs: 2}\n"
     )
     assert names(load_suite(path)) == [
-        "mtl · minilm · training.epochs=10",
+        "MTL",
         "mine",
-        "gmhl · given · minilm · training.epochs=10",
-        "gmhl · random · k=4 · minilm · training.epochs=10",
-        "gmtl · hdbscan · document_centroid · minilm · training.epochs=10",
-        "mtl · minilm · training.epochs=2",
+        "GMHL, 2 given groups",
+        "GMHL, 4 random groups",
+        "GMTL, hdbscan groups by document centroid",
+        "MTL, 2 epochs",
     ]
 
 
-def test_names_stay_unique_where_short_forms_agree(write: Write) -> None:
-    suite = load_suite(write("matrix:\n  encoder: [one/bert, two/bert]\n"))
-    assert names(suite)[0] == "mtl · bert"
-    assert names(suite)[1].startswith("mtl · bert · ")
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (
+            "matrix: {encoder: [one/bert, two/bert]}",
+            ["MTL, bert, encoder one/bert", "MTL, bert, encoder two/bert"],
+        ),
+        (
+            "matrix: {training.auto_batch: [true, false], training.learning_rate: [0.001, 5.0e-5]}",
+            [
+                "MTL, auto batch, learning rate 0.001",
+                "MTL, auto batch, learning rate 5e-05",
+                "MTL, no auto batch, learning rate 0.001",
+                "MTL, no auto batch, learning rate 5e-05",
+            ],
+        ),
+        (
+            "architecture: gmtl\ngrouping: {method: random, k: 2}\nmatrix: {seed: [0, 1], grouping.seed: [5, 6]}",
+            [f"GMTL, 2 random groups, seed {i}, grouping seed {j}" for i in (0, 1) for j in (5, 6)],
+        ),
+        ("matrix: {training.epochs: [1, 2]}", ["MTL, 1 epoch", "MTL, 2 epochs"]),
+        (
+            "matrix: {seed: [0, 1], data.split_seed: [0, 1]}",
+            [f"MTL, seed {i}, split seed {j}" for i in (0, 1) for j in (0, 1)],
+        ),
+        (
+            "architecture: gmtl\ngrouping: {method: random, k: 2}\nmatrix: {seed: [0, 1], grouping.seed: [5]}",
+            ["GMTL, 2 random groups, seed 0", "GMTL, 2 random groups, seed 1"],
+        ),
+        (
+            "architecture: gmtl\ngrouping: {method: random, k: 2}\nmatrix: {seed: [[0, 1]], grouping.seed: [5, 6]}",
+            ["GMTL, 2 random groups, seed 5", "GMTL, 2 random groups, seed 6"],
+        ),
+        (
+            "matrix: {seed: [1, 2], training.objective: [sum, dwa]}",
+            [f"MTL, seed {i}, objective {o}" for i in (1, 2) for o in ("sum", "dwa")],
+        ),
+        ("runs: [{}, {tasks: [a, b]}, {name: MTL, seed: 3}]", ["MTL (2)", "MTL, tasks a + b", "MTL"]),
+        (
+            "matrix: {training.task_weights: [null, {a: 2}]}",
+            ["MTL, no task weights", 'MTL, task weights {"a": 2.0}'],
+        ),
+        (
+            "architecture: gmtl\ngrouping: {method: given}\n"
+            "matrix: {grouping.groups: [[[a long name, another long name, b], [c]], [[a long name, another long name], [b, c]]]}",
+            [
+                "GMTL, 2 given groups, groups a long name + another long name + b / c",
+                "GMTL, 2 given groups, groups a long name + another long name / b + c",
+            ],
+        ),
+        (
+            "runs: [{tasks: [a very long name of a task, another one, b]}, "
+            "{tasks: [a very long name of a task, another one, c]}]",
+            [f"MTL, tasks a very long name of a task + another on…, tasks …one + {x}" for x in "bc"],
+        ),
+        (
+            "matrix: {stages: [[{name: first}, {name: last}], [{name: only}]]}",
+            ["MTL, first then last", "MTL, only"],
+        ),
+    ],
+)
+def test_a_name_says_what_differs(write: Write, config: str, expected: list[str]) -> None:
+    assert names(load_suite(write(f"data: synthetic\n{config}\n"))) == expected
+
+
+def test_the_number_of_groups_is_named_once_it_is_known(write: Write) -> None:
+    path = write(
+        "runs:\n  - architecture: gmtl\n  - {architecture: gmtl, name: k=auto groups, seed: 1}\n  - {seed: 2}\n"
+    )
+    found, named, other = load_suite(path, ["grouping.features=label_name"]).members
+    assert (found.name, found.counted(4)) == ("GMTL, groups by name", "GMTL, 4 groups by name")
+    assert named.counted(4) == "k=auto groups"
+    assert other.counted(4) == "MTL, seed 2"
 
 
 # ---- Complaints ------------------------------------------------------------------------------------------

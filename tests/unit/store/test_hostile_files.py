@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import mtlv
-from mtlv.data.splits import load_folds
 from mtlv.data.token_file import MAGIC, SUM, DamagedTokens, read_tokens
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.models.layers import known_layers
@@ -19,6 +18,7 @@ from mtlv.store.local import Store
 from mtlv.store.progress import read_states
 from mtlv.store.remote import leases
 from mtlv.store.remote.manifests import Manifest
+from mtlv.store.split_file import load_folds
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.tracking.journal import ABOUT, HEAD, record_of
 from mtlv.tracking.journal_reader import _destination

@@ -10,11 +10,11 @@ import pytest
 from made_up import sources_of
 
 from mtlv.data.joined import join
-from mtlv.data.splits import save_folds
 from mtlv.planning.resolve import resolve_all
 from mtlv.seeding import content_key
 from mtlv.settings import Suite
 from mtlv.store.local import Store
+from mtlv.store.split_file import save_folds
 from mtlv.units import input_cache
 from mtlv.units.corpora import read_corpus
 from mtlv.units.input_cache import SPLIT_KEYS, InputCache

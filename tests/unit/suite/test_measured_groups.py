@@ -257,9 +257,8 @@ def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, t
     made, counter = suite(table("t"), BY_STAGE, *FAST, "seed=[0, 1]"), Watcher()
     result = run_suite(made, counter, MemoryTracker())
     assert len(counter.trained) == 2 * (3 + 3)
-    assert (
-        counter.trained[0]
-        == "alone > grouped · gmtl · best · k=auto · group_score · tiny · seed 0 · alone · heart"
+    assert counter.trained[0] == (
+        "GMTL, best groups by group score, alone then grouped · seed 0 · alone · heart"
     )
     (member,) = result.members
     for child in member.resolved.children:

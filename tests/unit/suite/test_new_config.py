@@ -126,7 +126,7 @@ def test_the_config_is_valid_and_names_what_will_be_trained(tmp_path, monkeypatc
     check_suite(suite)
     names = [member.name for member in suite.members]
     several = ["one model for all", "one model each", "groups", "random groups"]
-    assert names == (several if number < 2 else ["mtl · minilm"])
+    assert names == (several if number < 2 else ["MTL"])
     assert suite.members[0].settings.data.max_length == 32
     assert main(["init", "my table: 1.csv", "--out", "c.yml"]) == 2
     assert "`c.yml` is there already; choose another file with `--out`" in capsys.readouterr().err
@@ -149,3 +149,22 @@ def test_a_table_is_no_config(tmp_path, capsys):
     path = write(tmp_path, COLUMNS)
     assert main(["run", str(path)]) == 2
     assert f"a table, not a config; write one for it: `mtlv init {path}`" in capsys.readouterr().err
+
+
+def test_a_column_of_lists_is_learned_rather_than_years(tmp_path):
+    years = [f"{1990 + n % 7}" for n in range(COUNT)]
+    assert guess(write(tmp_path, WITHOUT | {"found": LISTS, "year": years})).columns["label_list"] == "found"
+
+
+def test_texts_without_spaces_are_texts_and_not_english(tmp_path):
+    texts = ["左肺に小さな結節を認める。心臓は正常。" + "肺" * (n % 5) for n in range(COUNT)]
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts))
+    path.write_text(f"所見,肺炎\n{rows}", encoding="utf-8")
+    found = guess(path)
+    assert (found.columns["text"], found.english) == ("所見", False)
+    assert found.words[0] > 15
+    assert "do not look like English" in config_text(found, "t.csv")
+    path.write_text("text,a\n" + "".join(f"the heart is of normal size {n},{n % 2}\n" for n in range(COUNT)))
+    assert guess(path).english
+    assert "English" not in config_text(guess(path), "t.csv")

@@ -69,9 +69,7 @@ def test_parents_say_what_was_found_first_then_what_was_run(made: Made) -> None:
 def test_children_say_it_shortly(made: Made) -> None:
     for child in made.children(made.member("stl")):
         macro = child.last("test/f1_macro")
-        assert child.description.startswith(
-            f"Fold 0, seed {child.params['seed']} of **stl · tiny**: test F1 "
-        )
+        assert child.description.startswith(f"Fold 0, seed {child.params['seed']} of **STL**: test F1 ")
         assert f"**{macro:.4f}**" in child.description
         for name in (part.split(")")[0] for part in child.description.split("](artifact:")[1:]):
             assert any(file == name or file.startswith(f"{name}/") for file in child.files), name

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mtlv.data import tokens
-from mtlv.data.source import Columns
+from mtlv.data.options import Columns
 from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.rows import read_table
 from mtlv.events import ignore

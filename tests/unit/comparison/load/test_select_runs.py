@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from mtlv.comparison.load.select_runs import KIND, SETTINGS, RunQuery, choose
+from mtlv.comparison.load.select_runs import KIND, SETTINGS, RunQuery, choose, unique_names
 from mtlv.errors import TrackingError
 from mtlv.settings import default_settings
 from mtlv.settings.identity import settings_key
@@ -138,3 +139,19 @@ def test_a_suite_stands_for_its_members_by_their_settings():
         choose(Shelf(A), RunQuery(suites=(suite,)))
     with pytest.raises(TrackingError, match="experiment `first` is not in the store"):
         choose(Shelf(A, experiments={"x": "9"}), RunQuery(suites=(suite,)))
+
+
+def test_runs_of_one_name_are_told_apart_by_their_settings() -> None:
+    def run(number: int, name: str, **params: str) -> StoredRun:
+        return replace(
+            stored(f"{number}", name, started=number), params={"tracking.uri": f"{number}"} | params
+        )
+
+    runs = [
+        run(1, "MTL", **{"encoder.name": "bert", "training.epochs": "2"}),
+        run(2, "MTL", **{"encoder.name": "bert", "training.epochs": "3"}),
+        run(3, "STL", **{"encoder.name": "tiny"}),
+        run(4, "GMTL", **{"training.compile": "True"}),
+        run(5, "GMTL", **{"training.compile": "True"}),
+    ]
+    assert unique_names(runs) == ["MTL, 2 epochs", "MTL, 3 epochs", "STL", "GMTL", "GMTL (2)"]

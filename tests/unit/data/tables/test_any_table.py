@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
-from mtlv.data.source import Columns, DataOptions
+from mtlv.data.options import Columns, DataOptions
 from mtlv.data.tables.rows import FORMATS
 from mtlv.errors import MtlvError
 from mtlv.plan.names import slugs

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import Columns, Corpus, DataOptions
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.tables.readers import ClassColumn, NumberColumn, WordTagColumn
 from mtlv.errors import DataError
 from mtlv.evaluation.scoring import task_figures

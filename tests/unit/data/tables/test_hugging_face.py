@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import Columns, Corpus, DataOptions
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.tables import hugging_face
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span

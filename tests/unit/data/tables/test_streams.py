@@ -12,8 +12,9 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.joined import join
+from mtlv.data.options import Columns, DataOptions
 from mtlv.data.repeats import repeats_of
-from mtlv.data.source import Columns, Corpus, DataOptions
+from mtlv.data.source import Corpus
 from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.rows import MOST_COLUMNS, read_table
 from mtlv.data.texts.lazy import Lazy

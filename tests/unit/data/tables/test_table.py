@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.source import Columns, DataOptions
+from mtlv.data.options import Columns, DataOptions
 from mtlv.errors import DataError
 
 CSV = 'id,text,a,b\nx1,"one, two",1,0\nx2,"line\nbreak",0,1\nx3,both,1,1\n'

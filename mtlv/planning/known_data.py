@@ -1,0 +1,159 @@
+"""What is known of the data before a run: its tasks, and whether it can be read and split."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mtlv.data import catalog
+from mtlv.data.source import Corpus
+from mtlv.errors import DataError, MtlvError
+from mtlv.plan import Task, select_tasks
+from mtlv.settings.data_schema import OF_A_SOURCE
+from mtlv.settings.problems import Problem
+from mtlv.units.corpora import options_of, read_folds, surely_splits
+
+if TYPE_CHECKING:
+    from mtlv.data.options import DataOptions
+    from mtlv.settings import Settings
+    from mtlv.settings.data_schema import DataSettings
+
+OF_READING = tuple(f"data.{key}" for key in (*OF_A_SOURCE, "columns", "documents", "descriptions", "sources"))
+"""Keys that determine the documents and tasks of a corpus."""
+MOST_BYTES = 50_000_000  # of a corpus of the catalog, which is read in a few seconds
+MOST_DOCUMENTS = 10_000  # of a generated corpus
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of one corpus.
+
+    Args:
+        tasks: its tasks.
+        corpus: its documents; None if they are missing, or too many to be read for a check.
+        errors: why it cannot be read.
+    """
+
+    tasks: tuple[Task, ...] = ()
+    corpus: Corpus | None = None
+    errors: tuple[MtlvError, ...] = ()
+
+
+class KnownData:
+    """Tasks and problems of each distinct corpus, which is read once for all members of a suite."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Known] = {}
+        self._split: dict[str, tuple[str, ...]] = {}
+
+    def tasks(self, settings: Settings) -> tuple[Task, ...]:
+        """Return the tasks that settings learn, of data without problems.
+
+        Raises:
+            PlanError: `settings.tasks` contains none of them.
+        """
+        return select_tasks(
+            [task for each in settings.data.each for task in self._of(each).tasks], settings.tasks
+        )
+
+    def readable(self, data: DataSettings) -> bool:
+        """Return whether all corpora can be read, and have different tasks."""
+        return not any(self._of(each).errors for each in data.each) and not self._repeated(data)
+
+    def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
+        """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
+        for number, each in enumerate(data.each):
+            source = None if data.sources is None else f"data.sources[{number}]"
+            lines = [line for error in self._of(each).errors for line in error.problems]
+            for line in (*lines, *(self._unsplit(each) if split else ())):
+                yield _problem(line, source)
+        if twice := self._repeated(data):
+            error = DataError("a task is there twice in `data.sources`", got=", ".join(twice))
+            yield from (Problem(line) for line in error.problems)
+
+    def absent(self, data: DataSettings) -> Iterator[Problem]:
+        """Yield which corpora of the catalog are missing; a config may be meant for another machine."""
+        for number, each in enumerate(data.each):
+            if not self._of(each).errors and (line := catalog.absence(each.name, options_of(each))):
+                yield _problem(line, None if data.sources is None else f"data.sources[{number}]")
+
+    def _repeated(self, data: DataSettings) -> list[str]:
+        names = [task.name for each in data.each for task in self._of(each).tasks]
+        return sorted({name for name in names if names.count(name) > 1})
+
+    def _of(self, data: DataSettings) -> _Known:
+        options = options_of(data)
+        key = f"{data.name} {options!r}"
+        if key not in self._kept:
+            self._kept[key] = _look(data.name, options)
+        return self._kept[key]
+
+    def _unsplit(self, data: DataSettings) -> tuple[str, ...]:
+        """Return why a corpus cannot be split."""
+        key = data.model_dump_json()
+        if key not in self._split:
+            self._split[key] = _unsplit(data, self._of(data).corpus)
+        return self._split[key]
+
+
+def _problem(line: str, source: str | None) -> Problem:
+    """Return a problem of the only corpus, or of one of several, whose keys are in the list of `source`."""
+    if source is None:
+        return Problem(line, ("data.path", "data.name"))
+    own = "|".join((*OF_A_SOURCE, "columns"))
+    return Problem(re.sub(rf"`data\.(?={own}\b)", f"`{source}.", line), (f"{source}.path", source))
+
+
+def _look(name: str, options: DataOptions) -> _Known:
+    try:
+        return _read(name, options)
+    except MtlvError as error:
+        return _Known((), _of_right_labels(name, options), (error,))
+
+
+def _read(name: str, options: DataOptions) -> _Known:
+    """Read a corpus; if it is absent or large, its card may have the tasks.
+
+    Raises:
+        MtlvError: its name is unknown, `data.path` does not exist, or it cannot be read.
+    """
+    absent = catalog.absence(name, options)
+    if absent or not _is_small(name, options):
+        return _Known(catalog.tasks(name, options))
+    corpus = catalog.load(name, options)
+    return _Known(corpus.tasks, corpus)
+
+
+def _is_small(name: str, options: DataOptions) -> bool:
+    if catalog.card(name).generated:
+        return options.documents <= MOST_DOCUMENTS
+    place = catalog.location(name, options)
+    files = [place] if place.is_file() else [each for each in place.glob("**/*") if each.is_file()]
+    return sum(os.path.getsize(file) for file in files) <= MOST_BYTES
+
+
+def _of_right_labels(name: str, options: DataOptions) -> Corpus | None:
+    """Return the corpus with the labels that it has, if wrong names of others are why it cannot be read."""
+    if not (options.labels or options.descriptions):
+        return None
+    try:
+        found = _read(name, replace(options, labels=None, descriptions={})).corpus
+    except MtlvError:
+        return None
+    kept = (
+        tuple(task for task in found.tasks if task.name in (options.labels or found.names)) if found else ()
+    )
+    return replace(found, tasks=kept) if found and kept else None
+
+
+def _unsplit(data: DataSettings, corpus: Corpus | None) -> tuple[str, ...]:
+    if corpus is None or surely_splits(data, corpus):
+        return ()
+    try:
+        read_folds(data, corpus)
+    except MtlvError as error:
+        return error.problems
+    return ()

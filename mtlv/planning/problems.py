@@ -1,0 +1,255 @@
+"""Problems of settings that a run would meet, found before it: data, encoders, groups, objectives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtlv.data.targets import TARGETS
+from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.grouping.engines import check_engine
+from mtlv.models.causal import need_seeing, said_causal
+from mtlv.models.layers import check_frozen, check_private, known_layers
+from mtlv.models.optional import check_layer, check_taught
+from mtlv.plan import Task
+from mtlv.planning.known_data import OF_READING, KnownData
+from mtlv.planning.names import encoders_of, wrong_encoders
+from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, several_sources
+from mtlv.planning.sources import check_feature
+from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
+from mtlv.settings.checks import touches
+from mtlv.settings.problems import Problem
+from mtlv.store.location import location_of
+from mtlv.store.remote.connect import check_scheme
+from mtlv.tracking.address import check_kind
+
+if TYPE_CHECKING:
+    from mtlv.settings import Settings
+
+
+Prove = Callable[["Settings", Sequence[Task]], None]
+"""Function of the settings of a stage and its tasks that raises an error if a run would fail."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A check of one kind of problem.
+
+    Args:
+        keys: keys that it reads; it is left out if one of them is wrong by itself.
+        prove: the check.
+        tasks: whether it needs the tasks, which are unknown while the data cannot be read.
+    """
+
+    keys: tuple[str, ...]
+    prove: Prove
+    tasks: bool
+
+
+PROOFS: list[Proof] = []
+OF_GROUPS = ("architecture", "grouping", "stages")
+
+
+def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> Iterator[Problem]:
+    """Yield every problem of a member that can be found without training, PyTorch or a network.
+
+    Args:
+        settings: settings of the member, with defaults in place of `wrong` keys.
+        wrong: dotted keys with values that are wrong by themselves; what follows from them is left out.
+        data: what is known of the data of all members.
+    """
+    readable = not touches(OF_READING, wrong)
+    if readable:
+        yield from data.problems(settings.data, split=not touches(("data",), wrong))
+    known = readable and data.readable(settings.data) and not touches(("tasks", "stages"), wrong)
+    for number, stage in enumerate(settings.each_stage):
+        within = f"stages[{number}]." if settings.stages else ""
+        tasks: tuple[Task, ...] = ()
+        try:
+            tasks = data.tasks(stage) if known else ()
+        except PlanError as error:
+            yield from (Problem(line, within=within) for line in error.problems)
+        for proof in PROOFS:
+            if touches(proof.keys, wrong) or (proof.tasks and not tasks):
+                continue
+            try:
+                proof.prove(stage, tasks)
+            except MtlvError as error:
+                yield from (Problem(line, within=within) for line in error.problems)
+
+
+def _proof(*keys: str, tasks: bool = False) -> Callable[[Prove], Prove]:
+    def register(prove: Prove) -> Prove:
+        PROOFS.append(Proof(keys, prove, tasks))
+        return prove
+
+    return register
+
+
+@_proof("encoder.name", "grouping.encoder")
+def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Check folders only; the names on a hub are not known here."""
+    wrong = [EncoderError(text) for text in wrong_encoders(settings)]
+    for key, name in encoders_of(settings).items():
+        folder = name is not None and name.startswith((".", "~", "/"))
+        if folder and not os.path.isdir(os.path.expanduser(str(name))):
+            wrong.append(
+                EncoderError(f"`{key}`: there is no folder with an encoder", got=name, then="check the path")
+            )
+    if wrong:
+        raise EncoderError.all_of(wrong)
+
+
+@_proof("encoder", "architecture")
+def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.encoder.frozen_layers:
+        name = settings.encoder.name
+        check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
+    if settings.architecture.private_layers:
+        name, frozen = settings.encoder.name, settings.encoder.frozen_layers
+        check_private(settings.architecture.private_layers, frozen, known_layers(name), name)
+
+
+@_proof("encoder")
+def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
+    """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
+    try:
+        tagged = any(TARGETS[task.kind].by_word for task in tasks)
+        need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
+    except EncoderError:
+        if said_causal(settings.encoder.name):
+            raise
+
+
+@_proof("tracking.uri")
+def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if settings.tracking.uri is not None:
+        check_kind(settings.tracking.uri)
+
+
+@_proof("store")
+def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Check that the store's scheme is known and installed; a run checks whether the store can be reached."""
+    if location_of(settings.store).shared:
+        check_scheme(settings.store.uri)
+
+
+@_proof(*OF_GROUPS, tasks=True)
+def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
+    section = settings.grouping
+    if not clusters(settings) or not GROUPINGS[section.method].takes_k or section.k == "auto":
+        return
+    if section.k > len(tasks):
+        raise GroupingError(
+            "`grouping.k` is above the number of tasks",
+            got=section.k,
+            allowed=f"auto, or 1 to {len(tasks)}, the tasks of corpus `{settings.data.title}`",
+        )
+
+
+@_proof(*OF_GROUPS, tasks=True)
+def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        check_feature(settings)
+
+
+@_proof(*OF_GROUPS, tasks=True)
+def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    if clusters(settings) and settings.grouping.method == "kmedoids":
+        check_engine(settings.grouping.engine)
+
+
+@_proof(*OF_GROUPS, tasks=True)
+def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        groups_of_names(settings, tasks)
+
+
+@_proof("training", "stages", tasks=True)
+def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+    names = [task.name for task in tasks]
+    _prove_names("head_weights", settings.training.head_weights, names)
+    sources = [one.called for one in settings.data.each]
+    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+
+
+@_proof(*OF_GROUPS, "training", tasks=True)
+def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
+    training = settings.training
+    if (
+        not OBJECTIVES[training.head_loss].normed
+        or training.draw == "rounds"
+        or not heads_never_meet(settings, tasks)
+    ):
+        return
+    raise PlanError(
+        "`training.head_loss` would change nothing: each batch is of one data set, which has one head",
+        got=training.head_loss,
+        allowed="sum, weighted_sum, or any with `training.draw: rounds`",
+        then="to have data sets count more or less set `training.task_weights`",
+    )
+
+
+@_proof(*OF_GROUPS, "training", tasks=True)
+def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
+    name, draw = settings.training.objective.name, settings.training.draw
+    if not several_sources(settings, tasks):
+        return
+    if BALANCERS[name].looks_back and draw != "rounds":
+        raise PlanError(
+            f"`training.objective.name` {name} compares all losses in each step, and with "
+            f"`training.draw: {draw}` a batch has those of one data set",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].looks_back),
+            then="or set `training.draw: rounds`",
+        )
+    if BALANCERS[name].gradients:
+        raise PlanError(
+            "`training.objective.name` compares gradients of losses at the same documents, and a model "
+            "learns from several data sets, which have none in common",
+            got=name,
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            then="or give each data set models of its own: `architecture: stl`, or groups of one data set",
+        )
+
+
+def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+    unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
+    if unknown:
+        raise PlanError(
+            f"`training.{key}` names no task: {', '.join(f'`{name}`' for name in unknown)}",
+            allowed=", ".join(names),
+            then=" ".join(hint for name in unknown if (hint := nearest(name, names))),
+        )
+
+
+@_proof("heads.tagging_layer")
+def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    check_layer(settings.heads.tagging_layer)
+
+
+@_proof("heads", "training", "stages", tasks=True)
+def _prove_taught(settings: Settings, tasks: Sequence[Task]) -> None:
+    if settings.training.teach is None:
+        return
+    if any(TARGETS[task.kind].by_word for task in tasks):
+        check_taught(settings.heads.tagging_layer)
+    texts = [task.name for task in tasks if not TARGETS[task.kind].own]
+    if texts:
+        raise PlanError(
+            "`training.teach`: hidden words have no teacher, because they differ in every epoch",
+            got=", ".join(texts),
+            then="leave the task out of `tasks` of the stage",
+        )
+
+
+@_proof("execution.devices_per_unit", "training.device")
+def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    """Check several devices; imports PyTorch, which takes a second, if they may be CUDA devices."""
+    world, name = settings.execution.devices_per_unit, settings.training.device
+    if world > 1 and name != "cpu":
+        from mtlv.training.optim import device_of
+
+        device_of(name, 0, world)

@@ -1,0 +1,167 @@
+"""Names of members: what they train, and what differs within a suite; and equal names told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import PurePath
+from typing import Any
+
+from mtlv.errors import shorten
+from mtlv.foreign import parse_json
+from mtlv.registries import ARCHITECTURES, GROUPINGS
+from mtlv.settings.describe import Scalar, flatten, plain, short
+from mtlv.settings.schema import Settings
+
+SAID = ("stages", "architecture.name", *(f"grouping.{key}" for key in ("method", "k", "features", "groups")))
+"""Keys that are always in a name; all others are where they differ."""
+NUMBER = "\0"  # the place of a number of groups that is known only when the member runs
+LONGEST = 40  # letters of a value
+BEFORE = 5  # letters before the first that differs
+DEFAULT_METHOD = "kmedoids"
+
+Flat = Mapping[str, Scalar]
+
+
+def is_read(key: str, settings: Settings) -> bool:
+    """Return whether a member uses a key: an ungrouped architecture does not use `grouping`."""
+    return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
+
+
+def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each member, unique unless members are equal.
+
+    Where the number of groups is found when the member runs, its place is marked; see `with_number`.
+
+    Args:
+        members: settings of N members.
+        changes: what each of them changes, by dotted key; what it has in common with the config is not said.
+    """
+    flats = [flatten(settings) for settings in members]
+    changed = dict.fromkeys(key for keys in changes for key in keys)
+    varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
+    names = [
+        ", ".join(_parts(settings, {key: flat.get(key, plain(x)) for key, x in own.items()}, varied))
+        for settings, flat, own in zip(members, flats, changes, strict=True)
+    ]
+    read = zip(members, flats, strict=True)
+    return told_apart(names, [{k: x for k, x in flat.items() if is_read(k, own)} for own, flat in read])
+
+
+def with_number(name: str, groups: int | None) -> str:
+    """Return a made name with the number of groups that was found; None if it is not known."""
+    return name.replace(NUMBER, "" if groups is None else f"{groups} ")
+
+
+def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
+    """Return names that are different where values are, by what differs.
+
+    Args:
+        names: N names.
+        values: settings of each, by dotted key.
+    """
+    out = list(names)
+    for name in dict.fromkeys(names):
+        same = [number for number, each in enumerate(names) if each == name]
+        different = list(_differing([values[number] for number in same]))
+        for number, told in zip(same, _fewest(different), strict=False):
+            out[number] = ", ".join([name, *told])
+    return out
+
+
+def _parts(settings: Settings, own: Flat, varied: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of a name: what a member trains, and those of its `own` settings that are `varied`."""
+    yield settings.architecture.name.upper()
+    if ARCHITECTURES[settings.architecture.name].grouped:
+        yield _groups(settings, number_varies="grouping.k" in varied)
+    if settings.stages:
+        yield " then ".join(stage.name for stage in settings.stages)
+    words = _words([key for key in varied if key not in SAID])
+    yield from (_phrase(key, words[key], own[key]) for key in words if key in own and is_read(key, settings))
+
+
+def _groups(settings: Settings, *, number_varies: bool) -> str:
+    """Return for example `4 groups by description`, or `random groups`."""
+    section, method = settings.grouping, GROUPINGS[settings.grouping.method]
+    number = ""
+    if method.takes_k:
+        auto = "auto " if number_varies else ""
+        number = f"{NUMBER}{auto}" if section.k == "auto" else f"{section.k} "
+    elif section.groups is not None and method.of_names is not None:
+        number = f"{len(section.groups)} "
+    kind = "" if section.method == DEFAULT_METHOD else f"{section.method.replace('_', ' ')} "
+    feature = section.features.removeprefix("label_").replace("_", " ")
+    return f"{number}{kind}groups" + (f" by {feature}" if method.takes and not method.random else "")
+
+
+def _words(keys: Sequence[str]) -> dict[str, str]:
+    """Return words for keys: the last part, or as many as tell one from the others."""
+    parts = {key: key.removesuffix(".name").split(".") for key in keys}
+
+    def last(key: str, count: int) -> str:
+        return " ".join(parts[key][-count:]).replace("_", " ")
+
+    return {
+        key: next(
+            (
+                words
+                for count in range(1, len(parts[key]))
+                if [last(other, count) for other in keys].count(words := last(key, count)) == 1
+            ),
+            last(key, len(parts[key])),
+        )
+        for key in keys
+    }
+
+
+def _phrase(key: str, words: str, value: Scalar) -> str:
+    """Return a setting in words, such as `2 epochs`, `learning rate 0.001`, `no auto batch`."""
+    if key == "encoder.name":
+        return PurePath(str(value)).name or str(value)
+    if value == "null" or value is False:
+        return f"no {words}"
+    if value is True:
+        return words
+    if isinstance(value, int) and words.endswith("s"):
+        return f"{value} {words if value != 1 else words[:-1]}"
+    return f"{words} {shorten(_text(value), LONGEST)}"
+
+
+def _text(value: Scalar) -> str:
+    """Return a value as text; a list, or a list of lists, without quotes and brackets."""
+    try:
+        found = parse_json(value) if isinstance(value, str) and value.startswith("[") else None
+    except ValueError:  # shortened
+        found = None
+    if isinstance(found, list):
+        lists = [each if isinstance(each, list) else [each] for each in found]
+        return (" / " if any(isinstance(each, list) for each in found) else " + ").join(
+            " + ".join(map(str, each)) for each in lists
+        )
+    return short(value) if isinstance(value, float) else str(value)
+
+
+def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
+    """Yield each setting that differs as texts, one for each of N; without what all texts begin with."""
+    keys = dict.fromkeys(key for each in values for key in each)
+    differing = [key for key in keys if len({str(each.get(key)) for each in values}) > 1]
+    words = _words(differing)
+    for key in differing:
+        phrases = [_phrase(key, words[key], each.get(key, "null")) for each in values]
+        texts = [_text(each.get(key, "null")) for each in values]
+        if len(set(phrases)) == len(set(texts)):
+            yield phrases
+        else:  # long values, of which a part is said: take the part that differs
+            same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
+            start = texts[0].rfind(" ", 0, max(0, same - BEFORE)) + 1  # a whole word
+            shown = ["…" * (start > 0) + text[start:] for text in texts]
+            yield [f"{words[key]} {shorten(text, LONGEST)}" for text in shown]
+
+
+def _fewest(different: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return for each of N the texts that tell it from the others: of one setting if that is enough."""
+    if not different:
+        return []
+    count = len(set(zip(*different, strict=True)))
+    alone = [texts for texts in different if len(set(texts)) == count]
+    return list(zip(*(alone[:1] or different), strict=True))

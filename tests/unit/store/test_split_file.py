@@ -1,0 +1,75 @@
+"""Splits that are written and read back."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mtlv.data.source import PARTS, Corpus
+from mtlv.data.splits import folds_digest, make_folds
+from mtlv.errors import DataError
+from mtlv.plan.task import Task
+from mtlv.seeding import content_key
+from mtlv.store.split_file import load_folds, save_folds
+
+
+def random_corpus(n=500, seed=0):
+    random = np.random.default_rng(seed)
+    targets = {name: (random.random(n) < rate).astype(np.int8) for name, rate in (("a", 0.3), ("b", 0.1))}
+    ids, texts = ([f"{what} {i}" for i in range(n)] for what in ("d", "text"))
+    return Corpus("made", tuple(map(Task, targets)), tuple(ids), tuple(texts), targets)
+
+
+def test_saved_folds_come_back(tmp_path):
+    corpus = random_corpus()
+    folds = make_folds(corpus, folds=3)
+    path = tmp_path / "splits" / "folds.json"
+    save_folds(path, corpus, folds)
+    back = load_folds(path, corpus)
+    assert folds_digest(corpus, back) == folds_digest(corpus, folds)
+    assert back[1].notes == folds[1].notes
+    assert all(np.array_equal(a.part(p), b.part(p)) for a, b in zip(folds, back, strict=True) for p in PARTS)
+    saved = json.loads(path.read_text())
+    row = int(folds[0].validation[0])
+    assert saved["folds"][0]["documents"][row] == "v"
+    assert [file.name for file in path.parent.iterdir()] == ["folds.json"]
+
+
+def test_saved_folds_leave_out_what_was_left_out(tmp_path):
+    corpus = random_corpus()
+    (fold,) = make_folds(corpus)
+    fold = replace(fold, train=fold.train[3:])
+    save_folds(tmp_path / "f.json", corpus, (fold,))
+    (back,) = load_folds(tmp_path / "f.json", corpus)
+    assert back.train.tolist() == fold.train.tolist()
+
+
+def test_folds_of_earlier_releases_are_read(tmp_path):
+    """They have the ids of each part."""
+    corpus = random_corpus()
+    (fold,) = make_folds(corpus)
+    ids = {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
+    saved = {"data_digest": corpus.digest, "folds": [{**ids, "notes": ["said"]}]}
+    (tmp_path / "f.json").write_text(json.dumps(saved))
+    (back,) = load_folds(tmp_path / "f.json", corpus)
+    assert folds_digest(corpus, (back,)) == folds_digest(corpus, (fold,)) == content_key([ids])
+    assert back.notes == ("said",)
+
+
+def test_saved_folds_of_fewer_documents_are_refused(tmp_path):
+    corpus = random_corpus()
+    saved = {"data_digest": corpus.digest, "folds": [{"documents": "tve", "notes": []}]}
+    (tmp_path / "f.json").write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=r"cannot be read .got 3 letters for 500 documents.; delete the file"):
+        load_folds(tmp_path / "f.json", corpus)
+
+
+def test_folds_of_other_documents_are_refused(tmp_path):
+    corpus = random_corpus()
+    save_folds(tmp_path / "f.json", corpus, make_folds(corpus))
+    with pytest.raises(DataError, match="made for other documents"):
+        load_folds(tmp_path / "f.json", random_corpus(seed=1))
+    (tmp_path / "g.json").write_text("{")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_folds(tmp_path / "g.json", corpus)
