@@ -105,6 +105,12 @@ def boxes(centres: Array, sizes: Array) -> Array:
     return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
 
 
+def along(starts: Array, ends: Array, half: float) -> Array:
+    """Return boxes [Q, 4] of half this width along lines from `starts` [N, 2] to `ends` [N, 2]."""
+    points = (starts + SAMPLES[:, None, None] * (ends - starts)).reshape(-1, 2)
+    return boxes(points, np.full(points.shape, 2 * half))
+
+
 def leader_ends(scene: Scene, centres: Array) -> Array:
     """Return the point [T, 2] of each label's box that is closest to its marker."""
     half = scene.sizes / 2
