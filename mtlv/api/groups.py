@@ -99,7 +99,7 @@ class TaskGroups:
         rows = [(number, len(group), ", ".join(group)) for number, group in enumerate(self.groups, 1)]
         stability = min(self.stability.values(), default=None)
         least = "" if stability is None else f" Least stability: ARI {stability:.2f}."
-        return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason}.{least}")
+        return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason.rstrip('.')}.{least}")
 
 
 def cluster(
