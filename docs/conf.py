@@ -23,8 +23,9 @@ REFERENCE = runpy.run_path(str(DOCS / "make_reference.py"))
 
 project = "mtlv"
 release = mtlv.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["deflist"]
+nb_execution_mode = "off"  # notebooks are shown as they were saved; tests run them
 myst_heading_anchors = 4  # links to headings, with the anchors that GitHub makes
 default_role = "literal"  # `name` in docstrings is code, as in Markdown
 autodoc_member_order = "bysource"
@@ -40,7 +41,7 @@ html_copy_source = False
 html_show_copyright = False
 html_theme_options = {"top_of_page_buttons": []}  # there is no public address of the sources
 
-LISTED = re.compile(r"^(?:-|\d+\.) \[([^\]]*)\]\(([^)]*)\.md\)", re.MULTILINE)
+LISTED = re.compile(r"^(?:-|\d+\.) \[([^\]]*)\]\(([^)]*)\.(?:md|ipynb)\)", re.MULTILINE)
 CONFIG = re.compile(r"\]\((?:\.\./)+config/([^)]*)\)")
 ELSEWHERE = (  # files outside this folder whose text is on a page of the site, and others
     (re.compile(r"\]\((?:\.\./)+mtlv/settings/defaults\.yml\)"), "](/reference/config.md)"),

@@ -34,6 +34,11 @@ class ComparisonPage:
         """Folder of the page, with figures as SVG and PNG, and tables as CSV."""
         return self._found.page.parent
 
+    @property
+    def answer(self) -> str:
+        """What to learn together, why, and how sure that is; empty if the runs do not allow an answer."""
+        return self._found.answer
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per run and one column per tracked metric: means over folds and seeds."""
         import pandas as pd

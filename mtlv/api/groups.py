@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mtlv.api.arguments import as_settings
 from mtlv.api.corpus import Corpus, readable
-from mtlv.api.notebook import html
+from mtlv.api.notebook import displayed, html
 from mtlv.errors import GroupingError
 from mtlv.figures.elbow import elbow_figure
 from mtlv.figures.task_map import map_figure
@@ -75,7 +75,7 @@ class TaskGroups:
         """
         if self._found.elbow is None:
             raise GroupingError("these groups have no elbow", then="choose a method that takes `k`")
-        return elbow_figure(self._found.elbow, title=self.title, chosen=self.k)
+        return displayed(elbow_figure(self._found.elbow, title=self.title, chosen=self.k))
 
     def plot_map(self) -> Figure:
         """Plot the tasks on the first two principal components of their vectors, coloured by group.
@@ -90,7 +90,7 @@ class TaskGroups:
         figure, _ = map_figure(
             found.vectors, found.names, grouping.labels, title=self.title, medoids=grouping.medoids
         )
-        return figure
+        return displayed(figure)
 
     def __repr__(self) -> str:
         return f"TaskGroups(k={self.k}: {'; '.join(', '.join(group) for group in self.groups)})"
@@ -99,7 +99,7 @@ class TaskGroups:
         rows = [(number, len(group), ", ".join(group)) for number, group in enumerate(self.groups, 1)]
         stability = min(self.stability.values(), default=None)
         least = "" if stability is None else f" Least stability: ARI {stability:.2f}."
-        return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason}.{least}")
+        return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason.rstrip('.')}.{least}")
 
 
 def cluster(

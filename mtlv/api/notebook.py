@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtlv.events import (
     BatchTrained,
@@ -22,7 +22,11 @@ from mtlv.events import (
     WarningGiven,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ROWS = 12  # maximum rows of a table; more are cut
+DPI = 100  # of a figure in a notebook
 
 
 def html(title: str, header: Sequence[str], rows: Sequence[Iterable[object]], note: str = "") -> str:
@@ -35,6 +39,18 @@ def html(title: str, header: Sequence[str], rows: Sequence[Iterable[object]], no
     last = f"<p>{escape(note)}</p>" if note else ""
     head = f"<p><b>{escape(title)}</b></p>"
     return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}{last}"
+
+
+def displayed(figure: Figure) -> Figure:
+    """Let a notebook show a figure: of figures that were not made by pyplot it would print the type."""
+
+    def png() -> bytes:
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=DPI)
+        return file.getvalue()
+
+    figure._repr_png_ = png  # type: ignore[attr-defined]
+    return figure
 
 
 def _text(cell: object) -> str:

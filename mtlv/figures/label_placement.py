@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class Scene:
         area: (x0, y0, x1, y1) that contains all labels.
         marker: half the width of a marker.
         gap: minimum distance between two labels, and from a label to the edge of the area.
+        kept_free: [Q, 4] other boxes (x0, y0, x1, y1) that no label may cover, such as lines.
     """
 
     points: Array
@@ -35,6 +36,7 @@ class Scene:
     area: tuple[float, float, float, float]
     marker: float
     gap: float
+    kept_free: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ def boxes(centres: Array, sizes: Array) -> Array:
     return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
 
 
+def along(starts: Array, ends: Array, half: float) -> Array:
+    """Return boxes [Q, 4] of half this width along lines from `starts` [N, 2] to `ends` [N, 2]."""
+    points = (starts + SAMPLES[:, None, None] * (ends - starts)).reshape(-1, 2)
+    return boxes(points, np.full(points.shape, 2 * half))
+
+
 def leader_ends(scene: Scene, centres: Array) -> Array:
     """Return the point [T, 2] of each label's box that is closest to its marker."""
     half = scene.sizes / 2
@@ -134,7 +142,7 @@ def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None
     markers = boxes(scene.points, np.full(scene.points.shape, 2 * scene.marker))
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
-    free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
+    free = inside & ~_overlap(found, np.concatenate([markers, labels, scene.kept_free])).any(axis=1)
     rows = np.flatnonzero(free)[:NEAREST]
     if not rows.size:
         return None

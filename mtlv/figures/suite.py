@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mtlv.figures import canvas
+from mtlv.figures.palette import SEQUENTIAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 ROW = 0.25  # inches per task
 COLUMN = 0.95  # inches per member
 MOST_NUMBERED = 30  # maximum number of members with numbers in the cells
-MAP = "cividis"
 NUMBER: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
 
 
@@ -110,7 +110,7 @@ def _dot_numbers(axes: Axes, values: NDArray[np.float64], *, close: float) -> No
 def _heat(axes: Axes, values: NDArray[np.float64]) -> AxesImage:
     """Draw the cells [T, M], with dark numbers on light cells and light numbers on dark cells."""
     lowest = min(0.9, np.floor(10 * np.nanmin(values)) / 10) if np.isfinite(values).any() else 0.0
-    image = axes.imshow(values, cmap=MAP, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
+    image = axes.imshow(values, cmap=SEQUENTIAL, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
     axes.set_xticks(np.arange(-0.5, values.shape[1]), minor=True)
     axes.set_yticks(np.arange(-0.5, values.shape[0]), minor=True)
     axes.grid(which="minor", color="white", linewidth=1)
@@ -119,7 +119,8 @@ def _heat(axes: Axes, values: NDArray[np.float64]) -> AxesImage:
     if values.shape[1] > MOST_NUMBERED:
         return image
     colours = image.to_rgba(values)
-    light = colours[..., :3] @ (0.299, 0.587, 0.114) > 0.5  # perceived lightness, ITU-R BT.601
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)[..., :3]
+    light = linear @ (0.2126, 0.7152, 0.0722) > 0.179  # luminance of WCAG 2: black is clearer from here on
     for (row, column), value in np.ndenumerate(values):
         known = not np.isnan(value)
         colour = "black" if light[row, column] or not known else "white"

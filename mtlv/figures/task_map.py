@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,8 @@ def map_figure(
             figure = canvas.new_figure(WIDTH * size, HEIGHT * size)
             figure.suptitle(canvas.wrapped(title, int(90 * size)), x=0.01, ha="left", weight="bold", size=11)
             axes = _axes(figure, points, shares)
-            _points(axes, points, names, labels, medoids or ())
-            texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()))
+            rays = _points(axes, points, names, labels, medoids or ())
+            texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()), rays=rays)
         if len(texts) == len(written) and (clear or tidied == TIDYING):
             return figure, texts
         tidied += len(texts) == len(written)
@@ -130,7 +131,9 @@ def _points(
     names: Sequence[str],
     labels: Sequence[int],
     medoids: Sequence[int],
-) -> None:
+) -> NDArray[np.float64]:
+    """Draw the points, and return the lines [N, 2, 2] from medoids to them."""
+    drawn = [np.zeros((0, 2, 2))]
     groups = np.asarray(labels)
     marker_size = MARKER if len(names) <= MOST_NAMES else SMALL_MARKER
     for group in range(int(groups.max()) + 1):
@@ -140,6 +143,7 @@ def _points(
         if centre is not None:
             rays = np.full((len(members), 3, 2), np.nan)  # from the medoid to each point, one line
             rays[:, 0], rays[:, 1] = points[centre], points[members]
+            drawn.append(rays[:, :2])
             axes.plot(*rays.reshape(-1, 2).T, color=colour, linewidth=0.9, alpha=0.3, zorder=1)
         title = f"Group {group + 1} ({len(members)})" + (f": {names[centre]}" if centre is not None else "")
         axes.plot(
@@ -159,6 +163,7 @@ def _points(
         loc="outside lower left", ncols=min(3, count), frameon=False, fontsize=8, title=heading,
         title_fontsize=8, alignment="left", borderaxespad=0.2,
     )  # fmt: skip
+    return np.concatenate(drawn)
 
 
 def _names(
@@ -169,6 +174,7 @@ def _names(
     written: Sequence[int],
     *,
     bold: set[int],
+    rays: NDArray[np.float64],
 ) -> tuple[list[Text], bool]:
     """Write these names without overlaps. Return the texts, empty if some do not fit, and whether no leader
     line crosses a name."""
@@ -207,7 +213,11 @@ def _names(
         marker=0.6 * MARKER * point,
         gap=1.5 * point,
     )
-    placed = label_placement.place(scene)
+    starts, ends = (axes.transData.transform(rays[:, end]) for end in (0, 1))
+    lines = label_placement.along(starts, ends, point)
+    placed = label_placement.place(replace(scene, kept_free=lines))
+    if placed is None or not placed.clear:  # many names: those on a line are readable by their white edge
+        placed = label_placement.place(scene)
     if placed is None:
         return [], False
     centres = placed.centres

@@ -12,7 +12,8 @@ from PIL import Image
 
 from mtlv.comparison.drawing import DrawingPool
 from mtlv.comparison.files import begin_pictures
-from mtlv.comparison.sections import sections
+from mtlv.comparison.sections import predicted, sections
+from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.per_task import draw_per_task
 from mtlv.figures.suite import draw_suite
@@ -24,6 +25,7 @@ from mtlv.grouping.elbow import Elbow
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
 from comparisons import TASKS, a_comparison
 from made_transfers import a_matrix
+from predictions import page
 
 KINDS = {"overview", "cost", "curves", "tasks", "groups", "significance", "errors"}  # sections with figures
 STYLE = (
@@ -67,18 +69,22 @@ def by_vega(folder: Path) -> list[Path]:
     comparison = a_comparison(runs=5, children=3, tasks=6)
     found = [section for section in sections(comparison) if section.id in KINDS]
     assert {section.id for section in found} == KINDS
+    explored = page()
+    drawn = [(comparison, section) for section in (*found, transfer_section(a_matrix()))]
+    drawn.append((explored, predicted.build(explored)))
     paths = []
     with DrawingPool(1) as pool:
-        pictures = [begin_pictures(comparison, section, pool) for section in found]
+        pictures = [begin_pictures(of, section, pool) for of, section in drawn]
         for id, picture in (pair for each in pictures for pair in each.items()):
-            paths.append(folder / f"{id}.png")
+            paths.append(folder / f"page_{id}.png")  # others have names of figures of the page
             paths[-1].write_bytes(picture.result().png)
     return paths
 
 
 def test_every_kind_of_picture_is_drawn_on_one_sheet(screenshots: Path, tmp_path: Path):
     pictures = [*by_matplotlib(tmp_path), *by_vega(tmp_path)]
-    assert len(pictures) > 25
+    assert len(pictures) > 35
+    assert {"page_transfer_matrix", "page_transfer_graph"} <= {path.stem for path in pictures}
     shown = []
     for path in pictures:
         with Image.open(path) as image:

@@ -327,6 +327,7 @@ def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, pag
 @pytest.mark.parametrize("width", [1400, 420])
 def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshots: Path, width: int):
     page = open_page(page_file, viewport={"width": width, "height": 900})
+    page.locator("#figure-tasks_gain .below summary").click()  # numbers, a wide table
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.screenshot(path=screenshots / f"compare-{width}.png", full_page=True)
 
@@ -425,20 +426,31 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
     page.close()
 
 
-def test_sentences_say_what_they_are_about_while_the_switches_say_otherwise(
+def test_conclusions_give_way_while_the_switches_say_otherwise(
     open_page, page_file: Path, comparison: Comparison
 ):
     page = open_page(page_file)
-    note = page.locator("#answer .scope")
+    note, said, chips = (page.locator(place) for place in ("#answer .scope", "#answer .words", ".chip"))
     expect(note).to_be_hidden()
-    chip = page.locator(".chip").first
-    chip.click()
+    macro = {run.name: mean_and_sd(run.values("test/f1_macro"))[0] for run in comparison.runs}
+    first, second = sorted(macro, key=macro.__getitem__, reverse=True)[:2]
+    chips.get_by_text(first, exact=True).click()
     expect(note).to_be_visible()
+    expect(said.first).to_be_hidden()
+    expect(page.locator("#overview .finding")).to_be_hidden()
     name = next(run.name for run in comparison.runs if run.key == comparison.baseline)
     assert f"all {len(comparison.runs)} runs" in note.inner_text()
     assert f"“{name}” as the baseline" in note.inner_text()
-    chip.click()
+    assert f"“{second}” has the highest macro F1, {macro[second]:.3f}." in note.inner_text()
+    page.locator("[data-menu=runs]").click()
+    page.get_by_role("button", name="None", exact=True).click()
+    assert note.inner_text().startswith("No run with a score is switched on.")
+    page.keyboard.press("Escape")
+    note.get_by_role("button", name="Show all").click()
     expect(note).to_be_hidden()
+    expect(said.first).to_be_visible()
     other = next(run.key for run in comparison.runs if run.key != comparison.baseline)
     page.locator("#baseline").select_option(other)
     expect(note).to_be_visible()
+    note.get_by_role("button", name="Show all").click()
+    assert page.locator("#baseline").input_value() == comparison.baseline

@@ -30,3 +30,7 @@ def test_links_lead_somewhere(page):
         assert there.exists(), target
         if anchor and there.suffix == ".md":
             assert anchor in headings(there), f"{target}#{anchor}"
+
+
+def test_the_readme_is_read_in_a_few_minutes():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900  # as `wc -w` counts

@@ -133,7 +133,8 @@ function numbers(block) {
     if (!details.open) return;
     if (!table) {
       table = sortable(columnsOf(rowsOf(block)), () => visibleOf(block).slice(0, LONGEST), `Numbers: ${block.title}`);
-      place.append(table.box, el("p", { class: "caption" }, `At most ${LONGEST} rows; the CSV file has all.`));
+      const cut = rowsOf(block).length > LONGEST;
+      place.append(table.box, cut ? el("p", { class: "caption" }, `At most ${LONGEST} rows; the CSV file has all.`) : "");
     } else table.refresh();
   };
   const details = el("details", { ontoggle: fill }, el("summary", {}, "Numbers"), place);
@@ -144,7 +145,9 @@ function numbers(block) {
 const LONGEST = 300;
 
 function columnsOf(rows) {
-  const fields = [...new Set(rows.flatMap(Object.keys))].filter((field) => field !== "run" && field !== "other");
+  const hidden = ["run", "other", "order", "dx", "dy"]; // keys, and places in the figure
+  const known = rows.flatMap((row) => Object.keys(row).filter((field) => row[field] != null));
+  const fields = [...new Set(known)].filter((field) => !hidden.includes(field));
   const whole = (field) => rows.every((row) => row[field] == null || Number.isInteger(row[field]));
   return fields.map((field) => {
     const kind = rows.some((row) => typeof row[field] === "number") ? "number" : "text";

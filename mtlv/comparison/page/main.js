@@ -31,19 +31,35 @@ function chips(items, word, label) {
   return [list(first, label), el("details", {}, el("summary", {}, more), list(others, `${label}, ${more}`))];
 }
 
-/** What sentences are about, while the switches say otherwise: sentences are not worked out anew. */
-function scopeNote() {
+/** Says what conclusions are about while the switches say otherwise, and hides them if these were changed. */
+function scope(section, conclusions) {
   const all = [counted(page.runs.length, "run"), counted(page.tasks.length, "task")].join(" and ");
   const baseline = runOf.get(page.baseline)?.name;
-  const text = `Sentences are about all ${all}${baseline ? `, with “${baseline}” as the baseline` : ""}, not about what is switched on.`;
-  const note = el("p", { class: "scope" }, text);
+  const text = `Conclusions are about all ${all}${baseline ? `, with “${baseline}” as the baseline` : ""}, not about what is switched on. `;
+  const back = () => change({ runs: new Set(runOf.keys()), tasks: new Set(page.tasks.map(({ name }) => name)), baseline: page.baseline });
+  const button = el("button", { type: "button", class: "quiet", onclick: back }, "Show all");
+  const leader = el("span");
+  const note = el("p", { class: "scope", role: "note" }, leader, text, button);
+  const scores = section.blocks.find(({ id, kind }) => id === "answer" && kind === "table");
   const update = () => {
     const { runs, tasks } = state;
-    note.hidden = runs.size === page.runs.length && tasks.size === page.tasks.length && state.baseline === page.baseline;
+    const same = tasks.size === page.tasks.length && state.baseline === page.baseline;
+    note.hidden = same && runs.size === page.runs.length;
+    const opened = same && runs.size === page.shown.length && page.shown.every((key) => runs.has(key));
+    for (const each of conclusions) each.hidden = !note.hidden && !opened;
+    leader.textContent = scores && !note.hidden && !opened ? highest(scores) : "";
   };
   listeners.push(update);
   update();
   return note;
+}
+
+/** The best of the runs that are switched on, in words. */
+function highest(block) {
+  const rows = inOrder(visibleOf(block).filter(({ score }) => score != null), { column: { key: "score" }, falling: true });
+  if (!rows.length) return "No run with a score is switched on. ";
+  const { title } = block.columns.find(({ key }) => key === "score");
+  return `Of the runs that are switched on, “${rows[0].name}” has the highest ${title}, ${shown(rows[0].score, 3)}. `;
 }
 
 function header() {
@@ -61,19 +77,22 @@ function header() {
 const OPEN = 2; // sections that are open at first: what to learn together, and what it costs
 
 /** A section: its conclusions, and its figures and tables, which are folded but for the first sections. */
-function sectionOf({ id, title, intro, blocks }, number) {
-  const built = (block) => BLOCKS[block.kind](block);
+function sectionOf(section, number) {
+  const { id, title, intro, blocks } = section;
+  const built = new Map(blocks.map((block) => [block, BLOCKS[block.kind](block)]));
   const first = blocks.findIndex(({ kind }) => kind !== "text");
   const said = number < OPEN || first < 0 ? blocks : blocks.slice(0, first);
-  const folded = blocks.slice(said.length);
+  const folded = blocks.slice(said.length).map((block) => built.get(block));
+  const concludes = ({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding"));
+  const conclusions = blocks.filter(concludes);
   return el(
     "section",
     { id, "aria-labelledby": `title-${id}` },
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
     intro ? el("p", { class: "intro" }, intro) : null,
-    blocks.some(({ kind }) => kind === "text") ? scopeNote() : null,
-    ...said.map(built),
-    folded.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(folded)), ...folded.map(built)) : null,
+    conclusions.length ? scope(section, conclusions.map((block) => built.get(block))) : null,
+    ...said.map((block) => built.get(block)),
+    folded.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(blocks.slice(said.length))), ...folded) : null,
   );
 }
 

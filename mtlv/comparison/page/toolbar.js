@@ -9,6 +9,7 @@ function toolbar() {
     { id: "baseline", onchange: () => change({ baseline: select.value }) },
     ...page.runs.map((run) => el("option", { value: run.key, selected: run.key === state.baseline }, run.name)),
   );
+  listeners.push(() => (select.value = state.baseline));
   const draw = () => chips.replaceChildren(...chipsNow());
   listeners.push(draw);
   draw();

@@ -72,7 +72,8 @@ INTRO = (
 WIDTH, HEIGHT = 660, 360  # pixels of the figure, for the placement of labels
 EDGE = 40  # pixels between the outermost dots and the frame
 LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; maximum letters of a label
-MARKER, GAP, STEP = 12, 2, 40  # pixels
+MARKER, GAP = 12, 4  # pixels
+BESIDE = np.array([-2, -2, 2, 2])  # pixels around a line that are kept free
 MOST_NAMED = 6  # maximum number of runs named in the finding
 
 
@@ -185,28 +186,32 @@ def _offsets(
     down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
-    steps = _steps(points)  # treated as dots with empty labels, so that no label covers them
-    everything = np.concatenate([points, steps])
-    area = (0, 0, WIDTH, HEIGHT)
-    found = place(
-        Scene(everything, np.concatenate([sizes, np.ones(steps.shape)]), area, MARKER / 2, GAP)
-    ) or place(Scene(points, sizes, area, MARKER / 2, GAP))
-    if found is None:
-        return {}
-    moved = found.centres[: len(points)] - points
-    return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved.round(1), strict=True)}
+    lines = np.concatenate([_steps(points), _bars(rows, points)])
+    for kept_free in (lines, lines[:0]):  # better a label on a line than none
+        found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP, kept_free))
+        if found is not None:
+            moved = (found.centres - points).round(1)
+            return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved, strict=True)}
+    return {}
 
 
 def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return pixels [S, 2] along the horizontal parts of the front of `points` [N, 2], outside the dots."""
+    """Return boxes [S, 4] around the lines of the front of `points` [N, 2], in pixels: across, then up."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
     best = np.minimum.accumulate(order[:, 1])  # up is less
-    parts = [
-        np.stack([at, np.full(at.shape, level)], axis=1)
-        for left, right, level in zip(order[:-1, 0], order[1:, 0], best[:-1], strict=True)
-        for at in (np.arange(left + STEP, right - STEP / 2, STEP),)
-    ]
-    return np.concatenate([np.zeros((0, 2)), *parts])
+    left, right = order[:-1, 0], order[1:, 0]
+    across = np.stack([left, best[:-1], right, best[:-1]], axis=1)
+    up = np.stack([right, best[1:], right, best[:-1]], axis=1)
+    return np.concatenate([across, up]) + BESIDE
+
+
+def _bars(rows: Sequence[Mapping[str, Any]], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return boxes [S, 4] around the bars of a standard deviation, in pixels."""
+    values = [row[end] for row in rows for end in ("f1", "low", "high") if row.get(end) is not None]
+    scale = (HEIGHT - 2 * EDGE) / ((max(values) - min(values)) or 1.0)
+    half = [scale * (row.get("f1_sd") or 0.0) for row in rows]
+    ends = np.stack([np.zeros(len(rows)), np.array(half)], axis=1)
+    return np.concatenate([points - ends, points + ends], axis=1) + BESIDE
 
 
 def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mtlv.comparison.sections.parts import listed
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
@@ -45,11 +46,11 @@ def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
     for gain in found:
         best.setdefault(way_of(gain.over), gain)
     parts = [
-        f"over {way} (“{best[way].over.name}”) {signed(best[way].value)}{in_brackets(best[way].interval)}"
+        f"over {way} (“{best[way].over.name}”) is {signed(best[way].value)}{in_brackets(best[way].interval)}"
         for way in (ALL, EACH, GROUPS)
         if way in best and way != way_of(chosen)
     ]
-    return f" Its gain {', '.join(parts)}." if parts else ""
+    return f" Its gain {listed(parts)}." if parts else ""
 
 
 def in_brackets(interval: tuple[float, float] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
@@ -89,12 +89,18 @@ def _folded(stability: Mapping[str, float]) -> dict[str, float]:
 
 def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
     """Build a table of how much each grouping changes when one setting of its method changes."""
-    rows = [
-        of_run(run) | {"change": change, "value": known(value)}
-        for run in runs
-        if run.groups
-        for change, value in _folded(run.groups.stability).items()
-    ]
+    rows: list[dict[str, Any]] = []
+    first: dict[Hashable, str] = {}  # name of the first run with the same groups and stability
+    for run in runs:
+        if not run.groups or not run.groups.stability:
+            continue
+        found = frozenset(map(frozenset, run.groups.groups)), frozenset(run.groups.stability.items())
+        if found in first:
+            rows.append(of_run(run) | {"change": f"the same groups as “{first[found]}”", "value": None})
+            continue
+        first[found] = run.name
+        for change, value in _folded(run.groups.stability).items():
+            rows.append(of_run(run) | {"change": change, "value": known(value)})
     if not rows:
         return []
     columns = [

@@ -49,7 +49,7 @@ def build(comparison: Comparison) -> Section | None:
     if not comparison.runs:
         return None
     finding = TextBlock(in_words(comparison), "finding")
-    blocks: list[Block] = [finding, _table(comparison), *_dots(comparison)]
+    blocks: list[Block] = [finding, *_tables(comparison), *_dots(comparison)]
     intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
     return Section("overview", "Overview", intro, blocks)
 
@@ -139,7 +139,8 @@ def _caveats(comparison: Comparison) -> str:
     return said
 
 
-def _table(comparison: Comparison) -> TableBlock:
+def _tables(comparison: Comparison) -> list[TableBlock]:
+    """Build a table of metrics that fits a small screen, and one of costs and the rest."""
     rows = [
         _row(run, scored=comparison.scored) | {"note": note(comparison.learning(run)) or None}
         for run in comparison.runs
@@ -153,26 +154,44 @@ def _table(comparison: Comparison) -> TableBlock:
         for column in FIGURES
         if column.key in there
     ]
-    costs = [column for _, column in COSTS if column.key in there]
+    name = TableColumn("name", "run", kind="text")
     status = [TableColumn("status", "status", kind="text")]
+    costs = [column for _, column in COSTS if column.key in there]
     columns = [
-        TableColumn("name", "run", kind="text"),
+        name,
         *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
-        *([TableColumn("note", "note", kind="text")] if "note" in there else []),
         *figures,
-        *costs,
-        TableColumn("models", "models", digits=0),
+        *(column for column in costs if column.key == "train_seconds"),
         TableColumn("children", "n", digits=0),
+    ]
+    others = [
+        name,
+        *([TableColumn("note", "note", kind="text")] if "note" in there else []),
+        TableColumn("models", "models", digits=0),
+        *(column for column in costs if column.key != "train_seconds"),
         *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
     thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best "
-        f"value of each column is bold.{score}{thresholds} Costs are means per fold and "
-        "seed, for all models of a run together; memory is the peak of its largest model."
+        f"value of each column is bold.{score}{thresholds} Training time is the mean per fold and seed, for "
+        "all models of a run together."
     )
-    return TableBlock("overview", "All runs", caption, columns, rows)
+    keys = ["run", *(column.key for column in others)]
+    also = (
+        "Means per fold and seed, for all models of a run together; memory is the peak of its largest model."
+    )
+    return [
+        TableBlock("overview", "All runs", caption, columns, rows),
+        TableBlock(
+            "overview_costs",
+            "Models and costs",
+            also,
+            others,
+            [{k: row.get(k) for k in keys} for row in rows],
+        ),
+    ]
 
 
 def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:

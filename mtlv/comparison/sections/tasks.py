@@ -19,6 +19,7 @@ from mtlv.comparison.blocks import (
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
+from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
@@ -292,7 +293,8 @@ def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]
 
 def _named(gains: Sequence[tuple[float, Row]]) -> str:
     return listed(
-        f"“{row['task']}” ({gain:+.3f} in “{row['name']}”, support {row['support']:g})" for gain, row in gains
+        f"“{row['task']}” ({signed(gain)} in “{row['name']}”, support {row['support']:g})"
+        for gain, row in gains
     )
 
 

@@ -117,7 +117,9 @@ def test_groups_as_numbers_and_figures() -> None:
         sorted(group) for group in groups.groups
     ]
     assert table["medoid"].sum() == 2
-    assert all(isinstance(figure, Figure) for figure in (groups.plot_elbow(), groups.plot_map()))
+    for figure in (groups.plot_elbow(), groups.plot_map()):
+        assert isinstance(figure, Figure)
+        assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows it"
     assert groups.groups[0][0] in groups._repr_html_()
     given = mtlv.cluster(corpus, encoder="tiny", method="given", groups=[["heart"], ["lung", "bone"]])
     assert given.groups == (("heart",), ("lung", "bone"))

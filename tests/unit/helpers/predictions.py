@@ -119,3 +119,23 @@ def a_run(key: str, kept: Any, *, prediction: Prediction | None = None, **change
 def compared(*runs: ComparedRun) -> Comparison:
     """A comparison with the first run as its baseline."""
     return Comparison("made up", runs, tuple(TaskInfo(name, 10, 100) for name in TASKS), runs[0].key)
+
+
+def chosen_scores(world, found):
+    out = np.full(len(TASKS), np.nan)
+    for group in found.groups:
+        own, row = np.isin(TASKS, group), found.row(group)
+        out[own] = (world.scores(own) if row is None or not found.alike else found.scores[row])[own]
+    return out
+
+
+def page(noise=0.02, strength=0.02, controls=2, make=lambda found: found, **changes):
+    """A comparison of a baseline, random runs and the run whose groups follow."""
+    world = World(planted(strength), noise=noise)
+    found = make(a_prediction(world, **changes))
+    run = a_run("proposed", chosen_scores(world, found), prediction=found)
+    random = [
+        a_run(f"drawn {n}", [0.4 + 0.1 * n] * 9, params={"grouping.method": "random_even"})
+        for n in range(controls)
+    ]
+    return compared(a_run("base", [0.5] * 9), *random, run)

@@ -167,15 +167,15 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     pairs = [a_pair(best, random, {1}, 1), a_pair(others[1], best, {-1}, -1, (-0.4, -0.2))]
     reason = answered([best, random, *others], pairs).blocks[2].text
     assert (
-        "Its gain over one model for all tasks (“all”) +0.200, over one model per task (“apart”) +0.300 "
-        "(+0.200 to +0.400)."
+        "Its gain over one model for all tasks (“all”) is +0.200 and over one model per task (“apart”) is "
+        "+0.300 (+0.200 to +0.400)."
     ) in reason
     assert "short" not in reason
     assert "“random”) +" not in reason
 
     headed = a_run("headed", 1, groups=PARTS, score=0.8)
     runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
-    assert "Its gain over groups (“headed”) +0.100." in answered(runs, []).blocks[1].text
+    assert "Its gain over groups (“headed”) is +0.100." in answered(runs, []).blocks[1].text
     assert "Its gain" not in answered([best, headed, random], []).blocks[2].text
     assert "Its gain" not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
 
@@ -185,7 +185,7 @@ def test_differences_are_over_the_seeds_of_both(answered):
     pairs = [a_pair(best, second, {1}, 1, mean=0.15), a_pair(apart, best, {-1}, -1, mean=-0.25)]
     section = answered([best, second, apart], pairs)
     assert "“second”, is 0.150 lower." in section.blocks[1].text
-    assert "over one model per task (“apart”) +0.250." in section.blocks[1].text
+    assert "over one model per task (“apart”) is +0.250." in section.blocks[1].text
     assert [row["difference"] for row in section.blocks[-1].rows] == ["", "−0.150", "−0.250"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -86,6 +87,42 @@ def test_labels_do_not_overlap(comparison_of, runs):
     for i, (x, y, width) in enumerate(boxes):
         for x2, y2, width2 in boxes[i + 1 :]:
             assert abs(y - y2) >= 12 or abs(x - x2) >= (width + width2) / 2
+
+
+def test_no_label_covers_a_line():
+    measured = {  # minutes, macro F1, standard deviation: the runs of experiments/openi-minilm
+        "gmhl, 10 passes": (9.2, 0.785, None), "mtl, 10 passes": (9.5, 0.872, 0.017),
+        "gmhl, private layers": (18.6, 0.890, None), "random 5, 40 passes": (30.7, 0.888, None),
+        "gmtl, 40 passes": (43.2, 0.873, 0.005), "random 4, 40 passes": (46.0, 0.871, None),
+        "random 2, 40 passes": (49.9, 0.891, None), "mtl, 40 passes": (56.3, 0.906, 0.003),
+    }  # fmt: skip
+    ends = {name: (f1 - (sd or 0), f1 + (sd or 0)) for name, (_, f1, sd) in measured.items()}
+    rows = [
+        {"run": name, "minutes": minutes, "f1": f1, "f1_sd": sd}
+        | ({} if sd is None else dict(zip(("low", "high"), ends[name], strict=True)))
+        for name, (minutes, f1, sd) in measured.items()
+    ]
+    low, high = min(low for low, _ in ends.values()), max(high for _, high in ends.values())
+    first, last = math.log(9.2), math.log(56.3)
+
+    def place(minutes, f1):
+        x = 40 + (cost.WIDTH - 80) * (math.log(minutes) - first) / (last - first)
+        return x, 40 + (cost.HEIGHT - 80) * (high - f1) / (high - low)
+
+    lines = [
+        ((minutes, end), (minutes, other))
+        for (minutes, _, sd), (end, other) in zip(measured.values(), ends.values(), strict=True)
+        if sd
+    ]
+    lines += [((9.2, 0.785), (9.5, 0.785)), ((9.5, 0.785), (9.5, 0.872)), ((9.5, 0.872), (18.6, 0.872))]
+    lines += [((18.6, 0.872), (18.6, 0.890)), ((18.6, 0.890), (49.9, 0.890)), ((49.9, 0.891), (56.3, 0.891))]
+    points = [np.linspace(place(*start), place(*end), 200) for start, end in lines]
+    moved = cost._offsets(rows, "minutes", {name: name for name in measured})
+    assert len(moved) == len(measured)
+    for name, (dx, dy) in moved.items():
+        x, y = place(*measured[name][:2])
+        away = np.abs(np.concatenate(points) - (x + dx, y + dy))
+        assert not ((away[:, 0] < 3 * len(name)) & (away[:, 1] < 7)).any(), name
 
 
 def test_runs_without_time_or_figures_are_left_out(comparison_of):

@@ -166,13 +166,21 @@ def test_names_are_left_to_the_tooltip_where_they_cannot_fit(
 
 def test_stability_is_a_table_of_each_change(comparison_of: Make) -> None:
     comparison = comparison_of()
+    grouped = [run for run in comparison.runs if run.groups]
+    first = grouped[0].groups
+    alike = [
+        run for run in grouped if (run.groups.groups, run.groups.stability) == (first.groups, first.stability)
+    ]
+    assert len(alike) > 1
     rows = block(build(comparison), "groups_stability").rows
-    assert {(row["run"], row["change"]): row["value"] for row in rows} == {
+    expected = {
         (run.key, change): value
-        for run in comparison.runs
-        if run.groups
+        for run in grouped
+        if run not in alike[1:]
         for change, value in run.groups.stability.items()
     }
+    expected |= {(run.key, f"the same groups as “{alike[0].name}”"): None for run in alike[1:]}
+    assert {(row["run"], row["change"]): row["value"] for row in rows} == expected
 
 
 def test_changes_that_keep_all_groups_are_one_row(comparison_of: Make) -> None:

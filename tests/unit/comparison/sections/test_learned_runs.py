@@ -114,7 +114,7 @@ def test_the_row_and_the_numbers_of_a_run_say_it(comparison_of: Make) -> None:
 
     made = known(run, GOING)
     comparison = changed(comparison, replace(made, children=tuple(map(child, made.children))))
-    table = block(overview.build(comparison), "overview")
+    table = block(overview.build(comparison), "overview_costs")
     assert [column.key for column in table.columns][:2] == ["name", "note"]
     note = f"not trained to the end; not learned: {lost[0]}, {lost[1]} and 1 more"
     assert [row["note"] for row in table.rows] == [None, note, None, None]

@@ -42,14 +42,25 @@ def test_the_table_holds_means_and_spreads_of_the_children(comparison_of: Make) 
 
 
 def test_minutes_and_millions_are_a_matter_of_the_columns(comparison_of: Make) -> None:
-    table = block(build(comparison_of()), "overview")
-    columns = {column.key: column for column in table.columns}
+    section = build(comparison_of())
+    table = block(section, "overview")
+    every = (*table.columns, *block(section, "overview_costs").columns)
+    columns = {column.key: column for column in every}
     seconds = table.rows[0]["train_seconds"]
     assert seconds * columns["train_seconds"].scale == pytest.approx(seconds / 60)
     assert 22_713_216 * columns["parameters"].scale == pytest.approx(22.713216)
     assert columns["train_seconds"].best == columns["parameters"].best == "low"
     assert columns["documents_per_second"].best == columns["f1_macro"].best == "high"
     assert columns["f1_macro"].spread == "f1_macro_sd"
+
+
+def test_the_first_table_fits_a_small_screen(comparison_of: Make) -> None:
+    section = build(comparison_of())
+    first, others = block(section, "overview"), block(section, "overview_costs")
+    assert len(first.columns) <= 8
+    assert {"name", "parameters", "models", "grouping"} < {column.key for column in others.columns}
+    assert set(others.rows[0]) == {"run", *(column.key for column in others.columns)}
+    assert others.rows[1]["parameters"] == first.rows[1]["parameters"]
 
 
 def test_columns_without_any_value_are_left_out(comparison_of: Make) -> None:

@@ -9,31 +9,11 @@ import numpy as np
 import pytest
 from drawing import block, svg
 from looking import findings
-from predictions import TASKS, World, a_prediction, a_run, compared, planted, regrouped
+from predictions import TASKS, World, a_prediction, a_run, compared, page, planted, regrouped
 
 from mtlv.comparison.blocks import FigureBlock, TableBlock
 from mtlv.comparison.sections.predicted import build
 from mtlv.comparison.sections.predicted.affinity import MOST, reliable
-
-
-def chosen_scores(world, found):
-    out = np.full(len(TASKS), np.nan)
-    for group in found.groups:
-        own, row = np.isin(TASKS, group), found.row(group)
-        out[own] = (world.scores(own) if row is None or not found.alike else found.scores[row])[own]
-    return out
-
-
-def page(noise=0.02, strength=0.02, controls=2, make=lambda found: found, **changes):
-    """A comparison of a baseline, random runs and the run whose groups follow."""
-    world = World(planted(strength), noise=noise)
-    found = make(a_prediction(world, **changes))
-    run = a_run("proposed", chosen_scores(world, found), prediction=found)
-    random = [
-        a_run(f"drawn {n}", [0.4 + 0.1 * n] * 9, params={"grouping.method": "random_even"})
-        for n in range(controls)
-    ]
-    return compared(a_run("base", [0.5] * 9), *random, run)
 
 
 def test_a_prediction_that_ranks_the_tasks_says_so_first():

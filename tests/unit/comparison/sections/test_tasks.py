@@ -12,6 +12,7 @@ from looking import drawn, findings
 
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections.tasks import build
+from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 
 Make = Callable[..., Comparison]
@@ -93,8 +94,8 @@ def test_the_words_name_the_largest_gain_and_loss(comparison_of: Make) -> None:
     said = findings(build(comparison))
     up, down = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
     assert said.startswith("Against “mtl · minilm”")
-    assert f"Largest gains: “{up[1]}” ({gains[up]:+.3f} in “{up[0]}”" in said
-    assert f"Largest losses: “{down[1]}” ({gains[down]:+.3f} in “{down[0]}”" in said
+    assert f"Largest gains: “{up[1]}” ({signed(gains[up])} in “{up[0]}”" in said
+    assert f"Largest losses: “{down[1]}” ({signed(gains[down])} in “{down[0]}”" in said
     higher = sum(gain > 0 for gain in gains.values())
     assert f"{higher} of {len(gains)} task scores of the other runs are higher" in said
 
