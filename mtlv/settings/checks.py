@@ -210,6 +210,18 @@ def _gradients_of_private_layers(s: Settings) -> str:
     return _compares_gradients(s, why) if layers else ""
 
 
+@_check("training.probe", "architecture.private_layers")
+def _probe_of_private_layers(s: Settings) -> str:
+    layers = s.architecture.private_layers
+    wrong = s.training.probe is not None and layers > 0
+    return (
+        "gradients are compared at the encoder's top layers, which heads do not share with "
+        f"`architecture.private_layers`; set that to 0 (got {layers}), or the probe to null"
+        if wrong
+        else ""
+    )
+
+
 @_check("training.teach", "stages")
 def _teacher_without_stages(s: Settings) -> str:
     alone = s.training.teach is not None and s.stages is None

@@ -136,6 +136,20 @@ class PaceSettings(SettingsSection):
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
 
 
+class ProbeSettings(SettingsSection):
+    """The gradient probe: a diagnosis that changes no weight."""
+
+    every: Count
+    scope: Annotated[
+        str, Field(pattern=r"^(encoder|top:[1-9]\d*)$", description="encoder, or top:N for the top N layers")
+    ]
+
+    @property
+    def layers(self) -> int | None:
+        """Number of the top layers whose gradients are compared; None is all that are trained."""
+        return None if self.scope == "encoder" else int(self.scope.removeprefix("top:"))
+
+
 FACTOR_RATE = 0.01
 """Default of `training.objective.learning_rate`."""
 
@@ -152,6 +166,7 @@ class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
         "teach": None,
         "pace": None,
+        "probe": None,
         "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
@@ -187,6 +202,7 @@ class TrainingSettings(SettingsSection):
         Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
     masking: MaskingSettings
+    probe: Annotated[ProbeSettings | None, Field(description="a mapping with every and scope, or null")]
     teach: Annotated[
         TeachSettings | None,
         Field(description="a mapping with from, gold, temperature and crossfit, or null"),
