@@ -101,9 +101,9 @@ class MultiTaskModel(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether a padded batch is now computed without padding: in training on a CPU."""
+        """Whether a padded batch is now computed without padding: on a CPU, in training or for gradients."""
         on_cpu = next(self.encoder.parameters()).device.type == "cpu"
-        return self.training and on_cpu and self._packable
+        return (self.training or torch.is_grad_enabled()) and on_cpu and self._packable
 
     @property
     def keeps_below(self) -> bool:

@@ -46,12 +46,17 @@ class ProbeRecord:
         epochs: means over the tasks, for each epoch with a probe.
     """
 
-    tasks: Sequence[str]
-    probes: Sequence[int]
+    tasks: tuple[str, ...]
+    probes: tuple[int, int]
     affinities: Sequence[Matrix]
     cosines: Matrix
     conflicts: Matrix
     epochs: Sequence[EpochConflicts]
+
+    @property
+    def count(self) -> int:
+        """Number of probes."""
+        return self.probes[0] + self.probes[1]
 
     @property
     def affinity(self) -> NDArray[np.float64]:
@@ -75,4 +80,6 @@ class ProbeRecord:
 
 def from_json(content: Mapping[str, Any]) -> ProbeRecord:
     """Return a record from the result of `dataclasses.asdict`."""
-    return ProbeRecord(**content | {"epochs": [EpochConflicts(**each) for each in content["epochs"]]})
+    epochs = [EpochConflicts(**each) for each in content["epochs"]]
+    changes = {"tasks": tuple(content["tasks"]), "probes": tuple(content["probes"]), "epochs": epochs}
+    return ProbeRecord(**{**content, **changes})

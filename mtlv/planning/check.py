@@ -15,7 +15,7 @@ from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, Mtl
 from mtlv.grouping.engines import check_engine
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.causal import need_seeing, said_causal
-from mtlv.models.layers import check_frozen, check_private, known_layers
+from mtlv.models.layers import check_frozen, check_private, check_probed, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
 from mtlv.planning.names import encoders_of, nearly_known, wrong_encoders
@@ -24,6 +24,7 @@ from mtlv.planning.outline import (
     groups_of_names,
     heads_never_meet,
     layers,
+    learns_alone,
     outline,
     several_sources,
 )
@@ -295,6 +296,19 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
+def _prove_probe(settings: Settings, tasks: Sequence[Task]) -> None:
+    probe, encoder = settings.training.probe, settings.encoder
+    if probe is None:
+        return
+    if learns_alone(settings, tasks):
+        raise PlanError(
+            "`training.probe` compares the tasks of a model, and no model has two",
+            got=f"`architecture: {settings.architecture.name}`",
+            then="set `training.probe: null` here, or learn several tasks together",
+        )
+    check_probed(probe.layers, encoder.frozen_layers, known_layers(encoder.name), encoder.name)
+
+
 def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
@@ -350,6 +364,7 @@ PROOFS = (
     _prove_weights,
     _prove_head_loss,
     _prove_objective,
+    _prove_probe,
     _prove_taught,
 )
 

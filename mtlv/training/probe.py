@@ -149,9 +149,13 @@ class GradientProbe(Probe):
         state["cosines"] += found.cosine
         state["conflicts"] += found.conflict
         if not len(state["epochs"]) or state["epochs"][-1, 0] != epoch:
-            state["epochs"] = torch.cat([state["epochs"], state["epochs"].new_tensor([[epoch, 0, 0, 0, 0, 0]])])
+            state["epochs"] = torch.cat(
+                [state["epochs"], state["epochs"].new_tensor([[epoch, 0, 0, 0, 0, 0]])]
+            )
         between = ~torch.eye(len(self.tasks), dtype=torch.bool)
-        means = [each for m in (found.cosine, found.conflict) for each in (m[between].mean(), m.diagonal().mean())]
+        means = [
+            each for m in (found.cosine, found.conflict) for each in (m[between].mean(), m.diagonal().mean())
+        ]
         state["epochs"][-1, 1:] += torch.stack([torch.ones(()), *means])
 
     def take(self) -> dict[str, Any]:
@@ -162,15 +166,16 @@ class GradientProbe(Probe):
 
     def result(self) -> ProbeRecord:
         state = self._state
-        counts = state["probes"].clamp(min=1)
+        odd, even = (int(count) for count in state["probes"])
+        counts, total = state["probes"].clamp(min=1), max(odd + even, 1)
         return ProbeRecord(
             tasks=self.tasks,
-            probes=[int(count) for count in state["probes"]],
+            probes=(odd, even),
             affinities=(state["affinities"] / counts[:, None, None]).tolist(),
-            cosines=(state["cosines"] / state["probes"].sum().clamp(min=1)).tolist(),
-            conflicts=(state["conflicts"] / state["probes"].sum().clamp(min=1)).tolist(),
+            cosines=(state["cosines"] / total).tolist(),
+            conflicts=(state["conflicts"] / total).tolist(),
             epochs=[
-                EpochConflicts(int(epoch), int(count), *(total / count for total in totals))
+                EpochConflicts(int(epoch), int(count), *(each / count for each in totals))
                 for epoch, count, *totals in state["epochs"].tolist()
             ],
         )

@@ -178,7 +178,9 @@ PROBE = "training.probe={every: 2, scope: SCOPE}"
         ("encoder.dropout=0.3", "encoder.frozen_layers=1", "heads.tagging_layer=linear"),
     ],
 )
-def test_training_is_the_same_bit_for_bit(trained: Trainer, table: Callable, changes: tuple[str, ...]) -> None:
+def test_training_is_the_same_bit_for_bit(
+    trained: Trainer, table: Callable, changes: tuple[str, ...]
+) -> None:
     own = table("t")
     scope = "top:1" if "encoder.frozen_layers=1" in changes else "encoder"
     record, weights = trained(own, *changes, PROBE.replace("SCOPE", scope))
