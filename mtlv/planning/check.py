@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,20 +10,18 @@ from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
 from mtlv.data.targets import TARGETS
-from mtlv.errors import ConfigError, DataError, EncoderError, GroupingError, MtlvError, PlanError, nearest
+from mtlv.errors import ConfigError, DataError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.models.aliases import PACKAGED
-from mtlv.models.causal import need_seeing, said_causal
-from mtlv.models.layers import check_frozen, check_private, check_probed, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task, select_tasks
-from mtlv.planning.names import encoders_of, nearly_known, wrong_encoders
+from mtlv.planning.check_encoder import prove_encoders, prove_layers, prove_probe, prove_read
+from mtlv.planning.names import nearly_known
 from mtlv.planning.outline import (
     clusters,
     groups_of_names,
     heads_never_meet,
     layers,
-    learns_alone,
     outline,
     several_sources,
 )
@@ -182,37 +179,6 @@ def _errors(member: Member, suite: Suite, read: _Read) -> list[MtlvError]:
     return found
 
 
-def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Check folders only; the names on a hub are not known here."""
-    for text in wrong_encoders(settings).values():
-        raise EncoderError(text)
-    for key, name in encoders_of(settings).items():
-        folder = name is not None and name.startswith((".", "~", "/"))
-        if folder and not os.path.isdir(os.path.expanduser(str(name))):
-            raise EncoderError(
-                f"`{key}`: there is no folder with an encoder", got=name, then="check the path"
-            )
-
-
-def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    if settings.encoder.frozen_layers:
-        name = settings.encoder.name
-        check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
-    if settings.architecture.private_layers:
-        name, frozen = settings.encoder.name, settings.encoder.frozen_layers
-        check_private(settings.architecture.private_layers, frozen, known_layers(name), name)
-
-
-def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
-    """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
-    try:
-        tagged = any(TARGETS[task.kind].by_word for task in tasks)
-        need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
-    except EncoderError:
-        if said_causal(settings.encoder.name):
-            raise
-
-
 def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.tracking.uri is not None:
         check_kind(settings.tracking.uri)
@@ -296,19 +262,6 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-def _prove_probe(settings: Settings, tasks: Sequence[Task]) -> None:
-    probe, encoder = settings.training.probe, settings.encoder
-    if probe is None:
-        return
-    if learns_alone(settings, tasks):
-        raise PlanError(
-            "`training.probe` compares the tasks of a model, and no model has two",
-            got=f"`architecture: {settings.architecture.name}`",
-            then="set `training.probe: null` here, or learn several tasks together",
-        )
-    check_probed(probe.layers, encoder.frozen_layers, known_layers(encoder.name), encoder.name)
-
-
 def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
@@ -347,9 +300,9 @@ def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: 
 
 
 WITHOUT_TASKS: tuple[Callable[[Settings, Sequence[Task]], None], ...] = (
-    _prove_encoders,
-    _prove_frozen,
-    _prove_read,
+    prove_encoders,
+    prove_layers,
+    prove_read,
     _prove_tracking,
     _prove_store,
     _prove_layer,
@@ -364,7 +317,7 @@ PROOFS = (
     _prove_weights,
     _prove_head_loss,
     _prove_objective,
-    _prove_probe,
+    prove_probe,
     _prove_taught,
 )
 

@@ -335,4 +335,5 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
             "mentions": settings.data.mentions,
             "window": [settings.data.window, settings.data.window_overlap],
         }
+        | ({} if settings.encoder.lora is None else {"lora": settings.encoder.lora.model_dump(mode="json")})
     )

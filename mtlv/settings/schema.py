@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import DataSettings
+from mtlv.settings.model_schema import ArchitectureSettings, EncoderSettings
 from mtlv.settings.values import (
     NO_CONTROL,
     Count,
@@ -26,42 +27,6 @@ from mtlv.settings.values import (
 )
 
 Weight = Annotated[float, Field(ge=0)]
-
-
-class VocabularySettings(SettingsSection):
-    """A vocabulary learned from the texts of the corpus."""
-
-    size: Annotated[int, Field(ge=100, le=1_000_000, description="a whole number from 100 to 1000000")]
-    lowercase: Flag = True
-    sources: Annotated[
-        Names | None, Field(alias="from", description="a list of names of data sets, or null")
-    ] = None
-
-
-class EncoderSettings(SettingsSection):
-    later = {"weights": "published", "vocabulary": None}  # noqa: RUF012
-
-    name: Annotated[
-        str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
-    ]
-    features: Literal["mean", "cls", "pooler", "last"]
-    dropout: Annotated[
-        float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
-    ]
-    frozen_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
-    revision: MaybeText
-    weights: Literal["published", "random"]
-    vocabulary: Annotated[
-        VocabularySettings | None, Field(description="a mapping with size, lowercase and from, or null")
-    ]
-
-
-class ArchitectureSettings(SettingsSection):
-    name: Annotated[str, OneOf(ARCHITECTURES)]
-    head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
-    private_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
-
-    later = {"private_layers": 0}  # noqa: RUF012
 
 
 class HeadSettings(SettingsSection):

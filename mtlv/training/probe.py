@@ -9,7 +9,7 @@ is the same bit for bit as without a probe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -128,19 +128,20 @@ class GradientProbe(Probe):
             model.train(training)
 
     def _rows(self, batches: Sequence[Batch]) -> Rows:
-        found: dict[int, Rows] = {}
+        """Return the gradients, in fp32, and the losses; no `grad` is written."""
+        first = self.weights[0]
+        rows = first.new_empty(
+            len(self.tasks), sum(each.numel() for each in self.weights), requires_grad=False
+        )
+        values = first.new_empty(len(self.tasks), requires_grad=False)
         for batch in batches:
             terms = self.losses.objective.here(batch.targets)
-            losses = self.losses(batch.to(self.weights[0].device), terms)
-            found |= dict(zip(terms, zip(self._gradients(losses), losses.detach(), strict=True), strict=True))
-        gradients, values = zip(*(found[term] for term in range(len(self.tasks))), strict=True)
-        return torch.stack(gradients), torch.stack(values)
-
-    def _gradients(self, losses: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Yield the gradient [P] of each loss, in fp32; no `grad` is written."""
-        for loss in losses:
-            parts = torch.autograd.grad(loss, self.weights, retain_graph=True, materialize_grads=True)
-            yield torch.cat([part.flatten() for part in parts]).float()
+            losses = self.losses(batch.to(first.device), terms)
+            for term, loss in zip(terms, losses, strict=True):
+                parts = torch.autograd.grad(loss, self.weights, retain_graph=True, materialize_grads=True)
+                torch.cat([part.flatten() for part in parts], out=rows[term])
+                values[term] = loss.detach()
+        return rows, values
 
     def _add(self, found: Comparison, number: int, epoch: int) -> None:
         state, even = self._state, 1 - number % 2
