@@ -38,6 +38,7 @@ VARIANTS = [
     ("architecture=mtl", "training.objective=dwa"),
     ("architecture=mtl", "training.objective=random"),
     ("architecture=gmhl", "training.probe={every: 2, scope: top:1}"),
+    ("architecture=mtl", "encoder.lora={rank: 4, dropout: 0.2}"),
 ]
 
 
