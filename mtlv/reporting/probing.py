@@ -34,7 +34,11 @@ def write_probes(tracker: Tracker, run: str, records: Sequence[UnitRecord], titl
             name = "affinity" if len(found) == 1 else f"affinity_{number}"
             model = "" if len(found) == 1 else f" · {group_name(each.tasks)}"
             heading = f"Affinities by gradients: {title}{model}"
-            tracker.artifact(run, draw_affinity(each, Path(folder) / f"{name}.png", title=heading), "probe")
+            picture = draw_affinity(
+                each.tasks, each.affinity, each.reliable, Path(folder) / f"{name}.png",
+                title=heading, probes=each.count,
+            )  # fmt: skip
+            tracker.artifact(run, picture, "probe")
 
 
 def probe_metrics(records: Sequence[UnitRecord]) -> Iterator[Metric]:

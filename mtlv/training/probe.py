@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mtlv.training.state import EpochProgress
 
 Halves = tuple["Batch", "Batch"]
-Rows = tuple[torch.Tensor, torch.Tensor]
-"""The gradients [T, P] of the losses of T tasks, and the losses [T]."""
+Rows = tuple[list[torch.Tensor], torch.Tensor]
+"""The gradients of the losses of T tasks, [T, n] for each of the weights, and the losses [T]."""
 
 
 class Probe(Hook):
@@ -67,14 +67,21 @@ def compare(first: Rows, second: Rows) -> Comparison:
     different documents as in transfer; the mean over which half receives.
     """
     (own, loss), (other, other_loss) = first, second
-    products = (own @ other.T).double().cpu()  # [T, T], of the first half by the second
-    lengths = torch.outer(own.norm(dim=1), other.norm(dim=1)).double().cpu()
+    pairs = zip(own, other, strict=True)
+    products = (
+        torch.stack([one @ two.T for one, two in pairs]).sum(0).double().cpu()
+    )  # [T, T], first by second
+    lengths = torch.outer(_lengths(own), _lengths(other)).double().cpu()
     cosine = torch.where(lengths > 0, products / lengths, 0.0)
     shares = [
         product / (each.double().cpu()[:, None] + LEAST_LOSS)
         for product, each in ((products, loss), (products.T, other_loss))
     ]
     return Comparison(_mean(*shares), _mean(cosine, cosine.T), _mean(cosine < 0, cosine.T < 0))
+
+
+def _lengths(rows: list[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([row.norm(dim=1) for row in rows]).norm(dim=0)
 
 
 def _mean(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -129,17 +136,16 @@ class GradientProbe(Probe):
 
     def _rows(self, batches: Sequence[Batch]) -> Rows:
         """Return the gradients, in fp32, and the losses; no `grad` is written."""
-        first = self.weights[0]
-        rows = first.new_empty(
-            len(self.tasks), sum(each.numel() for each in self.weights), requires_grad=False
-        )
-        values = first.new_empty(len(self.tasks), requires_grad=False)
+        first = self.weights[0].detach()
+        rows = [first.new_empty(len(self.tasks), each.numel()) for each in self.weights]
+        values = first.new_empty(len(self.tasks))
         for batch in batches:
             terms = self.losses.objective.here(batch.targets)
             losses = self.losses(batch.to(first.device), terms)
             for term, loss in zip(terms, losses, strict=True):
                 parts = torch.autograd.grad(loss, self.weights, retain_graph=True, materialize_grads=True)
-                torch.cat([part.flatten() for part in parts], out=rows[term])
+                for row, part in zip(rows, parts, strict=True):
+                    row[term] = part.flatten()
                 values[term] = loss.detach()
         return rows, values
 

@@ -102,7 +102,7 @@ def test_tasks_of_two_data_sets_are_compared_too() -> None:
 
 
 def test_no_gradient_has_no_direction_and_no_conflict() -> None:
-    rows = torch.tensor([[0.0, 0.0], [1.0, 2.0]]), torch.tensor([0.0, 1.0])
+    rows = [torch.tensor([[0.0, 0.0], [1.0, 2.0]])], torch.tensor([0.0, 1.0])
     found = compare(rows, rows)
     np.testing.assert_allclose(found.cosine.numpy(), [[0, 0], [0, 1]], atol=1e-6)
     assert not found.conflict.any()
