@@ -134,6 +134,7 @@ FEATURES: Registry[TaskFeature] = Registry(
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
         "surrogate": "mtlv.planning.measured:surrogate",
+        "gradient_affinity": "mtlv.planning.probed:gradient_affinity",
     },
 )
 OBJECTIVES: Registry[Combine] = Registry(

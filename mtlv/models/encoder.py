@@ -16,7 +16,7 @@ from mtlv.errors import EncoderError, nearest
 from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
 from mtlv.models.base import base_class
 from mtlv.models.causal import is_causal
-from mtlv.models.endings import complete
+from mtlv.models.encoder_config import complete
 from mtlv.models.sizes import need_parameters, need_possible
 from mtlv.models.tiny import build_tiny
 from mtlv.seeding import seed_from

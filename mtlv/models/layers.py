@@ -88,27 +88,75 @@ def check_private(wanted: int, frozen: int, layers: int | None, name: str) -> No
         )
 
 
+def check_probed(wanted: int | None, frozen: int, layers: int | None, name: str) -> None:
+    """Raise an error for more probed layers than there are above the frozen ones.
+
+    Args:
+        wanted: number of layers in the setting `training.probe.scope`; None is all that are trained.
+        frozen: the setting `encoder.frozen_layers`.
+        layers: number of layers of the encoder; None if unknown.
+        name: name of the encoder.
+
+    Raises:
+        EncoderError: there are fewer.
+    """
+    if layers is not None and (wanted or 1) > layers - frozen:
+        above = f"encoder, or top:1 to top:{layers - frozen}" if layers > frozen else None
+        raise EncoderError(
+            f"`training.probe.scope`: encoder `{name}` has {layers - frozen} layers that are trained",
+            got="encoder" if wanted is None else f"top:{wanted}",
+            allowed=above,
+            then="" if above else "set `training.probe: null`, or lower `encoder.frozen_layers`",
+        )
+
+
 def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     """Return the embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
 
     Raises:
         EncoderError: it has fewer layers, or an unknown structure.
     """
-    from torch import nn
-
-    config = encoder.config
-    layers = int(config.num_hidden_layers)
-    name = str(getattr(config, "model_type", "?"))
-    check_frozen(count, layers, name)
-    found = [part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == layers]
+    check_frozen(count, int(encoder.config.num_hidden_layers), _kind(encoder))
+    found = _layers(encoder)
     below = [part for key, part in encoder.named_children() if key.startswith("embeddings")]
     if not found or not below:
-        raise EncoderError(
-            "`encoder.frozen_layers`: the layers of this encoder cannot be found",
-            got=name,
-            allowed="0, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
-        )
-    return (*below, *found[0][:count])
+        raise _not_found("encoder.frozen_layers", "0", encoder)
+    return (*below, *found[:count])
+
+
+def highest(encoder: Any, count: int | None) -> tuple[Any, ...]:
+    """Return the `count` highest layers of a Transformers base model that are trained; None returns all.
+
+    Raises:
+        EncoderError: it has fewer, or an unknown structure.
+    """
+    found = _layers(encoder)
+    trained = [layer for layer in found if any(p.requires_grad for p in layer.parameters())]
+    if not found:
+        raise _not_found("training.probe", "null", encoder)
+    check_probed(count, len(found) - len(trained), len(found), _kind(encoder))
+    return tuple(trained if count is None else trained[-count:])
+
+
+def _layers(encoder: Any) -> list[Any]:
+    """Return the layers of a base model, from the bottom up; none if its structure is unknown."""
+    from torch import nn
+
+    count = int(encoder.config.num_hidden_layers)
+    lists = (part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count)
+    return list(next(lists, ()))
+
+
+def _kind(encoder: Any) -> str:
+    return str(getattr(encoder.config, "model_type", "?"))
+
+
+def _not_found(setting: str, none: str, encoder: Any) -> EncoderError:
+    return EncoderError(
+        f"`{setting}`: the layers of this encoder cannot be found",
+        got=_kind(encoder),
+        allowed=f"{none}, or an encoder like BERT, RoBERTa, DistilBERT or ELECTRA",
+    )
 
 
 def compute_twice(encoder: Any) -> None:

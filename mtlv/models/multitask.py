@@ -17,6 +17,7 @@ from mtlv.models.frozen_cache import FrozenCache
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest, split
+from mtlv.models.lora import LoRA, adapt, freeze
 from mtlv.models.packing import Packing, encode, packs
 from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
 from mtlv.models.private import PrivateLayers
@@ -42,6 +43,7 @@ class MultiTaskModel(nn.Module):
         frozen_layers: number of frozen layers, from the lowest; the embeddings are then frozen too, and
             neither has dropout; 0 freezes nothing.
         below: cache of the outputs of frozen layers on a CPU, shared with other models.
+        lora: adapters of the layers above the frozen ones; those of private layers are a head's own.
 
     Raises:
         PlanError: the tasks of a head have different inputs.
@@ -61,6 +63,7 @@ class MultiTaskModel(nn.Module):
         relations: Mapping[str, Pooler] = NO_RELATIONS,
         frozen_layers: int = 0,
         below: FrozenCache | None = None,
+        lora: LoRA | None = None,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
@@ -90,7 +93,11 @@ class MultiTaskModel(nn.Module):
         self.private: PrivateLayers | None = None
         if heads[0].private:
             modules = [self._modules_of[head.name] for head in heads]
-            self.private = PrivateLayers(encoder, modules, heads[0].private, frozen_layers)
+            self.private = PrivateLayers(
+                encoder, modules, heads[0].private, frozen_layers, shared=lora is not None
+            )
+        if lora is not None:
+            self._adapt(lora, int(encoder.config.num_hidden_layers) - frozen_layers, seed)
         use_fast_dropout(self)
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
@@ -99,11 +106,20 @@ class MultiTaskModel(nn.Module):
         self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
         self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
 
+    def _adapt(self, lora: LoRA, layers: int, seed: int) -> None:
+        copies = {} if self.private is None else dict(self.private.copies.items())
+        private = next(iter(self.specs.values())).private
+        adapt(self.encoder, lora, layers=layers if lora.frozen else private, seed=seed)
+        for name, top in copies.items():
+            adapt(top, lora, layers=private, seed=seed_from(seed, name))
+        if lora.frozen:
+            freeze(self.encoder)  # and with it the same weights in the copies
+
     @property
     def packs(self) -> bool:
-        """Whether a padded batch is now computed without padding: in training on a CPU."""
+        """Whether a padded batch is now computed without padding: on a CPU, in training or for gradients."""
         on_cpu = next(self.encoder.parameters()).device.type == "cpu"
-        return self.training and on_cpu and self._packable
+        return (self.training or torch.is_grad_enabled()) and on_cpu and self._packable
 
     @property
     def keeps_below(self) -> bool:

@@ -29,12 +29,15 @@ class PrivateLayers(nn.Module):
         heads: names of the heads' modules.
         count: p, number of layers that are copied; the trunk has N - p.
         frozen: number of frozen layers, from the lowest.
+        shared: whether the copies have the encoder's weights themselves, and differ only by what is added.
 
     Raises:
         EncoderError: the encoder has fewer layers, or cannot be divided.
     """
 
-    def __init__(self, encoder: Any, heads: Sequence[str], count: int, frozen: int = 0) -> None:
+    def __init__(
+        self, encoder: Any, heads: Sequence[str], count: int, frozen: int = 0, *, shared: bool = False
+    ) -> None:
         super().__init__()
         layers, name = int(encoder.config.num_hidden_layers), str(getattr(encoder.config, "model_type", "?"))
         check_private(count, frozen, layers, name)
@@ -44,7 +47,8 @@ class PrivateLayers(nn.Module):
         if not agrees(encoder, partial(_halves, trunk, top)):
             raise _undivided(name)
         self._trunk, self._first = (trunk,), (heads[0], top)  # tuples: parts of the encoder, registered there
-        self.copies = nn.ModuleDict({name: copy.deepcopy(top) for name in heads[1:]})
+        same = {id(each): each for each in top.parameters()} if shared else {}
+        self.copies = nn.ModuleDict({name: copy.deepcopy(top, dict(same)) for name in heads[1:]})
 
     def forward(
         self,

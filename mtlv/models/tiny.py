@@ -20,23 +20,30 @@ def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
         EncoderError: there are no texts to train the vocabulary on.
     """
     import torch
-    from transformers import BertConfig, BertModel
+    from transformers import BertModel
 
     if not texts:
         raise EncoderError("`encoder.name` `tiny` needs a corpus to train its vocabulary on")
     tokenizer = _train_tokenizer(texts)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=512,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    config = tiny_config(len(tokenizer), tokenizer.pad_token_id)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_from("tiny", len(tokenizer)))
         module = BertModel(config)
     return module.eval(), tokenizer
+
+
+def tiny_config(vocabulary: int, pad: int = 0) -> Any:
+    """Return the config of the encoder `tiny`."""
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=512,
+        pad_token_id=pad,
+    )
 
 
 def _train_tokenizer(texts: Sequence[str]) -> Any:

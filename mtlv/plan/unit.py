@@ -28,7 +28,7 @@ class Unit:
         seed: the user's seed.
         start: key of the initial weights.
         data: digest of the documents, targets and split that are read.
-        train: every setting that can change the weights, as plain values.
+        train: every setting that can change the weights, as plain values, and what else is measured.
         teachers: keys of the units that teach it, in the order of its tasks.
     """
 

@@ -240,6 +240,11 @@ def several_sources(settings: Settings, tasks: Sequence[Task]) -> bool:
     return any(len({source[name] for name in model.tasks}) > 1 for model in _extremes(settings, tasks))
 
 
+def learns_alone(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Return whether no model has several tasks, whatever the groups are."""
+    return all(len(model.tasks) == 1 for model in _extremes(settings, tasks))
+
+
 def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
     """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
 

@@ -11,12 +11,12 @@ from mtlv.data.targets import TARGETS
 from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.models.causal import need_seeing, said_causal
-from mtlv.models.layers import check_frozen, check_private, known_layers
+from mtlv.models.layers import check_frozen, check_private, check_probed, known_layers
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
 from mtlv.planning.known_data import OF_READING, KnownData
 from mtlv.planning.names import encoders_of, wrong_encoders
-from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, several_sources
+from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
 from mtlv.planning.sources import check_feature
 from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches
@@ -24,6 +24,7 @@ from mtlv.settings.problems import Problem
 from mtlv.store.location import location_of
 from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
+from mtlv.units.model import lora_of
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -103,13 +104,18 @@ def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 
 
 @_proof("encoder", "architecture")
-def _prove_frozen(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+def _prove_layers(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.encoder.frozen_layers:
         name = settings.encoder.name
         check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
     if settings.architecture.private_layers:
         name, frozen = settings.encoder.name, settings.encoder.frozen_layers
         check_private(settings.architecture.private_layers, frozen, known_layers(name), name)
+    lora = lora_of(settings.encoder)
+    if lora is not None:  # imports PyTorch, which takes a second
+        from mtlv.models.lora import check_modules
+
+        check_modules(settings.encoder.name, lora, settings.encoder.frozen_layers)
 
 
 @_proof("encoder")
@@ -134,6 +140,20 @@ def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
     """Check that the store's scheme is known and installed; a run checks whether the store can be reached."""
     if location_of(settings.store).shared:
         check_scheme(settings.store.uri)
+
+
+@_proof("training.probe", "encoder", "architecture", "stages", tasks=True)
+def _prove_probe(settings: Settings, tasks: Sequence[Task]) -> None:
+    probe, encoder = settings.training.probe, settings.encoder
+    if probe is None:
+        return
+    if learns_alone(settings, tasks):
+        raise PlanError(
+            "`training.probe` compares the tasks of a model, and no model has two",
+            got=f"`architecture: {settings.architecture.name}`",
+            then="set `training.probe: null` here, or learn several tasks together",
+        )
+    check_probed(probe.layers, encoder.frozen_layers, known_layers(encoder.name), encoder.name)
 
 
 @_proof(*OF_GROUPS, tasks=True)

@@ -96,9 +96,11 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     """Check the members and stages that `grouping.from` names.
 
     Raises:
-        GroupingError: a name is unknown, a member has other data, or groups would follow from themselves.
+        GroupingError: a name is unknown, a member has other data or no gradient probe, or groups would follow
+            from themselves.
     """
     for own in filter(measures, member.settings.each_stage):
+        _need_probes(member, own, members)
         for other in named_by(member, own, members)[1]:
             if other.settings.data != own.data:
                 raise GroupingError(
@@ -108,6 +110,22 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
                     then="give them the same `data`",
                 )
     _follow(member, members, ())
+
+
+def _need_probes(member: Member, own: Settings, members: Sequence[Member]) -> None:
+    if not FEATURES[own.grouping.features].probed:
+        return
+    stages, others = named_by(member, own, members)
+    named = {stage.name: stage.training for stage in member.settings.stages or () if stage.name in stages}
+    named |= {other.name: other.settings.training for other in others}
+    without = [name for name, training in named.items() if training.probe is None]
+    if without:
+        raise GroupingError(
+            f"`grouping.features: {own.grouping.features}` reads gradient probes, and `grouping.from` names "
+            "units without one",
+            got=", ".join(without),
+            then="give them one: `training.probe: {every: 10}`",
+        )
 
 
 def _follow(member: Member, members: Sequence[Member], path: Sequence[str]) -> None:

@@ -36,6 +36,7 @@ NOT_WEIGHTS = (
     "budget",
     "masking",
     "objective",
+    "probe",
     "device",
     "precision",
     "auto_batch",
@@ -122,7 +123,8 @@ class StageBuilder:
             data=self._data(model),
             train=what_shapes_weights(own, _sources(corpus, model))
             | self._masking(own, corpus, model)
-            | _balancing(own, model),
+            | _balancing(own, model)
+            | _probing(own, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
         rows = _rows(self.cache.inputs(own), model, self.fold)
@@ -253,6 +255,16 @@ def _balancing(own: Settings, model: ModelSpec) -> dict[str, object]:
     return {"objective": {"name": chosen.name, "per": chosen.per} | rate}
 
 
+def _probing(own: Settings, model: ModelSpec) -> dict[str, object]:
+    """Return the settings of the gradient probe of a model with several tasks.
+
+    They change no weight, but the record: without them in its key, a finished unit that was not probed would
+    stand for one that is, and groups could not follow from it.
+    """
+    probe = own.training.probe
+    return {} if probe is None or len(model.tasks) == 1 else {"probe": probe.model_dump()}
+
+
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
@@ -323,4 +335,5 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
             "mentions": settings.data.mentions,
             "window": [settings.data.window, settings.data.window_overlap],
         }
+        | ({} if settings.encoder.lora is None else {"lora": settings.encoder.lora.model_dump(mode="json")})
     )

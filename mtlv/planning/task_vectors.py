@@ -83,6 +83,7 @@ class TaskFeature:
             units learned together, that raises an error if a group is missing.
         predict: for features of finished units that predict scores: function of a `VectorSource` and the
             groups that follow from the feature, that returns what it predicts of them.
+        probed: whether it reads the gradient probes of these units.
     """
 
     compute: Compute
@@ -90,6 +91,7 @@ class TaskFeature:
     kind: Kind = "vectors"
     cover: Cover | None = None
     predict: Predict | None = None
+    probed: bool = False
 
     @property
     def title(self) -> str:
@@ -103,9 +105,10 @@ def task_feature(
     kind: Kind = "vectors",
     cover: Cover | None = None,
     predict: Predict | None = None,
+    probed: bool = False,
 ) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a `TaskFeature`."""
-    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict)
+    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed)
 
 
 @task_feature(embedded=True)

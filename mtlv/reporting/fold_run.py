@@ -18,6 +18,7 @@ from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, without_secrets
 from mtlv.reporting.plan_result import PlanResult
+from mtlv.reporting.probing import write_probes
 from mtlv.settings import dump
 from mtlv.store.scores_file import write_scores
 from mtlv.tracking import Metric, TableFile, Tracker
@@ -105,6 +106,7 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
         prediction = prediction_json(child.groups)
         if prediction is not None:
             tracker.text(run, prediction, "grouping/prediction.json")
+    write_probes(tracker, run, found.records, result.name)
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):
             file = Path(folder) / f"{scores.split}.parquet"

@@ -247,6 +247,8 @@ def _network(
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from mtlv.models.lora import merged
+
     tasks = {name: each.task for name, each in description.tasks.items()}
     marked = {name: each.schema.mentions for name, each in description.tasks.items()}
     try:
@@ -266,7 +268,7 @@ def _network(
     try:
         if file in description.sha256 and digest_of(folder / file) != description.sha256[file]:
             raise ValueError("its checksum does not match: it was changed")
-        network.load_state_dict(load_file(folder / file))  # strict: exactly these weights
+        network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
     except (OSError, ValueError, SafetensorError, RuntimeError) as error:
         raise broken(folder / file, error) from error
     network.eval()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET
+from mtlv.settings.model_checks import MODEL_CHECKS
+from mtlv.settings.rules import Check, Unread, register
 from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
@@ -16,46 +17,8 @@ HUB = "huggingface"
 TABLES = ("table", HUB)
 """Data sets that use `data.columns`."""
 
-
-@dataclass(frozen=True)
-class Check:
-    """A check for one contradiction.
-
-    Args:
-        keys: dotted keys it reads; messages name the first one.
-        find: function of settings that returns the problem, or an empty text.
-    """
-
-    keys: tuple[str, ...]
-    find: Callable[[Settings], str]
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A check for a key that was set but is not read by any member of the suite.
-
-    Args:
-        keys: the key, followed by the keys that determine whether it is read.
-        is_set: whether the key is set in settings.
-        is_read: whether the key is used with these settings.
-        text: advice for the user.
-    """
-
-    keys: tuple[str, ...]
-    is_set: Callable[[Settings], bool]
-    is_read: Callable[[Settings], bool]
-    text: str
-
-
 CHECKS: list[Check] = []
-
-
-def _check(*keys: str) -> Callable[[Callable[[Settings], str]], Callable[[Settings], str]]:
-    def register(find: Callable[[Settings], str]) -> Callable[[Settings], str]:
-        CHECKS.append(Check(keys, find))
-        return find
-
-    return register
+_check = partial(register, CHECKS)
 
 
 def _repeated(names: Sequence[str] | None) -> str:
@@ -180,36 +143,6 @@ def _graphs_of_one_batch(s: Settings) -> str:
     )
 
 
-@_check("architecture.private_layers", "training.compile")
-def _private_compiled(s: Settings) -> str:
-    wrong = s.architecture.private_layers > 0 and s.training.compile
-    return "layers of heads are not compiled; set `training.compile: false`, or this to 0" if wrong else ""
-
-
-def _compares_gradients(s: Settings, cannot: str) -> str:
-    """Return that the objective compares gradients, why it `cannot`, and which others do not; or nothing."""
-    name = s.training.objective.name
-    others = ", ".join(each for each in BALANCERS if not BALANCERS[each].gradients)
-    return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""
-
-
-@_check("training.objective.name", "execution.devices_per_unit")
-def _gradients_of_ranks(s: Settings) -> str:
-    devices = s.execution.devices_per_unit
-    why = f", which several devices do not share; set `execution.devices_per_unit: 1` (got {devices})"
-    return _compares_gradients(s, why) if devices > 1 else ""
-
-
-@_check("training.objective.name", "architecture.private_layers")
-def _gradients_of_private_layers(s: Settings) -> str:
-    layers = s.architecture.private_layers
-    why = (
-        " at the vectors that all heads read, and heads with `architecture.private_layers` read different "
-        f"ones; set that to 0 (got {layers})"
-    )
-    return _compares_gradients(s, why) if layers else ""
-
-
 @_check("training.teach", "stages")
 def _teacher_without_stages(s: Settings) -> str:
     alone = s.training.teach is not None and s.stages is None
@@ -277,6 +210,12 @@ UNREAD = (
         "set, but no document is cut without `data.window`; set that, or leave it out",
     ),
     Unread(
+        ("architecture.private_kind", "architecture.private_layers"),
+        lambda s: s.architecture.private_kind == "lora",
+        lambda s: s.architecture.private_layers > 0,
+        "set, but no layer is a head's own; set `architecture.private_layers`",
+    ),
+    Unread(
         ("grouping.groups", "grouping.method"),
         lambda s: s.grouping.groups is not None,
         lambda s: s.grouping.method == "given",
@@ -326,7 +265,7 @@ UNREAD = (
 
 def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of each contradiction within a member; skip checks that read a `wrong` key."""
-    for check in CHECKS:
+    for check in (*CHECKS, *MODEL_CHECKS):
         text = "" if touches(check.keys, wrong) else check.find(settings)
         if text:
             yield check.keys[0], text

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import DataSettings
+from mtlv.settings.model_schema import ArchitectureSettings, EncoderSettings
 from mtlv.settings.values import (
     NO_CONTROL,
     Count,
@@ -26,42 +27,6 @@ from mtlv.settings.values import (
 )
 
 Weight = Annotated[float, Field(ge=0)]
-
-
-class VocabularySettings(SettingsSection):
-    """A vocabulary learned from the texts of the corpus."""
-
-    size: Annotated[int, Field(ge=100, le=1_000_000, description="a whole number from 100 to 1000000")]
-    lowercase: Flag = True
-    sources: Annotated[
-        Names | None, Field(alias="from", description="a list of names of data sets, or null")
-    ] = None
-
-
-class EncoderSettings(SettingsSection):
-    later = {"weights": "published", "vocabulary": None}  # noqa: RUF012
-
-    name: Annotated[
-        str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
-    ]
-    features: Literal["mean", "cls", "pooler", "last"]
-    dropout: Annotated[
-        float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
-    ]
-    frozen_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
-    revision: MaybeText
-    weights: Literal["published", "random"]
-    vocabulary: Annotated[
-        VocabularySettings | None, Field(description="a mapping with size, lowercase and from, or null")
-    ]
-
-
-class ArchitectureSettings(SettingsSection):
-    name: Annotated[str, OneOf(ARCHITECTURES)]
-    head_layers: Annotated[int | None, Field(ge=1, le=8, description="a whole number from 1 to 8, or null")]
-    private_layers: Annotated[int, Field(ge=0, description="a whole number of 0 or more")]
-
-    later = {"private_layers": 0}  # noqa: RUF012
 
 
 class HeadSettings(SettingsSection):
@@ -136,6 +101,20 @@ class PaceSettings(SettingsSection):
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
 
 
+class ProbeSettings(SettingsSection):
+    """The gradient probe: a diagnosis that changes no weight."""
+
+    every: Count
+    scope: Annotated[
+        str, Field(pattern=r"^(encoder|top:[1-9]\d*)$", description="encoder, or top:N for the top N layers")
+    ]
+
+    @property
+    def layers(self) -> int | None:
+        """Number of the top layers whose gradients are compared; None is all that are trained."""
+        return None if self.scope == "encoder" else int(self.scope.removeprefix("top:"))
+
+
 FACTOR_RATE = 0.01
 """Default of `training.objective.learning_rate`."""
 
@@ -152,6 +131,7 @@ class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
         "teach": None,
         "pace": None,
+        "probe": None,
         "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
@@ -187,6 +167,7 @@ class TrainingSettings(SettingsSection):
         Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
     masking: MaskingSettings
+    probe: Annotated[ProbeSettings | None, Field(description="a mapping with every and scope, or null")]
     teach: Annotated[
         TeachSettings | None,
         Field(description="a mapping with from, gold, temperature and crossfit, or null"),

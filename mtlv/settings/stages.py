@@ -13,6 +13,7 @@ START = {"match": "auto", "carry": "encoder"}
 OF_TRAINING: dict[str, dict[str, Any]] = {
     "teach": {"gold": "annealed", "temperature": 1.0, "crossfit": None},
     "pace": {"reverse": False, "start": 0.01, "until": 0.5},
+    "probe": {"every": 10, "scope": "top:2"},
 }
 """Defaults of mappings of `training` that are null by default."""
 

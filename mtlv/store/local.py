@@ -21,6 +21,8 @@ from mtlv import locks
 from mtlv.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.plan import Scores
+from mtlv.plan.probed import ProbeRecord
+from mtlv.plan.probed import from_json as probe_from_json
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.location import StoreLocation
 from mtlv.store.reruns import RerunCounter
@@ -87,6 +89,7 @@ class UnitRecord:
         parameters: number of trained weights.
         peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
         device: device used for training.
+        probe: what its gradient probe found; None without one.
     """
 
     key: str
@@ -101,6 +104,7 @@ class UnitRecord:
     validation: Scores = field(repr=False)
     test: Scores = field(repr=False)
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
+    probe: ProbeRecord | None = field(default=None, repr=False)
 
     @property
     def documents(self) -> int:
@@ -273,12 +277,14 @@ class Store:
         with reading(folder):
             content, files = read_unit(folder)
             epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
+            probe = content.pop("probe", None)
             return UnitRecord(
                 **content,
                 epochs=epochs,
                 validation=read_scores(read_checked(folder / VALIDATION, files)),
                 test=read_scores(read_checked(folder / TEST, files)),
                 curve=read_curve(read_checked(folder / CURVE, files)),
+                probe=None if probe is None else probe_from_json(probe),
             )
 
     def _kept(self, key: str, names: Collection[str]) -> bool:
@@ -328,8 +334,9 @@ class Store:
         plain = {
             name: value
             for name, value in vars(record).items()
-            if name not in ("epochs", "validation", "test", "curve")
+            if name not in ("epochs", "validation", "test", "curve", "probe")
         }
+        plain |= {} if record.probe is None else {"probe": asdict(record.probe)}
         write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
         for path in (*folder.iterdir(), folder):
             flush(path)

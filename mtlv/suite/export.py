@@ -93,11 +93,14 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
     from safetensors.torch import load_file
     from transformers.utils import logging
 
+    from mtlv.models.lora import merged
+
     logging.disable_progress_bar()
     settings = job.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     module, start = copy.deepcopy(encoder.module), "encoder."
-    trained = {n.removeprefix(start): w for n, w in load_file(weights).items() if n.startswith(start)}
+    found = merged(load_file(weights))
+    trained = {n.removeprefix(start): w for n, w in found.items() if n.startswith(start)}
     module.load_state_dict(trained, strict=False)  # a pooler that was not trained is as it was
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ class Objective:
         balancer: Balancer | None = None,
         per_task: bool = False,
     ) -> None:
-        self.heads, self.per_task = tuple(heads), per_task
+        self.heads, self.tasks, self.per_task = tuple(heads), tasks, per_task
         counts = [len(head.tasks) if per_task else 1 for head in heads]
         self.head_of = tuple(number for number, count in enumerate(counts) for _ in range(count))
         self.names = tuple(heads[number].name for number in self.head_of)

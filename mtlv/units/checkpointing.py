@@ -15,6 +15,7 @@ from mtlv.units.job import Job
 from mtlv.units.validation import ValidationHook
 
 if TYPE_CHECKING:
+    from mtlv.training.probe import Probe
     from mtlv.training.state import EpochProgress, TrainingState
 
 
@@ -30,6 +31,7 @@ class CheckpointHook(Hook):
         trained: state of training.
         validation: validation of the previous epochs.
         checkpoints: destination.
+        probe: its gradient probe.
         ranks: ranks that train the unit together.
     """
 
@@ -37,6 +39,7 @@ class CheckpointHook(Hook):
     trained: TrainingState
     validation: ValidationHook
     checkpoints: Checkpoints
+    probe: Probe
     ranks: Ranks = ALONE
     _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
@@ -62,6 +65,7 @@ class CheckpointHook(Hook):
         try:
             progress = self.trained.put_back(state["training"])
             self.validation.put_back(state["watch"])
+            self.probe.put_back(state.get("probe", {}))  # older checkpoints have none
             self._spent = float(state["seconds"])
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise TrackingError(
@@ -85,6 +89,7 @@ class CheckpointHook(Hook):
         state = {
             "training": self.trained.take(progress),
             "watch": self.validation.take(),
+            "probe": self.probe.take(),
             "seconds": self.seconds,
         }
         self.ranks.need_all()

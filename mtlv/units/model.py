@@ -11,9 +11,10 @@ from mtlv.plan import HeadSpec, Task
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.models.frozen_cache import FrozenCache
+    from mtlv.models.lora import LoRA
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.models.pooling import Pooler
-    from mtlv.settings.schema import HeadSettings
+    from mtlv.settings.schema import EncoderSettings, HeadSettings
     from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
 
@@ -35,6 +36,7 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         dropout=job.settings.encoder.dropout,
         frozen_layers=job.settings.encoder.frozen_layers,
         below=inputs.below,
+        lora=lora_of(job.settings.encoder),
     )
     model.start_from(inputs.encoder.head)
     return model
@@ -52,6 +54,7 @@ def build_model(
     dropout: float | None = None,
     frozen_layers: int = 0,
     below: FrozenCache | None = None,
+    lora: LoRA | None = None,
 ) -> MultiTaskModel:
     """Build a model with new heads.
 
@@ -66,9 +69,10 @@ def build_model(
         dropout: dropout of encoder and heads; None keeps that of the encoder.
         frozen_layers: number of frozen layers of the encoder, from the lowest.
         below: cache of their outputs, shared with other models.
+        lora: adapters of the encoder's layers.
 
     Raises:
-        EncoderError: the encoder has fewer layers.
+        EncoderError: the encoder has fewer layers, or no linear layers of the names in `lora`.
         PlanError: the tasks of a head have different inputs, or a package is missing.
         KeyError: an unknown feature or kind of task.
     """
@@ -86,7 +90,17 @@ def build_model(
         relations=_relations(choices.relation_features, marked),
         frozen_layers=frozen_layers,
         below=below,
+        lora=lora,
     )
+
+
+def lora_of(settings: EncoderSettings) -> LoRA | None:
+    """Return the adapters in the settings `encoder`."""
+    if settings.lora is None:
+        return None
+    from mtlv.models.lora import LoRA
+
+    return LoRA(**settings.lora.model_dump())
 
 
 def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Pooler]:

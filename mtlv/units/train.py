@@ -20,6 +20,7 @@ from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
+from mtlv.units.probing import probe_of
 from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def train_unit(
             model = _build(job, inputs, start).to(device)
             training = _training(job, inputs)
             trained, objective = _optimisation(job, model, inputs, training)
-            checkpointing = CheckpointHook(
-                job, trained, ValidationHook(job, model, inputs, callbacks, ranks), checkpoints, ranks
-            )
+            validation = ValidationHook(job, model, inputs, callbacks, ranks)
+            probe = probe_of(job, trained, training, objective.tasks)
+            checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
             _train(job, training, objective, checkpointing, inputs)
         chosen = checkpointing.validation.chosen()
         record = _record(checkpointing, chosen, device)
@@ -145,6 +146,7 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
         validation=validation.scores_of(chosen.epochs),
         test=test,
         curve=tuple(validation.scores(epoch).outputs for epoch in range(len(validation.curve))),
+        probe=checkpointing.probe.result(),
     )
 
 
@@ -193,7 +195,7 @@ def _train(
             precision=str(job.unit.train["precision"]),
             accumulation=settings.accumulation * training.per_step,
             clip_norm=settings.clip_norm,
-            hooks=[checkpointing.validation, checkpointing],
+            hooks=[checkpointing.validation, checkpointing.probe, checkpointing],
             progress=checkpointing.go_on(),
             on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
             ranks=checkpointing.ranks,

@@ -90,7 +90,8 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
     def stop() -> None:
         raise KeyboardInterrupt
 
-    path, changes = table("t"), ("encoder.dropout=0", "store.checkpoint_steps=1", "data.window=null")
+    probe = "training.probe={every: 2, scope: top:1}"
+    path, changes = table("t"), ("encoder.dropout=0", "store.checkpoint_steps=1", probe)
     with pytest.raises(KeyboardInterrupt):
         run_suite(suite(path, *changes, *TWO, store="both"), Listener(stop), MemoryTracker())
     assert not children(RANK)
@@ -105,6 +106,10 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
         assert one.documents == other.documents
     for name, scores in expected.test.tasks.items():
         np.testing.assert_allclose(found.test.tasks[name].outputs, scores.outputs, atol=1e-2)
+    assert found.probe is not None
+    assert expected.probe is not None
+    assert found.probe.probes == expected.probe.probes, "each rank repeats them"
+    np.testing.assert_allclose(found.probe.affinity, expected.probe.affinity, rtol=0.1, atol=1e-2)
 
 
 def test_a_rank_ends_with_the_process_that_called_it(

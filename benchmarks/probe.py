@@ -1,0 +1,120 @@
+"""What the gradient probe costs: python benchmarks/probe.py; about 8 minutes on one core
+
+One `minilm` for all labels of the generated reports (`mtl`), trained for 20 steps with and without the probe
+of the top two layers after every 10th step (`training.probe`), in turn. The probe's share of an epoch is what
+it adds, in seconds of the processor: with one thread these are the same beside other work. Weights must be
+equal bit for bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness import Claim, Result, alone, interleaved, profiled, publish, sized
+
+ENCODER, LAYERS, BATCH = sized("minilm", "tiny"), sized(2, 1), 16
+EVERY = 10
+WITHOUT, WITH = "without", f"top:{LAYERS} every {EVERY} steps"
+
+
+def train_one(probed, documents, folder=None):
+    """Seconds of the processor for an epoch of training; the weights go to `folder`."""
+    import numpy as np
+    import torch
+
+    from mtlv.data import catalog
+    from mtlv.data.batches import PartDocuments
+    from mtlv.data.columns import dense
+    from mtlv.data.mixing import DRAWS, Mixture
+    from mtlv.data.source import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.encoder import load_encoder
+    from mtlv.models.layers import highest
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.registries import ARCHITECTURES
+    from mtlv.training.hooks import Hook
+    from mtlv.training.loop import HeadLosses, train
+    from mtlv.training.memory import keep_freed_memory
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.probe import GradientProbe
+    from mtlv.training.state import TrainingState
+
+    keep_freed_memory()
+    torch.manual_seed(0)
+    corpus = catalog.load("synthetic", DataOptions(documents=documents))
+    encoder = load_encoder(ENCODER, texts=corpus.texts)
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    tasks = {task.name: task for task in corpus.tasks}
+    heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
+    model = MultiTaskModel(encoder.module, heads, tasks=tasks, features="mean", seed=0)
+    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
+    part = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)))
+    mixture = Mixture((part,), (BATCH,), DRAWS["in_proportion"]())
+    terms = Objective(heads, tasks=tasks, combine="sum", head_weights=None, per_task=True)
+    probe = GradientProbe(
+        HeadLosses(model, terms, "fp32"),
+        lambda number: mixture.halves(seed=1, number=number),
+        every=EVERY,
+        weights=[each for layer in highest(model.encoder, LAYERS) for each in layer.parameters()],
+    )
+    begun = time.process_time()
+    train(
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+        lambda epoch: mixture.training(seed=0, epoch=epoch),
+        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+        epochs=1,
+        hooks=[probe if probed else Hook()],
+    )
+    took = time.process_time() - begun
+    if folder is not None:
+        torch.save(model.state_dict(), Path(folder) / f"{int(probed)}.pt")
+    return took, len(tasks)
+
+
+def same(folder):
+    """Whether the weights with and without the probe are equal."""
+    import torch
+
+    one, other = (torch.load(Path(folder) / f"{probed}.pt") for probed in (0, 1))
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--documents", type=int, default=sized(320, 40))
+    parser.add_argument("--repeats", type=int, default=sized(3, 1))
+    parser.add_argument("--only", help="PROBED,FOLDER: one case, as JSON")
+    args = parser.parse_args()
+    if args.only:
+        probed, folder = args.only.split(",", 1)
+        print(json.dumps(train_one(probed == "1", args.documents, folder)[0]))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+
+        def case(probed):
+            return lambda: alone(
+                [__file__, "--documents", str(args.documents), "--only", f"{probed},{folder}"]
+            )
+
+        result = Result(
+            "probe", "Training with the gradient probe", "s",
+            {"an epoch": interleaved({WITHOUT: case(0), WITH: case(1)}, args.repeats)},
+        )  # fmt: skip
+        result.details = {"weights equal": same(folder)}
+    tasks = train_one(True, 2 * BATCH)[1]
+    result.setting = {"documents": args.documents, "tasks": tasks, "encoder": ENCODER, "precision": "fp32"}
+    share = 100 * (result.ratio("an epoch", WITH, WITHOUT) - 1)
+    text = f"the gradient probe adds to an epoch ({WITH}, {tasks} tasks)"
+    result.claims.append(Claim(text, 25, share, unit="%", at_least=False))
+    result.profile = profiled(lambda: train_one(True, min(args.documents, 160)))
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

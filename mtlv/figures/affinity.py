@@ -1,0 +1,86 @@
+"""The affinities of a gradient probe as a figure: receivers by givers, hatched where a sign is uncertain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.figures import canvas
+from mtlv.figures.palette import DIVERGING
+from mtlv.figures.transfer_matrix import CELL, HATCH, HATCHES, NAME, name_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 60  # tasks; with more, names are not legible
+WRITTEN = 25  # tasks; with more, numbers are not written into the cells
+
+
+def draw_affinity(
+    names: Sequence[str],
+    affinity: NDArray[np.float64],
+    reliable: NDArray[np.bool_],
+    path: Path,
+    *,
+    title: str,
+    probes: int,
+) -> Path:
+    """Draw the affinities of the first `MOST` tasks, without the diagonal, and return `path`.
+
+    Args:
+        names: T task names.
+        affinity: [T, T], rows receive, columns give.
+        reliable: [T, T] whether odd and even probes agree on the sign.
+        path: path of the PNG.
+        title: title above the matrix.
+        probes: number of probes.
+    """
+    count = min(len(names), MOST)
+    same = np.eye(count, dtype=bool)
+    values = np.where(same, np.nan, affinity[:count, :count])
+    uncertain = ~reliable[:count, :count] & ~same
+    with canvas.style():
+        page = canvas.new_figure(max(6.4, 3.2 + CELL[0] * count), 2.4 + CELL[1] * count)
+        letters = int(13 * page.get_figwidth())
+        page.suptitle(canvas.wrapped(title, letters), x=0.01, ha="left", weight="bold", size=11)
+        axes = page.add_subplot()
+        _cells(axes, values, uncertain)
+        labels = [name_lines(name, NAME) for name in names[:count]]
+        axes.set_xticks(range(count), labels, rotation=35, ha="left", va="bottom", rotation_mode="anchor")
+        axes.set_yticks(range(count), labels)
+        axes.tick_params(length=0, labelsize=8, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axes.set(xlabel="gives (a step along its gradient)", ylabel="receives (falls by this share)")
+        axes.xaxis.set_label_position("top")
+        canvas.bare(axes)
+        key = (
+            f"Share of the receiver's loss per unit of learning rate, in the first order; mean of {probes} "
+            f"probes. Hatched: odd and even probes disagree on the sign ({uncertain.sum()} of "
+            f"{count * (count - 1)} cells)."
+        )
+        below = canvas.wrapped(key, int(letters * 1.25), 4)
+        page.supxlabel(below, size=7.5, color=canvas.GREY, x=0.01, ha="left")
+        return canvas.save(page, path)
+
+
+def _cells(axes: Axes, values: NDArray[np.float64], uncertain: NDArray[np.bool_]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    limit = float(np.nanmax(np.abs(values), initial=1e-12))
+    colours = LinearSegmentedColormap.from_list("affinity", DIVERGING)
+    image = axes.imshow(values, cmap=colours, vmin=-limit, vmax=limit, aspect="auto")
+    axes.figure.colorbar(image, ax=axes, pad=0.02, aspect=24, fraction=0.06).outline.set_visible(False)
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = values[row, column]
+        if uncertain[row, column]:
+            axes.add_patch(
+                Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch=HATCHES["neutral"], linewidth=0,
+                          edgecolor=HATCH, alpha=0.55)
+            )  # fmt: skip
+        if len(values) <= WRITTEN:
+            ink = "white" if abs(value) > 0.6 * limit else "black"
+            axes.text(column, row, f"{value:.2g}", ha="center", va="center", fontsize=8, color=ink)
