@@ -1,10 +1,10 @@
-"""Operations and hours of masked language modelling, computed from the model's size: nothing is measured here.
+"""Operations and hours of masked language modelling, computed from a model's size; nothing is measured.
 
     python experiments/pretraining/cost.py
 
-A token takes, forward and backward, 6 operations for each weight of the layers; 12 H L in each layer for attention to L
-tokens; and 6 (H^2 + H V) for the head where a piece is hidden, with width H and V pieces. Padding is not counted,
-because it is not computed.
+A token takes, forward and backward, 6 operations for each weight of the layers; 12 H L in each layer, for
+attention to L tokens; and where it is hidden 6 (H^2 + H V) for the head, with width H and V pieces. Padding is
+not computed, and not counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TOGETHER = 0.9  # assumed share of eight GPUs' speed that is not lost to communi
 PEAKS = {
     "A100": 312e12,
     "H100": 989e12,
-}  # bf16 operations per second without sparsity, by NVIDIA's data sheets
+}  # bf16 operations/s, by NVIDIA's data sheets
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Pretraining:
     """An encoder and what it reads.
 
     Args:
-        layers, width, inner: number of layers, width H, and width between the two products of a layer's last block.
+        layers, width, inner: layers, their width H, and the inner width of their feed-forward part.
         pieces: V of the vocabulary.
         length: mean tokens L of a row.
         rows: rows that are read, over all epochs.

@@ -32,9 +32,9 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     """Read published numbers from a CSV file with a header, in UTF-8.
 
     Columns: `row` (its name in the paper), `metric`, `value`; `spread` and `note` if there are any. All
-    others select the run: `run` (its name), `architecture`, `encoder`, `dataset`, or the key of a setting such
-    as `grouping.k`. An empty cell there matches any run. A number that matches no run, or several, has no
-    measured value, and its note says so.
+    others select the run: `run` (its name), `architecture`, `encoder`, `dataset`, or the key of a setting
+    such as `grouping.k`. An empty cell there matches any run. A number that matches no run, or several, has
+    no measured value, and its note says so.
 
     A metric is a test metric (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
     cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions
