@@ -3,8 +3,8 @@
     python experiments/pretraining/cost.py
 
 A token takes, forward and backward, 6 operations for each weight of the layers; 12 H L in each layer, for
-attention to L tokens; and where it is hidden 6 (H^2 + H V) for the head, with width H and V pieces. Padding is
-not computed, and not counted.
+attention to L tokens; and where it is hidden 6 (H^2 + H V) for the head, with width H and V pieces. Padding
+is not computed, and not counted.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ BASE = Pretraining(12, 768, 3072, 30_000, 240, 62_500 * 8_192)
 
 def main() -> None:
     """Print operations and hours."""
-    print(
-        f"{BASE.rows * BASE.length:.2g} tokens, {BASE.operations:.2g} operations, each of the four pretrainings"
-    )
+    print(f"each pretraining: {BASE.rows * BASE.length:.2g} tokens, {BASE.operations:.2g} operations")
     for gpu, peak in PEAKS.items():
         print(f"{gpu}: {BASE.hours(peak, 1):.0f} hours on one, {BASE.hours(peak, 8):.0f} on eight")
 

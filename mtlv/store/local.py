@@ -87,6 +87,8 @@ class UnitRecord:
         parameters: number of trained weights.
         peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
         device: device used for training.
+        teacher_entropy: by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units
+            from before it was computed.
     """
 
     key: str
@@ -101,6 +103,7 @@ class UnitRecord:
     validation: Scores = field(repr=False)
     test: Scores = field(repr=False)
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
+    teacher_entropy: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
