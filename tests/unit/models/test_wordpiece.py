@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,14 @@ from mtlv.data.source import DataOptions
 from mtlv.errors import EncoderError
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.own_vocabulary import with_random_weights, with_vocabulary
-from mtlv.models.wordpiece import SPECIAL, fertility, learn_vocabulary, tokenizer_of
+from mtlv.models.wordpiece import (
+    SPECIAL,
+    fertility,
+    learn_vocabulary,
+    splittings,
+    tokenizer_of,
+)
+from mtlv.plan.splitting import Splitting
 
 TEXTS = tuple(
     f"The cardiomegaly of patient {n} is cardiac, with Pneumonia and pneumonic signs" for n in range(40)
@@ -119,6 +127,25 @@ def test_fertility_by_hand() -> None:
     tokenizer = tokenizer_of(vocabulary, lowercase=True, max_length=64)
     found = fertility(tokenizer, ["heart is lungs", "unknown lungs"])
     assert found == {"pieces_per_word": 7 / 5, "split_words": 2 / 5, "unknown_words": 1 / 5}
+
+
+def test_words_that_the_old_vocabulary_splits_are_found_by_hand() -> None:
+    def of(*pieces: str) -> Any:
+        vocabulary = {piece: n for n, piece in enumerate((*SPECIAL, *pieces))}
+        return tokenizer_of(vocabulary, lowercase=True, max_length=64)
+
+    old, new = (
+        of("heart", "lung", "##s", "rib", "hi", "##la", "##r"),
+        of("heart", "lungs", "rib", "##s", "hilar"),
+    )
+    texts = ["Ribs, lungs; heart heart heart", "hilar lungs 12"]
+    found = splittings(old, new, texts)
+    assert found == (
+        Splitting("lungs", 2, ("lung", "s"), ("lungs",)),
+        Splitting("hilar", 1, ("hi", "la", "r"), ("hilar",)),
+        Splitting("ribs", 1, ("rib", "s"), ("rib", "s")),
+    )
+    assert splittings(old, new, texts, most=1) == found[:1]
 
 
 @pytest.mark.real_data
