@@ -26,7 +26,15 @@ from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
-PLAIN = ("train_seconds", "total_seconds", "parameters", "peak_memory_mb", "device", "chosen_epoch")
+PLAIN = (
+    "train_seconds",
+    "total_seconds",
+    "parameters",
+    "peak_memory_mb",
+    "device",
+    "chosen_epoch",
+    "teacher_entropy",
+)
 
 
 def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:

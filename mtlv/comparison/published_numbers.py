@@ -14,7 +14,7 @@ from mtlv.evaluation.comparison import ComparedRun, Published
 
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
-TAGS = ("architecture", "encoder", "dataset")
+TAGS = ("run", "architecture", "encoder", "dataset")
 OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
 OF_KINDS = (  # metrics of tasks that are not yes/no, and of plans with some of them
     "score",
@@ -32,9 +32,9 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
     """Read published numbers from a CSV file with a header, in UTF-8.
 
     Columns: `row` (its name in the paper), `metric`, `value`; `spread` and `note` if there are any. All
-    others select the run: `architecture`, `encoder`, `dataset`, or the key of a setting such as
-    `grouping.k`. An empty cell there matches any run. A number that matches no run, or several, has no
-    measured value, and its note says so.
+    others select the run: `run` (its name), `architecture`, `encoder`, `dataset`, or the key of a setting
+    such as `grouping.k`. An empty cell there matches any run. A number that matches no run, or several, has
+    no measured value, and its note says so.
 
     A metric is a test metric (`f1_macro`, `score`), of a task (`f1/TASK`, `pearson/TASK`), or of the
     cost (`train_seconds`: of one fold, in seconds). Scores and p-values (`p_wilcoxon/f1_macro`) are fractions
@@ -165,7 +165,8 @@ def measured(run: ComparedRun, metric: str) -> list[float]:
 
 def fits(run: ComparedRun, wanted: Mapping[str, str]) -> bool:
     """Whether the run has all wanted tags and settings; numbers are compared as numbers."""
-    own = {**run.params, "architecture": run.architecture, "encoder": run.encoder, "dataset": run.dataset}
+    tags = (run.name, run.architecture, run.encoder, run.dataset)
+    own = {**run.params, **dict(zip(TAGS, tags, strict=True))}
     return all(key in own and _same(own[key], value) for key, value in wanted.items())
 
 

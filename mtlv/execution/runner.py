@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +15,7 @@ from mtlv.store.local import EpochRecord, Store, UnitRecord
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
-from mtlv.units.lessons import Lessons, lessons_of, taught
+from mtlv.units.lessons import Lessons, entropies, lessons_of, taught
 from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class UnitRunner:
             inputs = taught(self.cache.inputs(job.settings), lessons)
             checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
+            record = replace(record, teacher_entropy=entropies(lessons, inputs.tasks))
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
             checkpoints().remove()

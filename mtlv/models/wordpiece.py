@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mtlv.errors import EncoderError
+from mtlv.plan.splitting import Splitting
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LEAST = 2  # occurrences of a piece
 MOST_CHARACTERS = 1000  # of the alphabet: the most frequent
+MOST_WORDS = 20  # shown with their pieces
 
 
 def learn_vocabulary(texts: Sequence[str], size: int, *, lowercase: bool) -> dict[str, int]:
@@ -81,6 +84,29 @@ def _wordpiece(vocabulary: Mapping[str, int], lowercase: bool) -> Any:
     core.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return core
+
+
+def splittings(old: Any, new: Any, texts: Iterable[str], most: int = MOST_WORDS) -> tuple[Splitting, ...]:
+    """Return the most frequent words of texts that the old tokenizer splits, the most frequent first.
+
+    Words are runs of letters, in lower case.
+
+    Args:
+        old, new: tokenizers; the new one has no part in the choice of words.
+        texts: texts.
+        most: maximum number of words.
+    """
+    counts = Counter(word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower()))
+    found: list[Splitting] = []
+    for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+        before, after = (tuple(map(_unmarked, own.tokenize(f" {word}"))) for own in (old, new))
+        if len(before) > 1 and len(found) < most:
+            found.append(Splitting(word, count, before, after))
+    return tuple(found)
+
+
+def _unmarked(piece: str) -> str:
+    return piece.removeprefix("##").lstrip("\u0120\u2581")  # of WordPiece, byte-level BPE and SentencePiece
 
 
 def fertility(tokenizer: Any, texts: Iterable[str]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from mtlv.evaluation.learned import Learning, learning, training_end
 from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.plan import Task, slugs
+from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
@@ -60,11 +61,18 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class MemberResult:
-    """A member and the results of its children; `generated` if its documents are generated."""
+    """A member and the results of its children.
+
+    Args:
+        resolved, children: the member and its children.
+        generated: whether its documents are generated.
+        splittings: words with their pieces, if the encoder has a vocabulary of its own.
+    """
 
     resolved: ResolvedMember
     children: tuple[FoldResult, ...]
     generated: bool
+    splittings: tuple[Splitting, ...] = ()
 
     @property
     def outcomes(self) -> tuple[PlanResult, ...]:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from mtlv.environment import machine, versions
 from mtlv.evaluation.scoring import SCORING, thresholded
 from mtlv.figures.per_task import draw_per_task
+from mtlv.figures.splittings import draw_splittings
 from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.descriptions import describe_parent
 from mtlv.reporting.fold_run import PER_TASK, write_plan
@@ -31,6 +32,7 @@ from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
 
+SPLITTINGS = "report/splittings.json"
 SHOWN = ("data.", "encoder.", "architecture.", "grouping.", "training.", "evaluation.", "seed")
 
 
@@ -41,9 +43,15 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.known))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     tracker.table(run, _per_task_table(result))
+    if result.splittings:
+        tracker.table(run, _splittings_table(result))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        pictures = [*_group_pictures(result, folder), _per_task_picture(result, folder)]
+        pictures = [
+            *_group_pictures(result, folder),
+            _per_task_picture(result, folder),
+            *_splittings_picture(result, folder),
+        ]
         (folder / "report.html").write_text(report_html(_report(result, pictures)), encoding="utf-8")
         tracker.artifact(run, folder / "report.html")
         for picture in pictures:
@@ -53,6 +61,13 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
             tracker.artifact(run, path, "grouping")
         files = ["report.html", PER_TASK, *(picture.path.name for picture in pictures), "config.yml"]
     tracker.describe(run, describe_parent(result, files))
+
+
+def _splittings_table(result: MemberResult) -> TableFile:
+    rows = [
+        [each.word, each.count, " ".join(each.before), " ".join(each.after)] for each in result.splittings
+    ]
+    return TableFile(SPLITTINGS, ("word", "occurrences", "published", "own"), rows)
 
 
 def _per_task_table(result: MemberResult) -> TableFile:
@@ -108,6 +123,23 @@ def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:
     return ReportFigure(
         f"{judged_by(result)} of each task", path, f"On the test part, with the number of its {counted}."
     )
+
+
+def _splittings_picture(result: MemberResult, folder: Path) -> list[ReportFigure]:
+    if not result.splittings:
+        return []
+    path = draw_splittings(
+        [f"{each.word} ({each.count:,})" for each in result.splittings],
+        [each.before for each in result.splittings],
+        [each.after for each in result.splittings],
+        folder / "splittings.png",
+        title=result.title,
+    )
+    caption = (
+        "The most frequent words of the texts (of the first 500) that the published vocabulary splits, with "
+        "the number of their occurrences; words are of the texts that the own vocabulary was learned from."
+    )
+    return [ReportFigure("Words and their pieces", path, caption)]
 
 
 def _report(result: MemberResult, pictures: Sequence[ReportFigure]) -> ReportInput:

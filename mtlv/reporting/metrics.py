@@ -170,6 +170,10 @@ def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
     out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
     out.append(Metric("best/epoch", found.best_epoch, *end))
     out += [Metric(key, value, *end) for key, value in found.costs.items()]
+    entropies = (each for record in found.records for each in record.teacher_entropy.items())
+    out += [
+        Metric(f"train.tasks.teacher_entropy/{names.tasks[task]}", value, *end) for task, value in entropies
+    ]
     return out
 
 

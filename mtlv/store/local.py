@@ -90,6 +90,8 @@ class UnitRecord:
         peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
         device: device used for training.
         probe: what its gradient probe found; None without one.
+        teacher_entropy: by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units
+            from before it was computed.
     """
 
     key: str
@@ -105,6 +107,7 @@ class UnitRecord:
     test: Scores = field(repr=False)
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
     probe: ProbeRecord | None = field(default=None, repr=False)
+    teacher_entropy: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:

@@ -83,7 +83,8 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     with session.run(spec) as run:
         session.tracker.data(run, [whole(settings.data, corpus, resolved)])
         children = tuple(_run_child(session, resolved, each, corpus, run) for each in resolved.children)
-        result = MemberResult(resolved, children, corpus.generated)
+        words = session.models.cache.splittings(settings)
+        result = MemberResult(resolved, children, corpus.generated, words)
         write_parent(session.tracker, run, result)
         session.models.parent(run, resolved, result.outcomes)
     return result

@@ -23,8 +23,9 @@ from mtlv.models.encoder_config import tokenizer_key
 from mtlv.models.own_vocabulary import JUDGED, with_random_weights, with_vocabulary
 from mtlv.models.published_head import with_published_head
 from mtlv.models.vocabulary import with_tokens
-from mtlv.models.wordpiece import fertility
+from mtlv.models.wordpiece import fertility, splittings
 from mtlv.plan import Task, select_tasks
+from mtlv.plan.splitting import Splitting
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
 from mtlv.settings.data_schema import DataSettings
@@ -158,6 +159,16 @@ class InputCache:
         texts = self._texts(names, settings.data)[:JUDGED]
         key = ("splitting", encoder.digest, content_key(texts))
         return self.once(key, lambda: fertility(encoder.tokenizer, texts))
+
+    def splittings(self, settings: Settings) -> tuple[Splitting, ...]:
+        """Return words with their pieces in the published vocabulary and the own one; () without one."""
+        wanted, data = settings.encoder, settings.data
+        if wanted.vocabulary is None:
+            return ()
+        texts = self._texts(wanted.vocabulary.sources, data)[:JUDGED]
+        old, new = self._published(wanted.name, wanted.revision, data), self.encoder(wanted, data)
+        key = ("splittings", old.digest, new.digest, content_key(texts))
+        return self.once(key, lambda: splittings(old.tokenizer, new.tokenizer, texts))
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         corpus = self.corpus(data)

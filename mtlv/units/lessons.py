@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import DenseColumn, RaggedColumn
+from mtlv.evaluation.scoring import SCORING
 from mtlv.units.model import model_of
 from mtlv.units.train import device_for, need_room
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.models.kinds import Kind
+    from mtlv.plan import Task
     from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
 
@@ -88,6 +90,28 @@ def taught(inputs: UnitInputs, lessons: Sequence[tuple[Job, Lessons]]) -> UnitIn
                 column = columns.setdefault(name, _empty(inputs, name, found[name].shape[1:]))
                 _fill(column, part.index, found[name])
     return replace(inputs, lessons=columns)
+
+
+def entropies(lessons: Sequence[tuple[Job, Lessons]], tasks: Mapping[str, Task]) -> dict[str, float]:
+    """Return the mean entropy of the teachers' probabilities by task, in nats; numbers have none.
+
+    It is 0 for teachers that are as certain as true targets, and ln 2 (or ln C) for those that know nothing.
+
+    Args:
+        lessons: teachers with their lessons.
+        tasks: tasks by name.
+    """
+    from scipy.special import entr, softmax
+
+    found = {}
+    for name in dict.fromkeys(name for _, each in lessons for name in each):
+        logits = np.concatenate([each[name] for _, each in lessons if name in each])
+        if logits.ndim == 1 and not SCORING[tasks[name].kind].needs_threshold:
+            continue
+        if logits.ndim == 1:  # of yes; that of no is 0
+            logits = np.stack([logits, np.zeros_like(logits)], axis=1)
+        found[name] = float(entr(softmax(logits, axis=1)).sum(axis=1).mean())
+    return found
 
 
 def _empty(inputs: UnitInputs, name: str, shape: tuple[int, ...]) -> DenseColumn | RaggedColumn:

@@ -19,6 +19,7 @@ from mtlv.comparison.sections.parts import (
     whole_runs,
     whole_ticks,
 )  # fmt: skip
+from mtlv.comparison.sections.text_scores import text_scores
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import enumerated
@@ -101,6 +102,7 @@ def build(comparison: Comparison) -> Section | None:
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
         *_together(comparison, "val/score", "Validation score", {"zero": False}),
         *_texts(comparison),
+        *text_scores(comparison),
         *_multiples(comparison, HEAD_LOSS, heads),
         *_multiples(comparison, HEAD_F1, heads),
         *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),

@@ -1,9 +1,12 @@
-"""MT-BERT, BLURB, its choices and STILT: configs that load, and numbers that are the papers'."""
+"""MT-BERT, BLURB, its choices, STILT and pretraining: configs that load, and numbers that are the papers'."""
 
 from __future__ import annotations
 
 import csv
 import re
+import runpy
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,7 +23,13 @@ from mtlv.planning.check import check_suite
 from mtlv.settings import Suite, load_suite
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
-MT_BERT, BLURB, CHOICES, STILT = FOLDERS = ("mt-bert-biomedical", "blurb", "blurb-choices", "stilt")
+MT_BERT, BLURB, CHOICES, STILT, TEXTS = FOLDERS = (
+    "mt-bert-biomedical",
+    "blurb",
+    "blurb-choices",
+    "stilt",
+    "pretraining",
+)
 CORPORA = ("chemprot", "ddi2013", "bc5cdr_disease", "bc5cdr_chem")  # of MT-BERT, in the paper's order
 
 
@@ -63,6 +72,9 @@ CONFIGS = {
         Config(CHOICES, "tagging-small.yml", 4, 12),
         Config(STILT, "config.yml", 121, 363),
         Config(STILT, "config-small.yml", 36, 108),
+        Config(TEXTS, "config.yml", 4, 56),
+        Config(TEXTS, "config-small.yml", 9, 65),
+        Config(TEXTS, "config-vocabulary-small.yml", 7, 39),
     )
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=list(CONFIGS))
@@ -71,7 +83,12 @@ each_folder = pytest.mark.parametrize("folder", FOLDERS)
 
 @cache
 def _suite(place: str, *overrides: str) -> Suite:
-    return load_suite(CONFIGS[place].path, overrides)
+    path = CONFIGS[place].path
+    if "path: pubmed.jsonl" in path.read_text(encoding="utf-8"):  # the abstracts are the user's
+        folder = Path(tempfile.mkdtemp())
+        (folder / "pubmed.jsonl").write_text('{"abstract": "The heart is clear."}\n' * 40, encoding="utf-8")
+        path = Path(shutil.copy(path, folder))
+    return load_suite(path, overrides)
 
 
 def _rows(folder: str) -> list[dict[str, str]]:
@@ -106,7 +123,8 @@ def test_a_config_is_a_suite_that_check_accepts(config: Config):
     about = config.path.read_text(encoding="utf-8")
     assert about.startswith(f"# mtlv run {config.place}\n")
     assert ("Needs " in about.partition("\n\n")[0]) != config.small
-    assert all(each.path is None for member in suite.members for each in member.settings.data.each)
+    sources = [each for member in suite.members for each in member.settings.data.each]
+    assert all(each.path is None for each in sources if each.name != "table")
 
 
 @each_config
@@ -196,6 +214,45 @@ def test_each_cell_of_stilt_is_of_one_member():
         own = of[number.measured or ""]
         assert own.params["tasks"] == f'["{tasks[number.metric.partition("/")[2]]}"]'
         assert ("alone" in number.row) == ("alone" in own.name)
+
+
+def test_each_number_of_pretraining_is_of_one_vocabulary_and_one_way_to_hide_words():
+    runs, published = _laid_beside(TEXTS, _suite(f"experiments/{TEXTS}/config.yml"))
+    name = {run.key: run.name for run in runs}
+    told = {number.row.partition(":")[0]: name[number.measured or ""] for number in published}
+    assert told == {
+        "Table 7 Wiki + Books, pieces": "BERT's vocabulary, pieces",
+        "Table 7 Wiki + Books, words": "BERT's vocabulary, whole words",
+        "Table 7 PubMed, pieces": "PubMed's vocabulary, pieces",
+        "Table 7 PubMed, words": "PubMed's vocabulary, whole words",
+    }
+    assert len(published) == 4 * 14
+
+
+def test_the_cost_of_pretraining_by_hand():
+    base = runpy.run_path(str(EXPERIMENTS / TEXTS / "cost.py"))["BASE"]
+    weights = 12 * (4 * 768 * 768 + 2 * 768 * 3072)
+    each = 6 * weights + 12 * 12 * 768 * 240 + 0.15 * 6 * (768 * 768 + 768 * 30_000)
+    assert base.operations == pytest.approx(each * 240 * 62_500 * 8_192)
+    assert base.hours(989e12, 1) == pytest.approx(base.operations / (0.4 * 989e12) / 3600)
+    assert base.hours(989e12, 1) / base.hours(989e12, 8) == pytest.approx(7.2)
+    (member, *_) = _suite(f"experiments/{TEXTS}/config.yml").members
+    texts = member.settings.each_stage[0].training
+    assert texts.batch_size * texts.accumulation == 8_192
+    assert 14e6 * 0.94 * texts.epochs == pytest.approx(62_500 * 8_192, rel=0.01)
+    said = (EXPERIMENTS / TEXTS / "README.md").read_text(encoding="utf-8")
+    assert all(f"{base.hours(peak, n):.0f} h" in said for peak in (989e12, 312e12) for n in (1, 8))
+
+
+def test_a_target_is_tuned_alike_whatever_was_learned_before():
+    members = [member.settings for member in _suite(f"experiments/{TEXTS}/config-small.yml").members]
+    lasts = [settings.each_stage[-1] for settings in members]
+    assert len({last.training.model_dump_json() for last in lasts}) == 1
+    assert [last.tasks for last in lasts].count(("gad",)) == 3
+    own = {"chemprot": "ChemProt texts", "gad": "GAD texts", "bc5cdr_disease": "BC5CDR texts"}
+    for settings in (each for each in members if each.stages):
+        ((first,), (target,)) = (stage.tasks for stage in settings.stages)
+        assert first in ("OHSUMED texts", own[target])
 
 
 def test_numbers_of_mt_bert_are_of_their_members():
@@ -300,6 +357,7 @@ def test_every_number_of_mt_bert_is_there_in_its_order(papers: Path, number: int
 def test_every_number_of_blurb_is_there_in_its_order(papers: Path):
     text = (papers / "pubmedbert-blurb.txt").read_text(encoding="utf-8")
     assert _numbers(_lines(text, 6)) == [100 * value for value in _written(BLURB)]
+    assert _numbers(_lines(text, 7)) == [100 * value for value in _written(TEXTS)]
     for number in (10, 11, 12):
         printed = _numbers(_lines(text, number))
         assert printed == [100 * value for value in _written(CHOICES, f"Table {number} ")]

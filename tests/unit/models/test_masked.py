@@ -88,6 +88,19 @@ def test_the_head_is_berts_and_decodes_with_the_embeddings() -> None:
     torch.testing.assert_close(model(ids, mask, words=places)["text"], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_only_hidden_places_have_a_gradient() -> None:
+    model = model_of(50).eval()
+    seen: list[torch.Tensor] = []
+    model.encoder.encoder.register_forward_hook(lambda *given: seen.append(given[-1].last_hidden_state))
+    ids, places, targets = batch(50)
+    loss = KIND.losses(model(ids, torch.ones_like(ids, dtype=torch.bool), words=places)["text"], [targets])
+    (found,) = torch.autograd.grad(loss.sum(), seen)
+    hidden = torch.zeros(ids.shape, dtype=torch.bool)
+    for row, own in enumerate(places):
+        hidden[row, own[own >= 0]] = True
+    assert (found.reshape(*ids.shape, -1).abs().sum(-1) > 0).equal(hidden)
+
+
 def test_a_copy_of_a_model_decodes_with_its_own_embeddings() -> None:
     model = model_of(50).eval()
     other = copy.deepcopy(model)

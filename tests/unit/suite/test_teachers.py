@@ -334,6 +334,27 @@ def test_tracked_runs_name_the_teacher(ran: tuple) -> None:
     assert "(temperature 2)" in runs["itself"].description
 
 
+def test_the_entropy_of_teachers_is_tracked_by_task(ran: tuple) -> None:
+    suite, tracker = ran[0], ran[3]
+    of = {run.spec.name: {p.key: p.value for p in run.points} for run in tracker.runs.values()}
+    (taught,) = (found for name, found in of.items() if name.endswith("· taught"))
+    (plain,) = (found for name, found in of.items() if name.endswith("· plain"))
+    prefix = "train.tasks.teacher_entropy/"
+    assert not [key for key in plain if key.startswith(prefix)]
+    store = Store(Path(suite.members[0].settings.store.uri))
+    wanted = {}
+    for teacher in student_of(suite, "taught").teachers:
+        for name, raw in (read_lessons(store.units / teacher.unit.key) or {}).items():
+            logits = torch.from_numpy(raw)
+            if logits.ndim == 2:
+                log = logits.log_softmax(1)
+                wanted[name] = float(-(log.exp() * log).sum(1).mean())
+    assert len(wanted) == 2, "classes and tags; the others are numbers"
+    assert {key.removeprefix(prefix): value for key, value in taught.items() if key.startswith(prefix)} == (
+        pytest.approx(wanted)
+    )
+
+
 # ---- Cross-fitted ------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from mtlv.units import lessons as module
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.lessons import lessons_of, taught
+from mtlv.units.lessons import entropies, lessons_of, taught
 from mtlv.units.model import model_of
 
 ORDER = ("biosses", "conll", "chemprot")  # words are not those of the first documents
@@ -188,3 +189,16 @@ def test_lessons_that_cannot_be_written_leave_nothing(
     with pytest.raises(TrackingError, match=r"a teacher's outputs of 0\.0 MB cannot be written to"):
         write_lessons(tmp_path, {"a": np.zeros(3, np.float32)})
     assert not list(tmp_path.iterdir())
+
+
+def test_entropies_by_hand() -> None:
+    class Own:
+        def __init__(self, kind: str) -> None:
+            self.kind = kind
+
+    tasks: Any = {name: Own(name) for name in ("binary", "multiclass", "regression")}
+    sure, unsure = np.array([50.0, -50.0]), np.zeros(2)
+    none: Any = None
+    lessons = [(none, {"binary": sure, "regression": unsure}), (none, {"binary": unsure})]
+    found = entropies([*lessons, (none, {"multiclass": np.full((4, 3), 7.0)})], tasks)
+    assert found == pytest.approx({"binary": np.log(2) / 2, "multiclass": np.log(3)})
