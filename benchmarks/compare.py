@@ -62,7 +62,7 @@ class RandomScores:
 
     def run(self, job, *_):
         from mtlv.plan import Scores, TaskScores
-        from mtlv.store.local import EpochRecord, UnitRecord
+        from mtlv.store.records import EpochRecord, UnitRecord
 
         rng = np.random.default_rng(int(job.unit.key[:8], 16))
         corpus = self.cache.corpus(job.settings.data)

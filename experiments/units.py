@@ -22,7 +22,8 @@ from mtlv.execution.runner import UnitRunner
 from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.lessons import write_lessons
-from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 

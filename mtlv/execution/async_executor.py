@@ -24,7 +24,8 @@ from mtlv.execution.scheduler import PAUSE, Scheduler
 from mtlv.execution.worker import TrainRequest
 from mtlv.plan import Scores
 from mtlv.processes import Crashed, Failed
-from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 

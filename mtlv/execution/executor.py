@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from mtlv.execution.runner import OnEpoch
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
 

@@ -9,7 +9,8 @@ from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
 from mtlv.execution.executor import Executor
 from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
-from mtlv.store.local import Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 

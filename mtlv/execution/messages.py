@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mtlv.events import Event
 from mtlv.plan import Scores
 from mtlv.processes import Crashed, Failed
-from mtlv.store.local import EpochRecord
+from mtlv.store.records import EpochRecord
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from mtlv.errors import DamagedError
 from mtlv.events import Callback, UnitStarted, WarningGiven, warner
 from mtlv.plan import Scores
 from mtlv.store.lessons import has_lessons, read_lessons, write_lessons
-from mtlv.store.local import EpochRecord, Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job

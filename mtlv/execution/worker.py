@@ -28,8 +28,9 @@ from mtlv.execution.runner import InputProvider, UnitMissing, UnitRunner
 from mtlv.plan import Scores
 from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded, failure
 from mtlv.store import open_store
-from mtlv.store.local import EpochRecord, Store
+from mtlv.store.local import Store
 from mtlv.store.location import StoreLocation
+from mtlv.store.records import EpochRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 

@@ -26,7 +26,7 @@ from mtlv.units.job import Job, each_once
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
-    from mtlv.store.local import UnitRecord
+    from mtlv.store.records import UnitRecord
     from mtlv.units.input_cache import InputCache
 
 

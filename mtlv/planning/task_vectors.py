@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
     from mtlv.settings.schema import Settings
-    from mtlv.store.local import UnitRecord
+    from mtlv.store.records import UnitRecord
     from mtlv.units.input_cache import InputCache
 
 

@@ -18,7 +18,7 @@ from mtlv.reporting.metrics import (
     unit_metrics,
 )
 from mtlv.reporting.plan_result import PlanResult, at_epoch, outcome
-from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.tracking import Metric, Tracker
 
 if TYPE_CHECKING:

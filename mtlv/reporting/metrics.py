@@ -18,7 +18,7 @@ from mtlv.registries import GROUPINGS
 from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
-from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.tracking import Metric
 from mtlv.tracking.address import masked
 

@@ -10,7 +10,7 @@ from mtlv.evaluation import Metrics, Thresholds, fit_thresholds, grid_values
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import thresholded
 from mtlv.plan import Scores, Task, gather
-from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import EvaluationSettings

@@ -16,7 +16,7 @@ from mtlv.plan.probed import EpochConflicts, ProbeRecord
 from mtlv.tracking import Metric, Tracker
 
 if TYPE_CHECKING:
-    from mtlv.store.local import UnitRecord
+    from mtlv.store.records import UnitRecord
 
 FIGURES = ("cosine", "cosine_null", "conflicts", "conflicts_null")
 

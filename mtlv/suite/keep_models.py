@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.reporting.plan_result import PlanResult
     from mtlv.serving.manifest import ModelManifest
-    from mtlv.store.local import Store, UnitRecord
+    from mtlv.store.local import Store
+    from mtlv.store.records import UnitRecord
     from mtlv.tracking import Tracker
     from mtlv.units.input_cache import InputCache
     from mtlv.units.job import Job

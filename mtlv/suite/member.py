@@ -19,7 +19,7 @@ from mtlv.reporting.live import LiveRun
 from mtlv.reporting.member_result import FoldResult, MemberResult
 from mtlv.reporting.member_run import write_parent
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.tracker import Status

@@ -18,7 +18,7 @@ from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import WarningGiven
 from mtlv.processes import ChildProcess, Crashed, Failed, ProcessEnded
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.rank_process import Done, RankConfig, RankMessage, Ready

@@ -14,7 +14,7 @@ from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.events import NoteGiven
 from mtlv.formatting import many
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs

@@ -14,7 +14,7 @@ from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.events import BatchTrained, Callback, EpochEnded
 from mtlv.plan import Scores
 from mtlv.plan.spans import Span
-from mtlv.store.local import EpochRecord
+from mtlv.store.records import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.best_epochs import EpochSelection

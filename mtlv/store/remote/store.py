@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mtlv.disk import flush, remove
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.store.local import Store, UnitRecord, silent
+from mtlv.store.local import Store, silent
 from mtlv.store.location import StoreLocation
+from mtlv.store.records import UnitRecord
 from mtlv.store.remote.client import Listing, ObjectClient, cannot_keep, write_whole
 from mtlv.store.remote.eviction import make_room
 from mtlv.store.remote.leases import FOLDER as LOCKS

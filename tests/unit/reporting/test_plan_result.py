@@ -14,7 +14,7 @@ from mtlv.plan import Scores, Task, TaskScores
 from mtlv.reporting.plan_result import PlanResult, outcome
 from mtlv.settings import load_overrides
 from mtlv.settings.schema import EvaluationSettings
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 
 N = 40
 NAMES = ("a", "b")

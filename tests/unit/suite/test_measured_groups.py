@@ -32,7 +32,8 @@ from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES
 from mtlv.settings import Settings, load_overrides
 from mtlv.settings.describe import dump, flatten
-from mtlv.store.local import Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache

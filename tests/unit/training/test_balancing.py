@@ -16,7 +16,7 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.planning.resolve import resolve
 from mtlv.registries import BALANCERS
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import EpochRecord
+from mtlv.store.records import EpochRecord
 from mtlv.training import loop
 from mtlv.training.balancing import DWA, FAMO, Balancer, Random, Sum, Uncertainty, balancer_of
 from mtlv.training.objective import Objective

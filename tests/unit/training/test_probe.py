@@ -20,7 +20,7 @@ from mtlv.plan import HeadSpec
 from mtlv.plan.probed import from_json
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.training.probe import GradientProbe, compare
 from mtlv.training.state import EpochProgress
 from mtlv.units.input_cache import InputCache

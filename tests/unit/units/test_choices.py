@@ -18,7 +18,7 @@ from mtlv.planning.resolve import resolve_all
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.load import default_settings
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.suite.run import _tell_notes
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job

@@ -22,7 +22,8 @@ from mtlv.errors import ConfigError, DeviceError, TrainingError
 from mtlv.events import ignore
 from mtlv.planning.check import check_suite
 from mtlv.processes import ChildProcess
-from mtlv.store.local import Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.training.group import ProcessGroup

@@ -16,7 +16,8 @@ from mtlv.models.encoder import load_encoder
 from mtlv.plan import Unit, with_own_heads
 from mtlv.registries import ARCHITECTURES
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import Store, UnitRecord
+from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
 from mtlv.training.state import EpochProgress
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import tokens_of

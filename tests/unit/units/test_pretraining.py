@@ -18,7 +18,7 @@ from mtlv.planning.resolve import ResolvedMember, resolve
 from mtlv.reporting.metrics import text_metrics
 from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.local import EpochRecord
+from mtlv.store.records import EpochRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.train import train_unit
 from mtlv.units.validation import UnitCallbacks

@@ -18,7 +18,7 @@ from mtlv.events import Callback, ignore
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
-from mtlv.store.local import EpochRecord, UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.training.state import EpochProgress
 from mtlv.units import train as module
 from mtlv.units.checkpointing import CheckpointHook

@@ -1,0 +1,80 @@
+"""Records of trained units: what the store keeps of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from numpy.typing import NDArray
+
+from mtlv.plan import Scores
+from mtlv.plan.probed import ProbeRecord
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing.
+
+    `tokens` is 0 in units that were trained before tokens were counted.
+    """
+
+    epoch: int
+    loss: float
+    heads: dict[str, float]
+    learning_rate: float
+    seconds: float
+    documents: int
+    timestamp_ms: int
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class UnitRecord:
+    """A finished unit.
+
+    Args:
+        key: the unit's content key.
+        epochs: training results per epoch.
+        chosen_epoch: the epoch whose weights are kept as the best for the whole model; later stages start
+            from it.
+        chosen_epochs: by task, the epoch whose weights were kept and tested.
+        validation: validation scores of the kept weights.
+        test: test scores of the kept weights.
+        curve: validation outputs by task, per epoch.
+        train_seconds: seconds of training.
+        total_seconds: seconds including validation and test.
+        parameters: number of trained weights.
+        peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
+        device: device used for training.
+        probe: what its gradient probe found; None without one.
+        teacher_entropy: by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units
+            from before it was computed.
+    """
+
+    key: str
+    epochs: tuple[EpochRecord, ...]
+    chosen_epoch: int
+    chosen_epochs: Mapping[str, int]
+    train_seconds: float
+    total_seconds: float
+    parameters: int
+    peak_memory_mb: float
+    device: str
+    validation: Scores = field(repr=False)
+    test: Scores = field(repr=False)
+    curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
+    probe: ProbeRecord | None = field(default=None, repr=False)
+    teacher_entropy: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> int:
+        return sum(epoch.documents for epoch in self.epochs)
+
+    def epoch_at(self, epoch: int) -> EpochRecord:
+        """Return the record of `epoch`, or of the last epoch if the unit had stopped before."""
+        return self.epochs[min(epoch, len(self.epochs) - 1)]
+
+    def validation_at(self, epoch: int) -> Scores:
+        """Return the validation scores after `epoch`, or after the last one if the unit had stopped "
+        "before."""
+        return self.validation.with_outputs(self.curve[min(epoch, len(self.curve) - 1)])
