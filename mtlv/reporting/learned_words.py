@@ -70,7 +70,7 @@ def _how(end: TrainingEnd) -> str:
 
 
 def _shortly(end: TrainingEnd) -> str:
-    return "one epoch" if end.rise is None else f"validation still rose by {end.rise:.3f}"
+    return "one epoch" if end.rise is None else f"validation {end.rise:+.3f}"
 
 
 def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:

@@ -97,6 +97,8 @@ def build(comparison: Comparison) -> Section | None:
         return None
     if not found:
         return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
+    if len(found) == 1:
+        return _no_answer(comparison, found[0])
     chosen = recommended(found)
     reason = f"{_why(comparison, found, chosen)}{_gains(comparison, found, chosen)}"
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
@@ -105,6 +107,14 @@ def build(comparison: Comparison) -> Section | None:
     sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     return Section("answer", TITLE, INTRO, [*blocks, _table(comparison, found, chosen)])
+
+
+def _no_answer(comparison: Comparison, only: Standing) -> Section:
+    said = f"Only “{only.run.name}” ({plan_title(comparison)} {only.mean:.3f}) can be ranked."
+    if len(learned_nothing(comparison)) == len(comparison.runs) - 1:
+        said += " The others predict no better than a constant answer: train longer."
+    blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(said, "finding")]
+    return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])
 
 
 def answer_of(sections: Sequence[Section]) -> str:
@@ -182,8 +192,6 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
             f"run, “{best.run.name}”{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
         )
-    if len(found) == 1:
-        return f"“{best.run.name}” ({title} {best.mean:.3f}) is the only run that can be ranked."
     following = found[1]
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
     if all(each.worse for each in found[1:]):
@@ -281,7 +289,7 @@ def _groups(comparison: Comparison, run: ComparedRun) -> GroupsBlock:
     return GroupsBlock("answer_groups", f"The groups of “{run.name}”", rows)
 
 
-def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> TableBlock:
+def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing | None) -> TableBlock:
     columns = [
         TableColumn("name", "run", kind="text"),
         TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
@@ -297,7 +305,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     return TableBlock("answer", "All runs", CAPTION, columns, rows)
 
 
-def _row(each: Standing, chosen: Standing) -> dict[str, Any]:
+def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
     interval = _interval(each.run, each.pair) if each.pair else None
     difference = signed(each.difference) if each.pair else ""
     difference += in_brackets(interval)

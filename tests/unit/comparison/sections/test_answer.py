@@ -271,9 +271,16 @@ def test_runs_that_cannot_be_ranked_are_named_and_not_recommended(answered):
     }
     assert answer_of([answered(runs[2:3] * 2, [], nothing=["flat"])]) == NOTHING
     assert answered(runs[3:4] * 2) is None
-    assert "“good” (macro F1 0.500) is the only run that can be ranked." in answer_of(
-        [answered([runs[0], runs[2]], [], nothing=["flat"])]
-    )
+
+
+def test_one_run_that_can_be_ranked_is_no_answer(answered):
+    runs = [a_run("good", score=0.5), a_run("flat", score=0.9), a_run("half", status="RUNNING")]
+    only = "There is no answer yet. Only “good” (macro F1 0.500) can be ranked."
+    section = answered(runs[:2], [], nothing=["flat"])
+    more = " The others predict no better than a constant answer: train longer."
+    assert answer_of([section]) == only + more
+    assert [row["verdict"] for row in section.blocks[-1].rows] == ["highest score", "learned nothing"]
+    assert answer_of([answered(runs, [], nothing=["flat"])]) == only
 
 
 def test_there_is_no_answer_for_one_run_or_other_tasks(comparison_of):
