@@ -86,7 +86,8 @@ def _suite(place: str, *overrides: str) -> Suite:
     path = CONFIGS[place].path
     if "path: pubmed.jsonl" in path.read_text(encoding="utf-8"):  # the abstracts are the user's
         folder = Path(tempfile.mkdtemp())
-        (folder / "pubmed.jsonl").write_text('{"abstract": "The heart is clear."}\n' * 40, encoding="utf-8")
+        abstracts = (f'{{"abstract": "Heart {number} is clear."}}\n' for number in range(40))
+        (folder / "pubmed.jsonl").write_text("".join(abstracts), encoding="utf-8")
         path = Path(shutil.copy(path, folder))
     return load_suite(path, overrides)
 
