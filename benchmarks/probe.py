@@ -31,7 +31,7 @@ def train_one(probed, documents, folder=None):
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
     from mtlv.data.mixing import DRAWS, Mixture
-    from mtlv.data.source import DataOptions
+    from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
     from mtlv.models.encoder import load_encoder
     from mtlv.models.layers import highest

@@ -149,7 +149,7 @@ def test_it_is_logged_once_with_its_page(inside, client, capsys):
     note = client.get_run(before[0].info.run_id).data.tags["mlflow.note.content"]
     assert said in note.replace("\\_", "_")
     assert "Open page/compare.html" in out
-    assert "gmtl" in out
+    assert "GMTL" in out
     assert len(runs_of(client, "comparison")) == 1
     assert main(["compare", "c.yml", "--baseline", numbers["runs"][0]["name"], "--out", "other"]) == 0
     other = {run.info.run_name for run in runs_of(client, "comparison")} - {before[0].info.run_name}

@@ -310,6 +310,7 @@ def test_a_wrong_password_ends_a_run_before_it_trains(shared, mtlv, tmp_path):
     assert not any(password in said for password in PASSWORDS.values())
 
 
+@pytest.mark.chaos
 def test_a_backup_a_restart_and_a_restore_lose_nothing(shared, monkeypatch):
     login(monkeypatch, "ada")
     here = shared.site

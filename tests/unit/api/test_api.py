@@ -136,7 +136,7 @@ def test_a_result_has_metrics_and_groups(trained) -> None:
     assert grouped.to_frame().loc["heart", "f1"] == pytest.approx(grouped._found.of_task("heart", "f1")[0])
     assert set(grouped.metrics) >= {"f1_macro", "average_precision_macro"}
     assert "heart" in grouped._repr_html_()
-    assert repr(grouped).startswith("Result('gmtl")
+    assert repr(grouped).startswith("Result('GMTL")
     kinds = [type(event) for event in heard]
     assert kinds.count(events.UnitStarted) == kinds.count(events.UnitEnded) == 2
     assert kinds.count(events.EpochEnded) == 4

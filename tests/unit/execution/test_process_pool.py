@@ -67,6 +67,7 @@ class Listener(Listening):
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 def test_two_processes_give_the_same_as_one_though_one_of_them_is_killed(
     table: Callable, suite: Callable, tmp_path: Path
 ) -> None:

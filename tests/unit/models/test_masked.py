@@ -90,10 +90,12 @@ def test_the_head_is_berts_and_decodes_with_the_embeddings() -> None:
 
 def test_only_hidden_places_have_a_gradient() -> None:
     model = model_of(50).eval()
+    ids, places, targets = batch(50)
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    model.__dict__["_packable"] = False  # which would leave out the other places
     seen: list[torch.Tensor] = []
     model.encoder.encoder.register_forward_hook(lambda *given: seen.append(given[-1].last_hidden_state))
-    ids, places, targets = batch(50)
-    loss = KIND.losses(model(ids, torch.ones_like(ids, dtype=torch.bool), words=places)["text"], [targets])
+    loss = KIND.losses(model(ids, mask, words=places)["text"], [targets])
     (found,) = torch.autograd.grad(loss.sum(), seen)
     hidden = torch.zeros(ids.shape, dtype=torch.bool)
     for row, own in enumerate(places):

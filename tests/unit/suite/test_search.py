@@ -73,7 +73,7 @@ def test_the_best_on_validation_is_named_with_the_mean_over_its_seeds(
     tracker = MemoryTracker()
     result = run_suite(of_table(tmp_path, table("t"), epochs=8), ignore, tracker)
     best = max(result.trials, key=lambda trial: trial.value)
-    assert "learning_rate=0.005" in best.name
+    assert "learning rate 0.005" in best.name
     assert best.runs == 2
     assert result.where[0] == (
         f"Best on validation of 2 trials: {best.name} (F1 macro {best.value:.4f}, mean of 2 runs)"

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
 from mtlv.execution import runner
-from mtlv.planning import check
+from mtlv.planning import problems
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.settings import Suite
@@ -437,5 +437,5 @@ def test_a_random_field_is_no_hindrance_without_tagging_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = FIELD + "tasks: [biosses, chemprot]\n" + teaching("{from: experts}")
-    monkeypatch.setattr(check, "check_layer", lambda _: None)  # its package may be missing
+    monkeypatch.setattr(problems, "check_layer", lambda _: None)  # its package may be missing
     assert check_suite(sources_of(tmp_path, more=more)).units == 3
