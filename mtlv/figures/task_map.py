@@ -178,27 +178,9 @@ def _names(
 ) -> tuple[list[Text], bool]:
     """Write these names without overlaps. Return the texts, empty if some do not fit, and whether no leader
     line crosses a name."""
-    from matplotlib.patheffects import withStroke
-
     figure.dpi = canvas.DPI  # extents are measured at the resolution of the file
-    texts = [
-        axes.text(
-            points[item, 0],
-            points[item, 1],
-            canvas.wrapped(names[item], NAME, lines=3),
-            size=8,
-            weight="bold" if item in bold else "normal",
-            ha="center",
-            va="center",
-            zorder=5,
-            linespacing=1.0,
-            path_effects=[withStroke(linewidth=2, foreground="white")],
-        )
-        for item in written
-    ]
+    texts = [_name(axes, points[item], names[item], bold=item in bold) for item in written]
     points = points[list(written)]
-    for text in texts:
-        text.set_in_layout(False)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # keep the axes at the measured position
     extents = [text.get_window_extent() for text in texts]
@@ -230,3 +212,22 @@ def _names(
             line = back.transform(np.stack([scene.points[item], ends[item]]))
             axes.plot(*line.T, color=canvas.GREY, linewidth=0.6, zorder=2)
     return texts, placed.clear
+
+
+def _name(axes: Axes, point: NDArray[np.float64], name: str, *, bold: bool) -> Text:
+    from matplotlib.patheffects import withStroke
+
+    text = axes.text(
+        point[0],
+        point[1],
+        canvas.wrapped(name, NAME, lines=3),
+        size=8,
+        weight="bold" if bold else "normal",
+        ha="center",
+        va="center",
+        zorder=5,
+        linespacing=1.0,
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )
+    text.set_in_layout(False)
+    return text
