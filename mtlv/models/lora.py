@@ -152,7 +152,7 @@ def check_modules(name: str, lora: LoRA, frozen: int) -> None:
     if path is None or name == TINY:
         config = tiny_config(100)
     else:
-        config = AutoConfig.from_pretrained(path.parent, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
     layers = int(config.num_hidden_layers) - frozen
     chosen([each for each, _ in adaptable(empty_model(config), layers)], lora.modules)
 
