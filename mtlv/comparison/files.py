@@ -11,17 +11,9 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.comparison import vega
-from mtlv.comparison.blocks import (
-    Block,
-    Disagreement,
-    FigureBlock,
-    GroupsBlock,
-    Section,
-    TableBlock,
-    TextBlock,
-)
+from mtlv.comparison.blocks import Block, FigureBlock, GroupsBlock, Section, TableBlock
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
-from mtlv.comparison.page import columns_of, page_html
+from mtlv.comparison.page import WITH_ROWS, columns_of, described, page_html, section_data
 from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
@@ -99,7 +91,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     yield ",\n"
     yield from _list("published", map(asdict, comparison.published))
     yield ",\n"
-    yield from _list("sections", map(_section, sections))
+    yield from _list("sections", (section_data(section, _block) for section in sections))
     yield "\n}\n"
 
 
@@ -115,11 +107,6 @@ def _json(value: Any) -> str:
     return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
 
 
-def _section(section: Section) -> dict[str, Any]:
-    blocks = [_block(block) for block in section.blocks]
-    return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
-
-
 def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
     data = {name: getattr(run, name) for name in OF_RUN}
     data["groups"] = asdict(run.groups) if run.groups else None
@@ -131,20 +118,7 @@ def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
 
 
 def _block(block: Block) -> dict[str, Any]:
-    if isinstance(block, TextBlock):
-        return {"kind": block.kind, "text": block.text, "tone": block.tone}
-    data: dict[str, Any] = {"kind": block.kind, "id": block.id, "title": block.title}
-    if isinstance(block, GroupsBlock):
-        return data | {"columns": columns_of(block.rows)}
-    data["caption"] = block.caption
-    if isinstance(block, Disagreement):
-        data["pairs"] = [
-            {"run": run, "other": other, "documents": list(map(asdict, documents))}
-            for (run, other), documents in block.pairs.items()
-        ]
-        return data
-    baseline = asdict(block.baseline) if block.baseline else None
-    return data | {"baseline": baseline, "columns": columns_of(block.rows)}
+    return described(block) | ({"columns": columns_of(block.rows)} if isinstance(block, WITH_ROWS) else {})
 
 
 def _strict(value: Any) -> Any:

@@ -6,9 +6,8 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import singledispatch
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -32,6 +31,7 @@ from mtlv.formatting import finite
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
 """Files of page/, in loading order."""
+WITH_ROWS = (TableBlock, GroupsBlock, FigureBlock)
 
 
 def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
@@ -74,15 +74,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
             for at, run in enumerate(comparison.runs)
         ],
         "tasks": [{"name": task.name, "support": finite(task.support)} for task in comparison.tasks],
-        "sections": [
-            {
-                "id": section.id,
-                "title": section.title,
-                "intro": section.intro,
-                "blocks": [_block(block) for block in section.blocks],
-            }
-            for section in sections
-        ],
+        "sections": [section_data(section, _block) for section in sections],
         "widths": {"narrow": vega.NARROW, "wide": vega.WIDE},
         "themes": {
             "page": vega.theme(vega.OF_PAGE, vega.PAGE_FONT),
@@ -116,51 +108,40 @@ def _column(values: list[Any]) -> Any:
     return [finite(value) for value in values]
 
 
-@singledispatch
+def section_data(section: Section, show: Callable[[Block], dict[str, Any]]) -> dict[str, Any]:
+    """Return a section with what `show` returns of its blocks."""
+    blocks = [show(block) for block in section.blocks]
+    return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
+
+
+def described(block: Block) -> dict[str, Any]:
+    """Return all of a block but its rows, and how they are shown."""
+    if isinstance(block, TextBlock):
+        return {"kind": block.kind, "text": block.text, "tone": block.tone}
+    data: dict[str, Any] = {"kind": block.kind, "id": block.id, "title": block.title}
+    if isinstance(block, GroupsBlock):
+        return data
+    data["caption"] = block.caption
+    if isinstance(block, Disagreement):
+        data["pairs"] = [
+            {"run": run, "other": other, "documents": list(map(asdict, documents))}
+            for (run, other), documents in block.pairs.items()
+        ]
+        return data
+    return data | {"baseline": asdict(block.baseline) if block.baseline else None}
+
+
 def _block(block: Block) -> dict[str, Any]:
-    raise TypeError(f"unknown block: {type(block).__name__}")
-
-
-@_block.register
-def _text(block: TextBlock) -> dict[str, Any]:
-    return {"kind": block.kind, "text": block.text, "tone": block.tone}
-
-
-@_block.register
-def _table(block: TableBlock) -> dict[str, Any]:
-    columns = [asdict(column) for column in block.columns]
-    return _headed(block) | _rows(block) | {"columns": columns}
-
-
-@_block.register
-def _groups(block: GroupsBlock) -> dict[str, Any]:
-    return {"kind": block.kind, "id": block.id, "title": block.title, "packed": packed(block.rows)}
-
-
-@_block.register
-def _figure(block: FigureBlock) -> dict[str, Any]:
-    return _headed(block) | _rows(block) | {"spec": dict(block.spec), "wide": block.wide}
-
-
-@_block.register
-def _disagreement(block: Disagreement) -> dict[str, Any]:
-    pairs = [
-        {"run": run, "other": other, "documents": [asdict(document) for document in documents]}
-        for (run, other), documents in block.pairs.items()
-    ]
-    return _headed(block) | {
-        "pairs": pairs,
-        "texts": dict(block.texts),
-        "missing": block.missing,
-    }
-
-
-def _headed(block: TableBlock | FigureBlock | Disagreement) -> dict[str, Any]:
-    return {"kind": block.kind, "id": block.id, "title": block.title, "caption": block.caption}
-
-
-def _rows(block: TableBlock | FigureBlock) -> dict[str, Any]:
-    return {"packed": packed(block.rows), "baseline": asdict(block.baseline) if block.baseline else None}
+    data = described(block)
+    if isinstance(block, WITH_ROWS):
+        data["packed"] = packed(block.rows)
+    if isinstance(block, TableBlock):
+        data["columns"] = list(map(asdict, block.columns))
+    if isinstance(block, FigureBlock):
+        data |= {"spec": dict(block.spec), "wide": block.wide}
+    if isinstance(block, Disagreement):
+        data |= {"texts": dict(block.texts), "missing": block.missing}
+    return data
 
 
 def _policy(*scripts: str) -> str:

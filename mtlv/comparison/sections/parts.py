@@ -123,7 +123,7 @@ def small_multiples(
         "transform": first_panels("order"),
         "facet": label(field, sort={"field": "order", "op": "min"}, header=header or line),
         "spacing": {"row": 16, "column": 20},
-        "spec": {"width": width, "height": height} | inner,
+        "spec": {"width": width, "height": height, **inner},
     }
 
 
