@@ -1,4 +1,4 @@
-"""Digests of files, removal of folders, and errors of full disks."""
+"""Atomic writing and removal, digests of files, and errors of full disks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,33 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from mtlv.errors import TrackingError
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Let a block write a file atomically: to the path it gets, which is then moved to `path`.
+
+    If the block fails, or writes no file, nothing changes. If the process ends meanwhile, the incomplete file
+    has a hidden name, `.NAME-...`.
+
+    Raises:
+        OSError: the folder cannot be created, or the file cannot be moved.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    try:
+        yield part
+        if part.exists():
+            part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def remove(folder: Path) -> None:

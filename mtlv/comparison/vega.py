@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Row
+from mtlv.disk import written_whole
 from mtlv.figures.palette import RUNS
 from mtlv.processes import ChildProcess, ProcessEnded, parent
 
@@ -94,11 +94,8 @@ def bundle() -> str:
     with suppress(OSError):
         return file.read_text(encoding="utf-8")
     made = _made()
-    with suppress(OSError):  # if it cannot be cached, it is built again next time
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.name}.{os.getpid()}")
+    with suppress(OSError), written_whole(file) as part:  # otherwise it is built again next time
         part.write_text(made, encoding="utf-8")
-        part.replace(file)
     return made
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import RaggedColumn
 from mtlv.data.tokens import Tokens, join_tokens
+from mtlv.disk import written_whole
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
@@ -41,23 +40,16 @@ def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
     Raises:
         OSError: they cannot be written; no incomplete file is left.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with open(handle, "wb") as file:
-            file.seek(BEGIN)
-            count = crc = 0
-            others = []
-            for part in parts:
-                ids = np.ascontiguousarray(part.ids[:])
-                file.write(ids)
-                count, crc = count + len(ids), zlib.crc32(ids, crc)
-                others.append(replace(part, ids=NO_IDS))  # a view of the ids would keep them
-            _write_others(file, join_tokens(others), count, crc)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with written_whole(path) as made, made.open("wb") as file:
+        file.seek(BEGIN)
+        count = crc = 0
+        others = []
+        for part in parts:
+            ids = np.ascontiguousarray(part.ids[:])
+            file.write(ids)
+            count, crc = count + len(ids), zlib.crc32(ids, crc)
+            others.append(replace(part, ids=NO_IDS))  # a view of the ids would keep them
+        _write_others(file, join_tokens(others), count, crc)
 
 
 def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:

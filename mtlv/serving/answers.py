@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mtlv.disk import written_whole
 from mtlv.errors import DataError
 from mtlv.serving.frame import as_columns
 from mtlv.serving.kinds import OutputFormat, TaskPrediction
@@ -106,16 +105,10 @@ def write_answers(answers: PredictionTable, path: Path) -> None:
         DataError: the file cannot be written.
     """
     text = WRITERS[path.suffix.lower()](answers)
-    made = None
     try:
-        handle, made = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(made, 0o644)
-        os.replace(made, path)
+        with written_whole(path) as part:
+            part.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        if made is not None:
-            Path(made).unlink(missing_ok=True)
         raise DataError(f"`--out` {path} cannot be written", got=error.strerror) from error
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from numpy.typing import NDArray
 
-from mtlv.disk import cannot_write
+from mtlv.disk import cannot_write, written_whole
 from mtlv.store.checkpoints import read, write
 
 LESSONS = ".lessons"  # hidden, because it is not a file of the unit itself
@@ -40,12 +38,9 @@ def write_lessons(folder: Path, lessons: Mapping[str, NDArray]) -> None:
     """
     import torch
 
-    part = folder / f"{LESSONS}.{uuid.uuid4().hex}"
     try:
-        write(part, {name: torch.from_numpy(values) for name, values in lessons.items()})
-        part.replace(folder / LESSONS)
+        with written_whole(folder / LESSONS) as part:
+            write(part, {name: torch.from_numpy(values) for name, values in lessons.items()})
     except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
-        with suppress(OSError):
-            part.unlink()
         size = sum(values.nbytes for values in lessons.values())
         raise cannot_write("a teacher's outputs", size, folder, error) from error

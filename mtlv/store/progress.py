@@ -8,7 +8,6 @@ import socket
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from mtlv.events import BatchTrained, EpochEnded, Event, UnitEnded, UnitFailed, UnitPlaced, UnitStarted
@@ -101,9 +100,7 @@ class SuiteProgress:
         _forget_old(self.path.parent)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         stopped = isinstance(error, KeyboardInterrupt | SystemExit)
         self.state.state = "done" if error is None else "stopped" if stopped else "failed"
         self.state.problem = "" if error is None or stopped else f"{error}" or type(error).__name__

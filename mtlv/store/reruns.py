@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from mtlv.disk import written_whole
 
 
 @dataclass
@@ -26,7 +27,5 @@ class RerunCounter:
 
     def more(self, uid: str) -> None:
         """Count one more rerun of the member."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f".{uid}.{os.getpid()}"
-        part.write_text(str(self.count(uid) + 1), encoding="utf-8")
-        part.replace(self.folder / uid)
+        with written_whole(self.folder / uid) as part:
+            part.write_text(str(self.count(uid) + 1), encoding="utf-8")

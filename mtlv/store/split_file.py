@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, Rows, folds_digest
+from mtlv.disk import written_whole
 from mtlv.errors import DataError
 from mtlv.foreign import read_json
 
@@ -28,11 +28,8 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
         "folds_digest": folds_digest(corpus, folds),
         "folds": [{"documents": _letters(fold, len(corpus)), "notes": list(fold.notes)} for fold in folds],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written to a temporary file and moved, so that other processes never read an incomplete file.
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)
+    with written_whole(path) as part:
+        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:

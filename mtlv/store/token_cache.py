@@ -60,7 +60,6 @@ class TokenCache:
         if found is not None:
             return found
         with suppress(OSError, DamagedTokens):  # a full or read-only disk: it only costs time and memory
-            self.folder.mkdir(parents=True, exist_ok=True)
             write_tokens(path, make())
             found = read_tokens(path)
         return found or join_tokens(list(make()))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from mtlv.disk import remove
+from mtlv.disk import remove, written_whole
 
 
 def test_nothing_is_left(tmp_path: Path) -> None:
@@ -30,3 +31,17 @@ def test_where_its_name_cannot_be_taken_it_is_removed_all_the_same(
     monkeypatch.setattr(Path, "replace", refuse)
     remove(folder)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.txt"
+    with written_whole(path) as part:
+        part.write_text("1")
+        assert not path.exists()
+    with suppress(ZeroDivisionError), written_whole(path) as part:
+        part.write_text("2")
+        raise ZeroDivisionError
+    with written_whole(path):
+        pass  # writes nothing
+    assert path.read_text() == "1"
+    assert list(path.parent.iterdir()) == [path]

@@ -6,11 +6,10 @@ import errno
 import time
 import uuid
 from collections.abc import Callable, Container, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mtlv.disk import digest_of, flush
+from mtlv.disk import digest_of, flush, written_whole
 from mtlv.errors import DamagedError, TrackingError, masked
 from mtlv.store.remote.connect import open_objects
 from mtlv.store.remote.objects import Objects, ObjectStoreError, unsealed, with_checksum
@@ -94,20 +93,16 @@ class ObjectClient:
             DamagedError: its checksum does not match.
             TrackingError: it cannot be read.
         """
-        part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not self.ask(f"cannot be read: `{name}`", lambda: self._download(name, part)):
-                return False
-            if sha256 is not None and digest_of(part) != sha256:
-                raise self.broken(name, "its checksum does not match: it was changed")
-            flush(part)  # otherwise a power failure could leave the name without the content
-            part.replace(path)
+            with written_whole(path) as part:
+                if not self.ask(f"cannot be read: `{name}`", lambda: self._download(name, part)):
+                    part.unlink(missing_ok=True)
+                    return False
+                if sha256 is not None and digest_of(part) != sha256:
+                    raise self.broken(name, "its checksum does not match: it was changed")
+                flush(part)  # otherwise a power failure could leave the name without the content
         except OSError as error:
             raise cannot_keep(path.parent, error) from error
-        finally:
-            with suppress(OSError):
-                part.unlink()
         return True
 
     def _download(self, name: str, path: Path) -> bool:
@@ -199,16 +194,11 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         TrackingError: it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(path)
+        with written_whole(path) as part:
+            part.write_bytes(content)
     except OSError as error:
         raise cannot_keep(path.parent, error) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 def cannot_keep(folder: Path, error: OSError) -> TrackingError:
