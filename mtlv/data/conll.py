@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files, text_of
+from mtlv.data.parts import absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
@@ -22,6 +22,7 @@ MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
 MARKER = "-DOCSTART-"
+CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
 TAG = re.compile(r"O|[BIELUS](?:-.+)?")
 _LETTERS = {"E": "L", "S": "U"}
 
@@ -94,6 +95,28 @@ def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path | None, Dat
         return tagged_corpus(card, path, untyped=untyped)
 
     return load
+
+
+def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256: Sequence[str]) -> Card:
+    """Return the card of a data set in the form of the Cambridge language lab (Crichton et al. 2017).
+
+    Args:
+        task: its only task; its source is the name of the data set.
+        title, citation: of the data set.
+        folder: commit and folder of its files in the lab's repository.
+        sha256: checksums of `train.tsv`, `devel.tsv` and `test.tsv`.
+    """
+    names = ("train.tsv", "devel.tsv", "test.tsv")
+    return Card(
+        name=task.source,
+        title=title,
+        address=f"https://github.com/{CAMBRIDGE}",
+        licence="CC BY 4.0 for the data, as its repository states",
+        citation=f"{citation} This form: Crichton G et al, BMC Bioinformatics 18:368, 2017.",
+        other_tasks=(task,),
+        main_metric=task.main_metric,
+        downloads=from_github(CAMBRIDGE, folder, dict(zip(names, sha256, strict=True))),
+    )
 
 
 def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.parts import text_of
+from mtlv.data.options import DataOptions
+from mtlv.data.parts import absent, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -74,6 +75,32 @@ def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *n
         groups=groups_of((example.group for example in examples), [example.id for example in examples]),
         notes=tuple(note for note in notes if note),
     )
+
+
+def by_parts(
+    card: Card,
+    suffixes: Sequence[str],
+    read: Callable[[Path, str], Iterable[Example]],
+    answers: Answers,
+    then: str = "",
+) -> Callable[[Path | None, DataOptions], Corpus]:
+    """Return the `load` of a data set with one task and a file for each part.
+
+    Args:
+        card: card with the task.
+        suffixes: of the files.
+        read: yields the examples of a file of a part.
+        answers: see `answers_corpus`.
+        then: next step if there is no file; empty for `card.by_hand`.
+    """
+
+    def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+        assert path is not None
+        files = part_files(path, suffixes, then or card.by_hand)
+        examples = [example for part, file in files.items() for example in read(file, part)]
+        return answers_corpus(card, examples, answers, absent(files))
+
+    return load
 
 
 def class_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int64]:

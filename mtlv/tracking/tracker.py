@@ -170,41 +170,8 @@ class Tracker(Protocol):
         """Close the run, with that end time (milliseconds since 1970; 0 means now)."""
 
 
-class NullTracker:
-    """Discards everything."""
+class NullTracker(Tracker):
+    """Discards everything: methods of the protocol do nothing."""
 
     def open_run(self, spec: RunSpec) -> str:
         return spec.uid
-
-    def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
-        pass
-
-    def artifact(self, run: str, local: Path, folder: str = "") -> None:
-        pass
-
-    def text(self, run: str, text: str, name: str) -> None:
-        pass
-
-    def model(self, run: str, model: TrackedModel) -> None:
-        pass
-
-    def tags(self, run: str, tags: Mapping[str, str]) -> None:
-        pass
-
-    def describe(self, run: str, text: str) -> None:
-        pass
-
-    def describe_all(self, text: str, views: Sequence[View]) -> None:
-        pass
-
-    def data(self, run: str, parts: Sequence[DataPart]) -> None:
-        pass
-
-    def table(self, run: str, table: TableFile) -> None:
-        pass
-
-    def image(self, run: str, local: Path, key: str) -> None:
-        pass
-
-    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
-        pass

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.data.catalog.openi import _LABELS
+from mtlv.data.catalog.openi import _PATTERNS
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -36,9 +36,9 @@ STEPS = ("tests", "speed", "suite", "train")
 
 def reports(path):
     """80 reports in Open-I's form, four labels each, so that every part has every label."""
-    lines = ["uid,MeSH,findings,impression"]
+    lines, patterns = ["uid,MeSH,findings,impression"], list(_PATTERNS.values())
     for row in range(80):
-        headings = ";".join(_LABELS[(row + step) % len(_LABELS)][1] for step in (0, 4, 9, 13))
+        headings = ";".join(patterns[(row + step) % len(patterns)] for step in (0, 4, 9, 13))
         lines.append(f'{row},"{headings}",Report {row} on the chest.,Signs of {headings.replace(",", "")}.')
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -130,7 +130,7 @@ def test_the_programme_is_cut_off_twice_and_goes_on(bare, tmp_path):
     assert len(kept) >= 1 + 1 + 19
     assert all(last[name] == content for name, content in kept.items())  # no model was trained twice
     assert "Means of 2 whole rounds" in told
-    assert all(line["tasks"].keys() == {name for name, _, _ in _LABELS} for line in found["rounds"])
+    assert all(line["tasks"].keys() == _PATTERNS.keys() for line in found["rounds"])
 
 
 @pytest.mark.slow

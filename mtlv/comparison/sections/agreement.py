@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.heatmap import CELL, cell_width, few_enough, run_columns
-from mtlv.comparison.sections.parts import of_run, run_axis, run_names, shown_first, tip
+from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
+from mtlv.comparison.sections.parts import label, number, of_run, run_axis, run_names, shown_first, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 
@@ -69,12 +69,9 @@ def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
 
 
 def _agreement_spec(comparison: Comparison) -> dict[str, Any]:
-    colour = {
-        "field": "value", "type": "quantitative",
-        "scale": {"scheme": SEQUENTIAL, "domain": [0, 1], "clamp": True},
-        "legend": {"title": "adjusted Rand index", "orient": "bottom", "gradientLength": 200},
-    }  # fmt: skip
-    ink = {"condition": {"test": "datum.value > 0.62", "value": "#111111"}, "value": "#ffffff"}
+    scale = {"scheme": SEQUENTIAL, "domain": [0, 1], "clamp": True}
+    legend = {"title": "adjusted Rand index", "orient": "bottom", "gradientLength": 200}
+    colour = number("value", scale=scale, legend=legend)
     tips = [tip("name", "run"), tip("other_name", "and"), tip("value", "adjusted Rand index", ".4f")]
     names = run_names(comparison)
     return {
@@ -82,18 +79,11 @@ def _agreement_spec(comparison: Comparison) -> dict[str, Any]:
         "height": {"step": CELL + 10},
         "encoding": {
             "x": run_columns(comparison) | {"field": "other_name"},
-            "y": {"field": "name", "type": "nominal", "sort": names, "axis": run_axis()},
+            "y": label("name", sort=names, axis=run_axis()),
             "tooltip": tips,
         },
         "layer": [
             {"mark": "rect", "encoding": {"color": colour}},
-            {
-                "transform": few_enough(),
-                "mark": {"type": "text", "fontSize": 11},
-                "encoding": {
-                    "text": {"field": "value", "type": "quantitative", "format": ".2f"},
-                    "color": ink,
-                },
-            },
+            written(number("value", format=".2f"), "datum.value > 0.62"),
         ],
     }

@@ -11,7 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
+from mtlv.comparison.sections.parts import (
+    GREY,
+    capital,
+    known,
+    learned_nothing,
+    listed,
+    number,
+    of_run,
+    open_ends,
+    tip,
+    with_value,
+)
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, short_names
 from mtlv.figures.label_placement import Scene, place
@@ -105,7 +116,7 @@ def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any
         placed_rows.append({**row, "label": label, "dx": dx, "dy": dy})
     return FigureBlock(
         cost.key,
-        f"{figure[0].upper()}{figure[1:]} over {cost.over}",
+        f"{capital(figure)} over {cost.over}",
         "Each dot is a run: the mean over its folds and seeds, with a bar of one standard deviation of "
         f"the {figure} if there are several. {cost.about} The steps are the Pareto front of the runs that "
         f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
@@ -225,32 +236,31 @@ def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[
 
 
 def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
-    x = {
-        "field": cost.field,
-        "type": "quantitative",
-        "title": cost.title,
-        "scale": {"type": "log", "nice": False, "padding": EDGE},
-        "axis": {"format": ".3~r", "tickCount": 6, "labelOverlap": True},
-    }
-    y = {
-        "field": "f1",
-        "type": "quantitative",
-        "title": f"{plan_title(comparison)} on the test set",
-        "scale": {"zero": False, "nice": False, "padding": EDGE},
-        "axis": {"format": ".3~f"},
-    }
+    figure = plan_title(comparison)
+    x = number(
+        cost.field,
+        title=cost.title,
+        scale={"type": "log", "nice": False, "padding": EDGE},
+        axis={"format": ".3~r", "tickCount": 6, "labelOverlap": True},
+    )
+    y = number(
+        "f1",
+        title=f"{figure} on the test set",
+        scale={"zero": False, "nice": False, "padding": EDGE},
+        axis={"format": ".3~f"},
+    )
     colour = run_colour(comparison) | {"legend": None}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
     steps = {
         "type": "line",
         "interpolate": "step-after",
-        "color": "#7F7F7F",
+        "color": GREY,
         "strokeDash": [5, 3],
         "opacity": 0.6,
     }
+    spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
-    figure = plan_title(comparison)
     best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.field, f"at most, {cost.title}", ",.2f")]
     tips = _tips(figure)
     return {
@@ -259,11 +269,7 @@ def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
         "transform": _front_transforms(cost.field),
         "layer": [
             {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": bar,
-                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
-            },
+            with_value("low", {"mark": bar, "encoding": spread}),
             {
                 "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2.5, "opacity": 1},
                 "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
@@ -272,10 +278,7 @@ def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
                 "mark": {"type": "point", "filled": True, "size": 110},
                 "encoding": {"x": x, "y": y, "color": colour, "opacity": fill, "tooltip": tips},
             },
-            {
-                "mark": text,
-                "encoding": {"x": x, "y": y, "text": {"field": "label"}, "tooltip": tips},
-            },
+            {"mark": text, "encoding": {"x": x, "y": y, "text": {"field": "label"}, "tooltip": tips}},
         ],
     }
 

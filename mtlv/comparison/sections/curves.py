@@ -13,12 +13,14 @@ from mtlv.comparison.sections.parts import (
     STEPS,
     band,
     curves_of,
-    first_panels,
+    number,
     of_run,
+    small_multiples,
     tip,
     whole_runs,
     whole_ticks,
-)  # fmt: skip
+    with_value,
+)
 from mtlv.comparison.sections.text_scores import text_scores
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
@@ -26,7 +28,7 @@ from mtlv.formatting import enumerated
 from mtlv.plan import ascii_slug, group_name
 from mtlv.reporting.metric_titles import judged_words, main_title
 
-WIDTH, HEIGHT, COLUMNS = 196, 120, 4  # width and height of a panel in pixels, and panels per row
+PANEL = 196, 120  # width and height of a panel in pixels
 Rows = dict[str, list[dict[str, Any]]]
 HOW_BANDS = (
     "A line is the mean over a run's folds and seeds after each epoch. The band "
@@ -187,12 +189,7 @@ def _texts(comparison: Comparison) -> list[FigureBlock]:
             continue
         title = f"Masked loss over tokens: {name}"
         lines = _lines(comparison, "masked loss", {"zero": False}, banded=True, extra=(OF_TOKENS,))
-        x = {
-            "field": "tokens",
-            "type": "quantitative",
-            "title": "tokens read",
-            "axis": {"format": "~s", "grid": False, "tickCount": 5},
-        }
+        x = number("tokens", title="tokens read", axis={"format": "~s", "grid": False, "tickCount": 5})
         spec = {"width": "container", "height": 300} | lines | {"encoding": lines["encoding"] | {"x": x}}
         blocks.append(FigureBlock(f"curves_texts_{ascii_slug(name)}", title, HOW_TEXTS, spec, rows))
     return blocks
@@ -214,19 +211,8 @@ def _multiples(
     rows, left = whole_runs(comparison, found)
     if not rows:
         return []
-    spec = {
-        "columns": COLUMNS,
-        "transform": first_panels("order"),
-        "facet": {
-            "field": what.field,
-            "type": "nominal",
-            "sort": {"field": "order", "op": "min"},
-            "header": {"title": None, "labelLimit": WIDTH + 20, "labelAnchor": "start"},
-        },
-        "spacing": {"row": 16, "column": 20},
-        "spec": {"width": WIDTH, "height": HEIGHT}
-        | _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips),
-    }
+    lines = _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips)
+    spec = small_multiples(lines, what.field, PANEL)
     caption = f"{what.caption}{HOW_PANELS}.{left}"
     return [FigureBlock(what.id, what.title, caption, spec, rows, wide=True)]
 
@@ -273,16 +259,14 @@ def _lines(
     extra: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Return the layers: lines, optional bands, and points with tooltips."""
-    y = {"field": "value", "type": "quantitative", "title": title, "scale": scale}
+    y = number("value", title=title, scale=scale)
     tips = [
         tip("name", "run"), *extra, tip("epoch", "epoch", "d"), tip("value", "mean", ".4f"),
         tip("low", "lowest", ".4f"), tip("high", "highest", ".4f"), tip("children", "folds and seeds", "d"),
     ]  # fmt: skip
-    bands = {
-        "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))},
-        "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
-    }
+    area = {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))}
+    ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
+    bands = with_value("low", {"mark": area, "encoding": ends})
     # Lines must be first: the legend uses the symbols of the first layer.
     line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
     points = {
@@ -292,8 +276,7 @@ def _lines(
     curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)
     last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
     ticks = whole_ticks(1, last_epoch, 10 if banded else 4)
-    axis = {"values": ticks, "format": "d", "grid": False}
-    x = {"field": "epoch", "type": "quantitative", "title": "epoch", "axis": axis}
+    x = number("epoch", title="epoch", axis={"values": ticks, "format": "d", "grid": False})
     return {
         "encoding": {"x": x} | run_lines(comparison),
         "layer": [line, *([bands] if banded else []), points],

@@ -7,18 +7,21 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.parts import (
-    first_panels,
+    GREY,
     known,
+    label,
+    number,
     of_run,
     run_header,
     shared_panels,
+    small_multiples,
     tip,
     whole_ticks,
 )
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
-WIDTH, HEIGHT, COLUMNS = 210, 130, 4  # width and height of a panel in pixels, and panels per row
+PANEL = 210, 130  # width and height of a panel in pixels
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
 MEASURES = (
     ("inertia", "Elbow: inertia by the number of groups", "inertia",
@@ -78,50 +81,29 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
 def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
     most = max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
-    x: dict[str, Any] = {"field": "k", "type": "quantitative", "title": "number of groups k"}
-    x |= {
-        "axis": {"values": whole_ticks(1, most, 9), "format": "d", "grid": False},
-        "scale": {"nice": False, "padding": 8},
-    }
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": axis,
-        "scale": {"zero": False},
-        "axis": {"tickCount": 4},
-    }
+    ticks = {"values": whole_ticks(1, most, 9), "format": "d", "grid": False}
+    x = number("k", title="number of groups k", axis=ticks, scale={"nice": False, "padding": 8})
+    y = number("value", title=axis, scale={"zero": False}, axis={"tickCount": 4})
     tips = [
         tip("name", "run"),
         tip("k", "groups", "d"),
         tip("value", axis, ".4f"),
         tip("mark", "this number is"),
     ]
-    shape = {
-        "field": "mark", "type": "nominal",
-        "scale": {"domain": [RECOMMENDED, CHOSEN, BOTH], "range": ["circle", "square", "diamond"]},
-        "legend": {"title": None, "orient": "top", "symbolStrokeColor": "#7F7F7F", "labelLimit": 300},
-    }  # fmt: skip
-    return {
-        "columns": COLUMNS,
-        "transform": first_panels("order"),
-        "facet": {
-            "field": "title", "type": "nominal", "sort": {"field": "order", "op": "min"},
-            "header": run_header(WIDTH + 40),
-        },
-        "spacing": {"row": 16, "column": 14},
-        "resolve": {"scale": {"y": "independent"}},
-        "spec": {
-            "width": WIDTH,
-            "height": HEIGHT,
-            "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
-            "layer": [
-                {"mark": {"type": "line", "strokeWidth": 2}},
-                {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}},
-                {
-                    "transform": [{"filter": "datum.mark"}],
-                    "mark": {"type": "point", "filled": False, "size": 170, "strokeWidth": 2.2, "opacity": 1},
-                    "encoding": {"shape": shape},
-                },
-            ],
-        },
-    }  # fmt: skip
+    scale = {"domain": [RECOMMENDED, CHOSEN, BOTH], "range": ["circle", "square", "diamond"]}
+    legend = {"title": None, "orient": "top", "symbolStrokeColor": GREY, "labelLimit": 300}
+    marked = {
+        "transform": [{"filter": "datum.mark"}],
+        "mark": {"type": "point", "filled": False, "size": 170, "strokeWidth": 2.2, "opacity": 1},
+        "encoding": {"shape": label("mark", scale=scale, legend=legend)},
+    }
+    inner = {
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2}},
+            {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}},
+            marked,
+        ],
+    }
+    panels = small_multiples(inner, "title", PANEL, header=run_header(PANEL[0] + 40))
+    return panels | {"resolve": {"scale": {"y": "independent"}}, "spacing": {"row": 16, "column": 14}}

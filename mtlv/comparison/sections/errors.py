@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.comparison.sections.parts import PANELS, first_panels, of_run, tip
+from mtlv.comparison.sections.parts import PANELS, number, of_run, small_multiples, tip
 from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
@@ -25,7 +25,7 @@ from mtlv.plan import Scores
 ROWS = 7_000  # approximate maximum of a figure: with more runs and tasks, curves get fewer points
 MOST, LEAST = 60, 11  # maximum and minimum number of points of a curve
 GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
-WIDTH, HEIGHT, COLUMNS = 196, 150, 4  # width and height of a panel in pixels, and panels per row
+PANEL = 196, 150  # width and height of a panel in pixels
 COMPARED = 8  # maximum number of runs compared in pairs
 PANELS_SAID = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
 
@@ -80,7 +80,7 @@ def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> li
         "folds and seeds are pooled. The area under the steps is the average precision. Closer to the upper "
         f"right is better. {PANELS_SAID}"
     )
-    spec = _panels({"encoding": encoding, "layer": [lines, points]})
+    spec = small_multiples({"encoding": encoding, "layer": [lines, points]}, "task", PANEL)
     return [FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)]
 
 
@@ -133,7 +133,7 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
         "seeds are pooled. Dots are the fitted thresholds, one per fold and seed. A flat maximum means "
         f"that the threshold hardly matters. {PANELS_SAID}"
     )
-    spec = _panels({"encoding": encoding, "layer": [lines, fitted, hover]})
+    spec = small_multiples({"encoding": encoding, "layer": [lines, fitted, hover]}, "task", PANEL)
     return [FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
 
 
@@ -157,20 +157,4 @@ def _threshold_rows(
 
 def _axis(field: str, title: str) -> dict[str, Any]:
     scale, axis = {"domain": [0, 1], "nice": False}, {"tickCount": 3, "format": ".1f"}
-    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
-
-
-def _panels(inner: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart with a panel per task, most frequent first."""
-    return {
-        "columns": COLUMNS,
-        "transform": first_panels("order"),
-        "facet": {
-            "field": "task",
-            "type": "nominal",
-            "sort": {"field": "order", "op": "min"},
-            "header": {"title": None, "labelLimit": WIDTH + 20, "labelAnchor": "start"},
-        },
-        "spacing": {"row": 16, "column": 20},
-        "spec": {"width": WIDTH, "height": HEIGHT} | inner,
-    }
+    return number(field, title=title, scale=scale, axis=axis)

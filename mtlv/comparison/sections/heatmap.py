@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.comparison.sections.parts import run_names, task_axis, tip
+from mtlv.comparison.sections.parts import GREY, label, number, run_names, task_axis, tip
 from mtlv.evaluation.comparison import Comparison
 from mtlv.reporting.metric_titles import supported_by
 
@@ -40,7 +40,7 @@ class HeatmapCells:
 def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
     """Return two charts with a common task axis: bars of the support, and the cells."""
     names = [task.name for task in comparison.tasks]
-    y = {"field": "task", "type": "nominal", "sort": names, "axis": task_axis()}
+    y = label("task", sort=names, axis=task_axis())
     return {
         "hconcat": [_support(comparison, y), _cells(comparison, cells, y)],
         "spacing": 10,
@@ -59,7 +59,7 @@ def run_columns(comparison: Comparison) -> dict[str, Any]:
         "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 420,
         "ticks": False, "domain": False, "labelOverlap": False,
     }  # fmt: skip
-    return {"field": "name", "type": "nominal", "sort": run_names(comparison), "axis": axis}
+    return label("name", sort=run_names(comparison), axis=axis)
 
 
 def few_enough() -> list[dict[str, Any]]:
@@ -68,22 +68,23 @@ def few_enough() -> list[dict[str, Any]]:
     return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
 
 
+def written(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
+    """Return a layer with the text of each cell, unless there are too many.
+
+    Args:
+        text: channel of the text.
+        dark: expression that is true for bright cells, whose text must be dark.
+    """
+    ink = {"condition": {"test": dark, "value": "#111111"}, "value": "#ffffff"}
+    mark = {"type": "text", "fontSize": 11}
+    return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink}}
+
+
 def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) -> dict[str, Any]:
-    colour = {
-        "field": cells.field,
-        "type": "quantitative",
-        "scale": cells.scale,
-        "legend": {"title": cells.title, "orient": "top", "gradientLength": 200, "format": cells.number},
-    }
+    legend = {"title": cells.title, "orient": "top", "gradientLength": 200, "format": cells.number}
+    colour = number(cells.field, scale=cells.scale, legend=legend)
     tips = [tip("task"), tip("name", "run"), *cells.tips, _tip_of_support(comparison)]
-    numbers = {
-        "transform": few_enough(),
-        "mark": {"type": "text", "fontSize": 11},
-        "encoding": {
-            "text": {"field": cells.field, "type": "quantitative", "format": cells.number},
-            "color": {"condition": {"test": cells.dark_text, "value": "#111111"}, "value": "#ffffff"},
-        },
-    }
+    numbers = written(number(cells.field, format=cells.number), cells.dark_text)
     return {
         "width": {"step": cell_width(comparison)},
         "height": {"step": CELL},
@@ -100,29 +101,18 @@ def _tip_of_support(comparison: Comparison) -> Mapping[str, str]:
 def _support(comparison: Comparison, y: Mapping[str, Any]) -> dict[str, Any]:
     """Return bars with numbers, one per task for any number of runs."""
     mean = {"aggregate": [{"op": "max", "field": "support", "as": "support"}], "groupby": ["task"]}
-    axis = {
-        "title": "support",
-        "orient": "top",
-        "labels": False,
-        "ticks": False,
-        "domain": False,
-        "grid": False,
-    }
-    x = {"field": "support", "type": "quantitative", "axis": axis}
+    hidden = dict.fromkeys(("labels", "ticks", "domain", "grid"), False)
+    x = number("support", axis={"title": "support", "orient": "top"} | hidden)
     return {
         "width": BARS,
         "height": {"step": CELL},
         "transform": [mean],
-        "encoding": {
-            "x": x,
-            "y": y,
-            "tooltip": [tip("task"), _tip_of_support(comparison)],
-        },
+        "encoding": {"x": x, "y": y, "tooltip": [tip("task"), _tip_of_support(comparison)]},
         "layer": [
-            {"mark": {"type": "bar", "color": "#7F7F7F", "opacity": 0.55, "height": {"band": 0.6}}},
+            {"mark": {"type": "bar", "color": GREY, "opacity": 0.55, "height": {"band": 0.6}}},
             {
                 "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11},
-                "encoding": {"text": {"field": "support", "type": "quantitative", "format": ".4~g"}},
+                "encoding": {"text": number("support", format=".4~g")},
             },
         ],
     }

@@ -9,14 +9,18 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
 from mtlv.comparison.sections.parts import (
+    GREY,
     known,
+    label,
     learned_nothing,
     listed,
+    number,
     of_run,
     open_ends,
     run_axis,
     run_names,
     tip,
+    with_value,
 )
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
@@ -178,19 +182,13 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
         f"value of each column is bold.{score}{thresholds} Training time is the mean per fold and seed, for "
         "all models of a run together."
     )
-    keys = ["run", *(column.key for column in others)]
+    costs_of = [{k: row.get(k) for k in ("run", *(column.key for column in others))} for row in rows]
     also = (
         "Means per fold and seed, for all models of a run together; memory is the peak of its largest model."
     )
     return [
         TableBlock("overview", "All runs", caption, columns, rows),
-        TableBlock(
-            "overview_costs",
-            "Models and costs",
-            also,
-            others,
-            [{k: row.get(k) for k in keys} for row in rows],
-        ),
+        TableBlock("overview_costs", "Models and costs", also, others, costs_of),
     ]
 
 
@@ -249,33 +247,16 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
         tip("sd", "standard deviation", ".4f"),
     ]
     colour = run_colour(comparison) | {"legend": None}
-    bars = {
-        "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8},
-        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "color": colour},
-    }
-    legend = {
-        "title": None, "orient": "top", "symbolFillColor": "#7F7F7F", "symbolStrokeColor": "#7F7F7F",
-    }  # fmt: skip
-    shape = {
-        "field": "figure",
-        "type": "nominal",
-        "scale": {"domain": titles, "range": ["circle", "diamond"]},
-        "legend": None if comparison.scored else legend,
-    }
+    ends = {"x": number("low"), "x2": {"field": "high"}, "color": colour}
+    bars = with_value("low", {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8}, "encoding": ends})
+    legend = {"title": None, "orient": "top", "symbolFillColor": GREY, "symbolStrokeColor": GREY}
+    scale = {"domain": titles, "range": ["circle", "diamond"]}
+    axis = {"title": f"{'score' if comparison.scored else 'F1'} on the test set", "tickCount": 8}
     dots = {
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
         "encoding": {
-            "x": {
-                "field": "value",
-                "type": "quantitative",
-                "scale": {"zero": False},
-                "axis": {
-                    "title": f"{'score' if comparison.scored else 'F1'} on the test set",
-                    "tickCount": 8,
-                },
-            },
-            "shape": shape,
+            "x": number("value", scale={"zero": False}, axis=axis),
+            "shape": label("figure", scale=scale, legend=None if comparison.scored else legend),
             "color": colour,
         },
     }
@@ -283,9 +264,9 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
         "width": "container",
         "height": {"step": 17},
         "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": run_names(comparison), "axis": run_axis()},
-            "yOffset": {"field": "figure", "type": "nominal", "sort": titles},
+            "y": label("name", sort=run_names(comparison), axis=run_axis()),
+            "yOffset": label("figure", sort=titles),
             "tooltip": [*tips, tip("children", "folds and seeds", "d")],
         },
         "layer": [bars, dots],
-    }  # fmt: skip
+    }

@@ -1,4 +1,4 @@
-"""Helpers for sections: rows of runs, tooltips, names on axes, size limits."""
+"""Helpers for sections: rows of runs, channels and axes of figures, panels, size limits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ NAMED = 3  # maximum of runs that a caveat names; more are counted
 STEPS = 50  # maximum points of a curve in small multiples
 
 LETTER = 7.5  # pixels of a bold letter in headers
+GREY = "#7F7F7F"  # visible on light and dark backgrounds
 
 
 def of_run(run: ComparedRun) -> dict[str, Any]:
@@ -27,6 +28,26 @@ def of_run(run: ComparedRun) -> dict[str, Any]:
 def known(value: float | None) -> float | None:
     """Return the number, or None if it is not finite: rows contain no NaN."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def capital(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def number(field: str, **more: Any) -> dict[str, Any]:
+    """Return a channel of numbers."""
+    return {"field": field, "type": "quantitative"} | more
+
+
+def label(field: str, **more: Any) -> dict[str, Any]:
+    """Return a channel of texts."""
+    return {"field": field, "type": "nominal"} | more
+
+
+def with_value(field: str, layer: dict[str, Any]) -> dict[str, Any]:
+    """Return a layer of the rows that have a value."""
+    return {"transform": [{"filter": f"isValid(datum.{field})"}]} | layer
 
 
 def tip(field: str, title: str = "", number: str = "") -> dict[str, str]:
@@ -76,6 +97,34 @@ def run_header(width: int) -> dict[str, Any]:
 def task_axis(**changes: Any) -> dict[str, Any]:
     """Return a vertical axis of task names."""
     return {"title": None, "labelLimit": 220, "ticks": False, "domain": False} | changes
+
+
+def small_multiples(
+    inner: Mapping[str, Any],
+    field: str,
+    size: tuple[int, int],
+    *,
+    columns: int = 4,
+    header: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a chart with a panel for each value of a field, in the order of the field `order`.
+
+    Args:
+        inner: the chart in a panel.
+        field: field of the rows that defines the panels.
+        size: width and height of a panel in pixels.
+        columns: panels per row.
+        header: how titles are shown; None is one line.
+    """
+    width, height = size
+    line = {"title": None, "labelLimit": width + 20, "labelAnchor": "start"}
+    return {
+        "columns": columns,
+        "transform": first_panels("order"),
+        "facet": label(field, sort={"field": "order", "op": "min"}, header=header or line),
+        "spacing": {"row": 16, "column": 20},
+        "spec": {"width": width, "height": height} | inner,
+    }
 
 
 def first_panels(by: str) -> list[dict[str, Any]]:
@@ -136,12 +185,8 @@ def whole_runs(
         kept.add(run.key)
     out = [row for run in comparison.runs if run.key in kept for row in rows.get(run.key, ())]
     left = len(comparison.runs) - len(kept)
-    return (
-        out,
-        f" {left} of {len(comparison.runs)} runs are left out here, to limit the number of lines."
-        if left
-        else "",
-    )
+    note = f" {left} of {len(comparison.runs)} runs are left out here, to limit the number of lines."
+    return out, note if left else ""
 
 
 def curves_of(run: ComparedRun, key: str) -> list[Curve]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.published_numbers import is_fraction, measured
-from mtlv.comparison.sections.parts import of_run, tip
+from mtlv.comparison.sections.parts import GREY, label, number, of_run, tip
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
 PUBLISHED, MEASURED = "published", "measured"
@@ -127,19 +127,15 @@ def _labels(row: dict[str, Any]) -> dict[str, str]:
 def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = list(dict.fromkeys(row["label"] for row in rows))
     panels = list(dict.fromkeys(row["panel"] for row in rows))
-    y = {"field": "label", "type": "nominal", "sort": names, "axis": {"title": None, "labelLimit": 300}}
-    x = {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": False, "padding": 12}}
-    colour = {
-        "field": "which",
-        "type": "nominal",
-        "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-        "legend": {"title": None, "orient": "top"},
-    }
+    y = label("label", sort=names, axis={"title": None, "labelLimit": 300})
+    x = number("value", title=None, scale={"zero": False, "padding": 12})
+    scale = {"domain": list(COLOURS), "range": list(COLOURS.values())}
+    colour = label("which", scale=scale, legend={"title": None, "orient": "top"})
     tips = [tip("row"), tip("metric"), tip("name", "run"), tip("published", "published", ".4f")]
     tips += [tip("measured", "measured", ".4f"), tip("difference", "difference", "+.4f")]
     layers = [
         {
-            "mark": {"type": "line", "strokeWidth": 2, "color": "#7F7F7F"},
+            "mark": {"type": "line", "strokeWidth": 2, "color": GREY},
             "encoding": {"y": y, "x": x, "detail": {"field": "label"}, "tooltip": tips},
         },
         {
@@ -148,12 +144,7 @@ def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         },
     ]
     return {
-        "facet": {
-            "field": "panel",
-            "type": "nominal",
-            "sort": panels,
-            "header": {"title": None, "labelAnchor": "start"},
-        },
+        "facet": label("panel", sort=panels, header={"title": None, "labelAnchor": "start"}),
         "columns": 2,
         "spec": {"width": 320, "height": {"step": 18}, "layer": layers},
     }

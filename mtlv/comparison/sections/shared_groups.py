@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.heatmap import CELL, cell_width, few_enough, run_columns
-from mtlv.comparison.sections.parts import of_run, task_axis, tip, whole_runs
+from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
+from mtlv.comparison.sections.parts import label, of_run, task_axis, tip, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.figures.palette import GROUPS
 from mtlv.formatting import enumerated
@@ -160,8 +160,8 @@ def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     rows = []
     sizes = {task: sum(map(len, model)) for model in run.plan for head in model for task in head}
     for part in given.parts[run.key]:
-        label = given.label(run, part)
-        fields = {"group": label, "shown": "·" if label == ALONE else label}
+        group = given.label(run, part)
+        fields = {"group": group, "shown": "·" if group == ALONE else group}
         for task in part:
             shared = "its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
             others = enumerated([other for other in part if other != task]) or "none"
@@ -181,19 +181,14 @@ def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
     tips = [
         tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
     ]  # fmt: skip
-    ink = {"condition": {"test": f"datum.group == '{ALONE}'", "value": "#111111"}, "value": "#ffffff"}
-    numbers = {
-        "transform": few_enough(),
-        "mark": {"type": "text", "fontSize": 11},
-        "encoding": {"text": {"field": "shown", "type": "nominal"}, "color": ink},
-    }
+    numbers = written(label("shown"), f"datum.group == '{ALONE}'")
     order = task_order(comparison, given)
     return {
         "width": {"step": cell_width(comparison)},
         "height": {"step": CELL},
         "encoding": {
             "x": run_columns(comparison),
-            "y": {"field": "task", "type": "nominal", "sort": order, "axis": task_axis()},
+            "y": label("task", sort=order, axis=task_axis()),
             "tooltip": tips,
         },
         "layer": [{"mark": "rect", "encoding": {"color": group_colour(given)}}, numbers],

@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.parts import learned_nothing, open_ends, tip
+from mtlv.comparison.sections.parts import GREY, label, learned_nothing, number, open_ends, run_axis, tip
 from mtlv.comparison.verdicts import dependence, finding, follows, signed
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
@@ -18,7 +18,7 @@ from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
 SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
-COLOURS = {BETTER: "#0072B2", OPEN: "#7F7F7F", WORSE: "#D55E00"}  # Okabe and Ito; never red against green
+COLOURS = {BETTER: "#0072B2", OPEN: GREY, WORSE: "#D55E00"}  # Okabe and Ito; never red against green
 MINUS = "  −  "  # between the names of a pair, which are on two lines
 TWO_NAMES = f"[split(datum.label, '{MINUS}')[0] + ' −', split(datum.label, '{MINUS}')[1]]"
 ROW = 30  # pixels of a pair: two lines of text
@@ -189,52 +189,40 @@ _TOOLTIP = [
     tip("high", "to", "+.4f"),
     tip("n", "pairs", "d"),
 ]
-_COLOUR = {
-    "field": "verdict",
-    "type": "nominal",
-    "title": "test result",
-    "legend": {"orient": "top", "columns": 3},
-    "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-}
-_DASH = {
-    "field": "over",
-    "type": "nominal",
-    "title": "interval over",
-    "legend": {"orient": "top", "columns": 2},
-    "scale": {"domain": [VALUES, DOCUMENTS], "range": [[1, 0], [4, 3]]},
-}
+_COLOUR = label(
+    "verdict",
+    title="test result",
+    legend={"orient": "top", "columns": 3},
+    scale={"domain": list(COLOURS), "range": list(COLOURS.values())},
+)
+_DASH = label(
+    "over",
+    title="interval over",
+    legend={"orient": "top", "columns": 2},
+    scale={"domain": [VALUES, DOCUMENTS], "range": [[1, 0], [4, 3]]},
+)
 
 
 def _spec(figure: str, lines: int) -> dict[str, Any]:
+    # The baseline lets the first line stand above the middle.
+    axis = run_axis(labelExpr=TWO_NAMES, labelBaseline="bottom", labelLimit=240)
     return {
         "width": "container",
         "height": {"step": ROW / lines, "for": "offset"},
         "encoding": {
-            "y": {
-                "field": "pair",
-                "type": "nominal",
-                "sort": {"field": "mean", "op": "max", "order": "descending"},
-                "axis": {
-                    "title": None,
-                    "labelExpr": TWO_NAMES,
-                    "labelBaseline": "bottom",  # so that the first line is above the middle
-                    "labelLimit": 240,
-                    "ticks": False,
-                    "domain": False,
-                },
-            },
-            "yOffset": {"field": "over", "type": "nominal", "sort": [VALUES, DOCUMENTS]},
+            "y": label("pair", sort={"field": "mean", "op": "max", "order": "descending"}, axis=axis),
+            "yOffset": label("over", sort=[VALUES, DOCUMENTS]),
             "tooltip": _TOOLTIP,
         },
         "layer": [
             {
-                "mark": {"type": "rule", "strokeWidth": 1.5, "color": "#7F7F7F"},
+                "mark": {"type": "rule", "strokeWidth": 1.5, "color": GREY},
                 "encoding": {"x": {"datum": 0}, "y": None, "yOffset": None, "tooltip": None},
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 2.5},
                 "encoding": {
-                    "x": {"field": "low", "type": "quantitative", "title": f"difference in {figure}"},
+                    "x": number("low", title=f"difference in {figure}"),
                     "x2": {"field": "high"},
                     "color": _COLOUR,
                     "strokeDash": _DASH,
@@ -242,10 +230,7 @@ def _spec(figure: str, lines: int) -> dict[str, Any]:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {
-                    "x": {"field": "mean", "type": "quantitative", "axis": {"format": "+.3~g"}},
-                    "color": _COLOUR,
-                },
+                "encoding": {"x": number("mean", axis={"format": "+.3~g"}), "color": _COLOUR},
             },
         ],
     }

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.parts import (
+    GREY,
     PANELS,
-    first_panels,
+    label,
     of_run,
     run_header,
     shared_panels,
     shown_first,
+    small_multiples,
     tip,
 )
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
@@ -59,12 +61,8 @@ def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
     different = list(dict.fromkeys(map(_key, found.values())))[:PANELS]
     kept = {key: points for key, points in found.items() if _key(points) in different}
     left = len(found) - len(kept)
-    return (
-        kept,
-        f" {left} of {len(found)} runs with a map are left out, to limit the number of different maps."
-        if left
-        else "",
-    )
+    note = f" {left} of {len(found)} runs with a map are left out, to limit the number of different maps."
+    return kept, note if left else ""
 
 
 def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
@@ -109,9 +107,8 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     ends, unclear = leader_ends(scene, placed.centres), nearer_to_another(scene, placed.centres)
     for at, row in enumerate(rows):
         centre, end = placed.centres[at], ends[at]
-        first = (
-            float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
-        )  # Vega centres the first line, not the whole text
+        # Vega centres the first line, not the whole text.
+        first = float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
         row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": first}
         if unclear[at] or np.hypot(*(end - places[at])) > LEADER:
             row |= {"end_x": float(end[0]), "end_y": float(end[1])}
@@ -132,12 +129,12 @@ def _rows(
     groups = run.groups.groups if run.groups else ()
     medoids = run.groups.medoids if run.groups else ()
     numbers = given.numbers.get(run.key, {})
-    in_plan = {frozenset(head): str(number) for head, number in numbers.items()}
-    label = {t: in_plan.get(frozenset(group), "") for group in groups for t in group}
+    in_plan = {frozenset(head): str(own) for head, own in numbers.items()}
+    number = {t: in_plan.get(frozenset(group), "") for group in groups for t in group}
     return [
         of_run(run)
         | panel
-        | {"group": label.get(place["task"], ""), "medoid": place["task"] in medoids}
+        | {"group": number.get(place["task"], ""), "medoid": place["task"] in medoids}
         | place
         for place in laid
     ]
@@ -169,20 +166,9 @@ def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[st
         "mark": {"type": "text", "fontSize": FONT, "lineBreak": "\n", "lineHeight": LINE, "fontWeight": bold},
         "encoding": {
             "x": x | {"field": "label_x"}, "y": y | {"field": "label_y"},
-            "text": {"field": "label", "type": "nominal"}, "tooltip": tips,
+            "text": label("label"), "tooltip": tips,
         },
     }  # fmt: skip
-    frame = {"stroke": "#7F7F7F", "strokeOpacity": 0.35}
-    header = run_header(width)
-    return {
-        "columns": columns,
-        "transform": first_panels("order"),
-        "facet": {
-            "field": "title",
-            "type": "nominal",
-            "sort": {"field": "order", "op": "min"},
-            "header": header,
-        },
-        "spacing": 18,
-        "spec": {"width": width, "height": height, "view": frame, "layer": [line, point, name]},
-    }
+    inner = {"view": {"stroke": GREY, "strokeOpacity": 0.35}, "layer": [line, point, name]}
+    panels = small_multiples(inner, "title", (width, height), columns=columns, header=run_header(width))
+    return panels | {"spacing": 18}

@@ -18,7 +18,16 @@ from mtlv.comparison.blocks import (
 )
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
-from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends, tip
+from mtlv.comparison.sections.parts import (
+    capital,
+    known,
+    learned_nothing,
+    listed,
+    number,
+    of_run,
+    open_ends,
+    tip,
+)
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.pairs import tasks_of
@@ -107,15 +116,11 @@ def _main(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
             tip("children", "n", "d"),
         ),
     )
-    title = f"{_capital(figure)} of each task"
+    title = f"{capital(figure)} of each task"
     caption = f"{title} on the test set, mean over a run's folds and seeds{_how(comparison)}"
     spec = heatmap(comparison, cells)
     fields = (*(said["field"] for said in _judged_tip(comparison)), "sd", "children", "support")
     return FigureBlock("tasks_f1", title, caption, spec, _only(rows, *fields), wide=True)
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _judged_tip(comparison: Comparison) -> list[dict[str, str]]:
@@ -154,7 +159,7 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     )
     of = "label" if figure == "F1" else "task"
     caption = (
-        f"{_capital(figure)} of each task minus that of the baseline run: blue cells gain, orange cells "
+        f"{capital(figure)} of each task minus that of the baseline run: blue cells gain, orange cells "
         "lose, pale cells hardly change. The scale is symmetric and the same for every baseline; the "
         f"baseline's own column is 0. A gain on a {of} with little support is based on few documents."
         + (" Tasks on which the baseline run was not tested have no cells." if _gaps(comparison) else "")
@@ -210,11 +215,9 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
 
 def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, Any]:
     percent = ".2~p" if field == "frequency" else "d"
-    x = {
-        "field": field, "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 12},
-        "axis": {"title": title, "format": percent, "grid": False, "tickCount": 6},
-    }  # fmt: skip
-    y = {"field": "delta", "type": "quantitative", "title": "gain in F1", "axis": {"format": "+.2~f"}}
+    axis = {"title": title, "format": percent, "grid": False, "tickCount": 6}
+    x = number(field, scale={"type": "log", "nice": False, "padding": 12}, axis=axis)
+    y = number("delta", title="gain in F1", axis={"format": "+.2~f"})
     tips = [
         tip("task"), tip("name", "run"), tip("delta", "gain in F1", "+.4f"), tip("value", "F1, mean", ".4f"),
         tip("support", "positive test documents", ".4~g"),

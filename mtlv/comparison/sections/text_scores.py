@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import known, of_run, tip
+from mtlv.comparison.sections.parts import capital, known, number, of_run, tip
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
@@ -34,6 +34,10 @@ def text_scores(comparison: Comparison) -> list[FigureBlock]:
     figure = plan_title(comparison)
     axis = {"format": "~s", "grid": False, "tickCount": 5}
     y = {"type": "quantitative", "scale": {"zero": False}, "title": f"test {figure}"}
+    tips = [
+        tip("name", "run"), tip("tokens", "tokens", ",.0f"), tip("value", f"{figure}, mean", ".4f"),
+        tip("sd", "standard deviation", ".4f"), tip("n", "n", "d"),
+    ]  # fmt: skip
     bars = {
         "transform": [
             {"filter": "isValid(datum.sd)"},
@@ -47,25 +51,19 @@ def text_scores(comparison: Comparison) -> list[FigureBlock]:
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
         "encoding": {
             "y": y | {"field": "value"},
-            "tooltip": [
-                tip("name", "run"),
-                tip("tokens", "tokens", ",.0f"),
-                tip("value", f"{figure}, mean", ".4f"),
-                tip("sd", "standard deviation", ".4f"),
-                tip("n", "n", "d"),
-            ],
+            "tooltip": tips,
         },
     }
     spec = {
         "width": "container",
         "height": 260,
         "encoding": {
-            "x": {"field": "tokens", "type": "quantitative", "title": "tokens of texts read", "axis": axis},
+            "x": number("tokens", title="tokens of texts read", axis=axis),
             "color": run_colour(comparison),
         },
         "layer": [bars, dots],
     }
-    title = f"{figure[:1].upper()}{figure[1:]} over tokens of texts"
+    title = f"{capital(figure)} over tokens of texts"
     return [FigureBlock("curves_text_scores", title, HOW, spec, rows)]
 
 

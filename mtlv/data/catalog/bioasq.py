@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.examples import Example, answers_corpus, class_answers, tab_rows
-from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.source import Card, Corpus
+from mtlv.data.examples import Example, by_parts, class_answers, tab_rows
+from mtlv.data.parts import text_of
+from mtlv.data.source import Card
 from mtlv.data.tables.rows import read_json
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
@@ -41,18 +40,6 @@ CARD = Card(
     "(https://microsoft.github.io/BLURB/) create train.tsv, dev.tsv and test.tsv from it; put them in "
     "one folder",
 )
-
-
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all yes/no questions, with the parts that have files.
-
-    Raises:
-        DataError: an incomplete line or question, or an answer other than yes and no.
-    """
-    assert path is not None
-    files = part_files(path, (".tsv", ".json"), CARD.by_hand)
-    examples = [example for part, file in files.items() for example in _examples(file, part)]
-    return answers_corpus(CARD, examples, class_answers, absent(files))
 
 
 def _examples(file: Path, part: str) -> Iterator[Example]:
@@ -90,3 +77,6 @@ def _question(row: Any, part: str, place: str) -> Example:
         )
     id_, body, answer, *snippets = texts
     return Example(id_, body, answer.lower(), place, part, " ".join(snippets))
+
+
+load = by_parts(CARD, (".tsv", ".json"), _examples, class_answers)

@@ -8,12 +8,12 @@ do not say which of the two is the chemical, and they have no pairs without an i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, answers_corpus, class_answers
-from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, from_github, part_files, text_of
-from mtlv.data.source import Card, Corpus
+from mtlv.data.examples import Example, by_parts, class_answers
+from mtlv.data.parts import from_github, text_of
+from mtlv.data.source import Card
 from mtlv.data.tables.rows import read_json
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -66,21 +66,10 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all pairs, with the corpus's own parts.
-
-    Raises:
-        DataError: a line without `text` and `label`, without a mark, or with an unknown class.
-    """
-    assert path is not None
-    files = part_files(path, (".txt", ".jsonl"), "run `mtlv data fetch chemprot`")
-    examples = [
-        _example(f"{file.name}:{number}", line, id_=f"{file.stem}.{number}", part=part)
-        for part, file in files.items()
-        for number, line in enumerate(text_of(file).split("\n"), start=1)
-        if line.strip()
-    ]
-    return answers_corpus(CARD, examples, class_answers, absent(files))
+def _examples(file: Path, part: str) -> Iterator[Example]:
+    for number, line in enumerate(text_of(file).split("\n"), start=1):
+        if line.strip():
+            yield _example(f"{file.name}:{number}", line, id_=f"{file.stem}.{number}", part=part)
 
 
 def _example(place: str, line: str, *, id_: str, part: str) -> Example:
@@ -116,3 +105,6 @@ def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
             f"`{place}` does not have two marked entities", got=text, allowed="one << >> and one [[ ]]"
         )
     return "".join([*pieces, text[at:]]), (found[0][1], found[1][1])
+
+
+load = by_parts(CARD, (".txt", ".jsonl"), _examples, class_answers, "run `mtlv data fetch chemprot`")

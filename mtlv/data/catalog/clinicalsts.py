@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, answers_corpus, number_answers, tab_rows
-from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files, text_of
-from mtlv.data.source import Card, Corpus
+from mtlv.data.examples import Example, by_parts, number_answers, tab_rows
+from mtlv.data.parts import text_of
+from mtlv.data.source import Card
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
@@ -41,18 +40,6 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all pairs, with the parts that have files.
-
-    Raises:
-        DataError: a wrong number of columns, or a score that is not a number.
-    """
-    assert path is not None
-    files = part_files(path, (".tsv", ".txt"), CARD.by_hand)
-    examples = [example for part, file in files.items() for example in _examples(file, part)]
-    return answers_corpus(CARD, examples, number_answers, absent(files))
-
-
 def _examples(file: Path, part: str) -> Iterator[Example]:
     header = text_of(file).split("\n", 1)[0].rstrip("\r").split("\t")
     titled = "score" in header
@@ -66,3 +53,6 @@ def _examples(file: Path, part: str) -> Iterator[Example]:
             continue
         id_ = f"{file.stem}.{number if titled else number + 1}"
         yield Example(id_, cells[first], cells[score], place, part, cells[second])
+
+
+load = by_parts(CARD, (".tsv", ".txt"), _examples, number_answers)

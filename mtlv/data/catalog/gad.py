@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, answers_corpus, flag_answers, tab_rows
-from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files
-from mtlv.data.source import Card, Corpus
+from mtlv.data.examples import Example, by_parts, flag_answers, tab_rows
+from mtlv.data.source import Card
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -40,18 +38,6 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all sentences, with the corpus's own parts.
-
-    Raises:
-        DataError: a wrong number of columns, a label that is not 0 or 1, or not exactly one gene and disease.
-    """
-    assert path is not None
-    files = part_files(path, (".tsv",), CARD.by_hand)
-    examples = [example for part, file in files.items() for example in _examples(file, part)]
-    return answers_corpus(CARD, examples, flag_answers, absent(files))
-
-
 def _examples(file: Path, part: str) -> Iterator[Example]:
     for place, (index, sentence, label) in tab_rows(file, 3):
         if (index, label) == ("index", "label"):
@@ -66,3 +52,6 @@ def _mention(sentence: str, role: str, place: str) -> Span:
     if sentence.count(dummy) != 1:
         raise DataError(f"`{place}` does not have exactly one {dummy}", got=sentence)
     return Span(start, start + len(dummy), role)
+
+
+load = by_parts(CARD, (".tsv",), _examples, flag_answers)

@@ -19,48 +19,26 @@ from mtlv.errors import DataError
 
 _LISTS = {"train": "train", "dev": "validation", "test": "test"}
 
-_LABELS = (
-    Label(
-        "activating invasion and metastasis",
-        "Cancer cells break away, grow into the tissue around them and settle in other organs.",
-    ),
-    Label(
-        "avoiding immune destruction",
-        "Cancer cells hide from the immune system or weaken it, so that they are not killed.",
-    ),
-    Label(
-        "cellular energetics",
-        "Cancer cells change how they gain energy, for example by burning glucose without oxygen.",
-    ),
-    Label(
-        "enabling replicative immortality",
-        "Cancer cells divide without limit, for example because telomerase keeps their chromosome ends long.",
-    ),
-    Label(
-        "evading growth suppressors",
-        "Cancer cells ignore the signals and checkpoints that would stop them from dividing.",
-    ),
-    Label(
-        "genomic instability and mutation",
-        "Damage to DNA is not repaired, and mutations gather that drive the cancer.",
-    ),
-    Label(
-        "inducing angiogenesis",
-        "A tumour makes new blood vessels grow, which bring it oxygen and food.",
-    ),
-    Label(
-        "resisting cell death",
-        "Cancer cells escape apoptosis and other ways in which damaged cells die.",
-    ),
-    Label(
-        "sustaining proliferative signaling",
-        "Cancer cells keep themselves dividing through growth factors, receptors or what lies downstream.",
-    ),
-    Label(
-        "tumor promoting inflammation",
-        "Inflammation round a tumour supplies it with signals that help it to grow and spread.",
-    ),
-)
+_LABELS = {
+    "activating invasion and metastasis": "Cancer cells break away, grow into the tissue around them and "
+    "settle in other organs.",
+    "avoiding immune destruction": "Cancer cells hide from the immune system or weaken it, so that they are "
+    "not killed.",
+    "cellular energetics": "Cancer cells change how they gain energy, for example by burning glucose "
+    "without oxygen.",
+    "enabling replicative immortality": "Cancer cells divide without limit, for example because telomerase "
+    "keeps their chromosome ends long.",
+    "evading growth suppressors": "Cancer cells ignore the signals and checkpoints that would stop them "
+    "from dividing.",
+    "genomic instability and mutation": "Damage to DNA is not repaired, and mutations gather that drive the "
+    "cancer.",
+    "inducing angiogenesis": "A tumour makes new blood vessels grow, which bring it oxygen and food.",
+    "resisting cell death": "Cancer cells escape apoptosis and other ways in which damaged cells die.",
+    "sustaining proliferative signaling": "Cancer cells keep themselves dividing through growth factors, "
+    "receptors or what lies downstream.",
+    "tumor promoting inflammation": "Inflammation round a tumour supplies it with signals that help it to "
+    "grow and spread.",
+}
 
 CARD = Card(
     name="hoc",
@@ -69,7 +47,7 @@ CARD = Card(
     licence="GPL-3.0, as its repository states",
     citation="Baker S, Silins I, Guo Y, et al. Automatic semantic classification of scientific literature "
     "according to the hallmarks of cancer. Bioinformatics 32(3):432-440, 2016.",
-    labels=_LABELS,
+    labels=tuple(Label(name, said) for name, said in _LABELS.items()),
     main_metric="f1_micro",
     downloads=(
         Download(
@@ -118,7 +96,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         tasks=CARD.tasks(),
         ids=tuple(ids),
         texts=tuple(texts[id_] for id_ in ids),
-        targets=targets_of([labels[id_] for id_ in ids], [label.name for label in _LABELS]),
+        targets=targets_of([labels[id_] for id_ in ids], list(_LABELS)),
         parts=_parts(path if path.is_dir() else path.parent, ids),
     )
 
@@ -129,14 +107,13 @@ def hallmarks(content: str, document: str) -> set[str]:
     A field is empty, `NULL`, or paths (`hallmark--detail--...`) joined by `AND`, with or without a space
     after it.
     """
-    known = {label.name for label in _LABELS}
     found = set()
     for field in content.split("<"):
         for path in re.split(r"(?:^|\s)AND", field.strip()):
             name = path.split("--")[0].strip().lower()
             if name in ("", "null"):
                 continue
-            if name not in known:
+            if name not in _LABELS:
                 raise DataError(f"document `{document}` has an unknown hallmark", got=name)
             found.add(name)
     return found

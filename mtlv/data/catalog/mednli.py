@@ -9,10 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.examples import Example, answers_corpus, class_answers
-from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files
-from mtlv.data.source import Card, Corpus
+from mtlv.data.examples import Example, by_parts, class_answers
+from mtlv.data.source import Card
 from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
@@ -42,18 +40,6 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-    """Load all pairs, with the parts that have files.
-
-    Raises:
-        DataError: a missing column, or an unknown class.
-    """
-    assert path is not None
-    files = part_files(path, (".jsonl",), CARD.by_hand)
-    examples = [example for part, file in files.items() for example in _examples(file, part)]
-    return answers_corpus(CARD, examples, class_answers, absent(files))
-
-
 def _examples(file: Path, part: str) -> list[Example]:
     table = read_table(file)
     table.need(COLUMNS, "MedNLI's release")
@@ -66,3 +52,6 @@ def _examples(file: Path, part: str) -> list[Example]:
         id_ = f"{file.stem}.{row.get('pairID') or line}"
         found.append(Example(id_, premise, answer, f"{file.name}:{line}", part, hypothesis))
     return found
+
+
+load = by_parts(CARD, (".jsonl",), _examples, class_answers)

@@ -17,123 +17,51 @@ from mtlv.errors import DataError
 
 _PARTS = {"training": "train", "test": "test"}
 
-_LABELS = (
-    Label(
-        "Bacterial Infections and Mycoses",
-        "Infections caused by bacteria or fungi, such as sepsis, tuberculosis or candidiasis.",
-        "C01",
-    ),
-    Label(
-        "Virus Diseases",
-        "Diseases caused by viruses, such as hepatitis, herpes, influenza or infection with HIV.",
-        "C02",
-    ),
-    Label(
-        "Parasitic Diseases",
-        "Diseases caused by protozoa, worms or other parasites, such as malaria or toxoplasmosis.",
-        "C03",
-    ),
-    Label(
-        "Neoplasms",
-        "Benign and malignant tumours of any organ, including leukaemia, and their spread.",
-        "C04",
-    ),
-    Label(
-        "Musculoskeletal Diseases",
-        "Diseases of bones, joints and muscles, such as arthritis, osteoporosis or myopathy.",
-        "C05",
-    ),
-    Label(
-        "Digestive System Diseases",
-        "Diseases of the gullet, stomach, bowel, liver, gall bladder and pancreas.",
-        "C06",
-    ),
-    Label(
-        "Stomatognathic Diseases",
-        "Diseases of the mouth, teeth, jaws, salivary glands and pharynx.",
-        "C07",
-    ),
-    Label(
-        "Respiratory Tract Diseases",
-        "Diseases of the airways, lungs and pleura, such as asthma, pneumonia or embolism of the lung.",
-        "C08",
-    ),
-    Label(
-        "Otorhinolaryngologic Diseases",
-        "Diseases of the ear, nose and throat, such as loss of hearing, sinusitis or tumours of the larynx.",
-        "C09",
-    ),
-    Label(
-        "Nervous System Diseases",
-        "Diseases of the brain, spinal cord, nerves and their supply, such as stroke, epilepsy or dementia.",
-        "C10",
-    ),
-    Label(
-        "Eye Diseases",
-        "Diseases of the eye, its lids and the optic nerve, such as glaucoma, cataract or retinopathy.",
-        "C11",
-    ),
-    Label(
-        "Urologic and Male Genital Diseases",
-        "Diseases of the kidneys, bladder and urinary tract, and of the prostate, testis and penis.",
-        "C12",
-    ),
-    Label(
-        "Female Genital Diseases and Pregnancy Complications",
-        "Diseases of the uterus, ovaries, vagina and vulva, and disorders of pregnancy and delivery.",
-        "C13",
-    ),
-    Label(
-        "Cardiovascular Diseases",
-        "Diseases of the heart and the blood vessels, such as infarction, hypertension or arrhythmia.",
-        "C14",
-    ),
-    Label(
-        "Hemic and Lymphatic Diseases",
-        "Diseases of the blood, bone marrow, spleen and lymph nodes, such as anaemia or clotting disorders.",
-        "C15",
-    ),
-    Label(
-        "Neonatal Diseases and Abnormalities",
-        "Diseases of newborn infants and malformations that are present at birth.",
-        "C16",
-    ),
-    Label(
-        "Skin and Connective Tissue Diseases",
-        "Diseases of the skin and of connective tissue, such as psoriasis, melanoma, lupus or scleroderma.",
-        "C17",
-    ),
-    Label(
-        "Nutritional and Metabolic Diseases",
-        "Disorders of nutrition and metabolism, such as diabetes, obesity or inborn errors of metabolism.",
-        "C18",
-    ),
-    Label(
-        "Endocrine Diseases",
-        "Diseases of glands that make hormones, such as the thyroid, the pituitary or the adrenals.",
-        "C19",
-    ),
-    Label(
-        "Immunologic Diseases",
-        "Disorders of the immune system, such as allergy, autoimmunity, rejection of grafts or AIDS.",
-        "C20",
-    ),
-    Label(
-        "Disorders of Environmental Origin",
-        "Harm from outside the body, such as injuries, burns, poisoning, radiation or substance abuse.",
-        "C21",
-    ),
-    Label(
-        "Animal Diseases",
-        "Diseases of animals, whether natural or as models of human disease.",
-        "C22",
-    ),
-    Label(
-        "Pathological Conditions, Signs and Symptoms",
-        "Abnormal states, signs and symptoms that occur in many diseases, such as pain, fever or necrosis.",
-        "C23",
-    ),
-)
+# Categories C01 to C23, in order.
+_LABELS = {
+    "Bacterial Infections and Mycoses": "Infections caused by bacteria or fungi, such as sepsis, "
+    "tuberculosis or candidiasis.",
+    "Virus Diseases": "Diseases caused by viruses, such as hepatitis, herpes, influenza or infection with "
+    "HIV.",
+    "Parasitic Diseases": "Diseases caused by protozoa, worms or other parasites, such as malaria or "
+    "toxoplasmosis.",
+    "Neoplasms": "Benign and malignant tumours of any organ, including leukaemia, and their spread.",
+    "Musculoskeletal Diseases": "Diseases of bones, joints and muscles, such as arthritis, osteoporosis or "
+    "myopathy.",
+    "Digestive System Diseases": "Diseases of the gullet, stomach, bowel, liver, gall bladder and pancreas.",
+    "Stomatognathic Diseases": "Diseases of the mouth, teeth, jaws, salivary glands and pharynx.",
+    "Respiratory Tract Diseases": "Diseases of the airways, lungs and pleura, such as asthma, pneumonia or "
+    "embolism of the lung.",
+    "Otorhinolaryngologic Diseases": "Diseases of the ear, nose and throat, such as loss of hearing, "
+    "sinusitis or tumours of the larynx.",
+    "Nervous System Diseases": "Diseases of the brain, spinal cord, nerves and their supply, such as "
+    "stroke, epilepsy or dementia.",
+    "Eye Diseases": "Diseases of the eye, its lids and the optic nerve, such as glaucoma, cataract or "
+    "retinopathy.",
+    "Urologic and Male Genital Diseases": "Diseases of the kidneys, bladder and urinary tract, and of the "
+    "prostate, testis and penis.",
+    "Female Genital Diseases and Pregnancy Complications": "Diseases of the uterus, ovaries, vagina and "
+    "vulva, and disorders of pregnancy and delivery.",
+    "Cardiovascular Diseases": "Diseases of the heart and the blood vessels, such as infarction, "
+    "hypertension or arrhythmia.",
+    "Hemic and Lymphatic Diseases": "Diseases of the blood, bone marrow, spleen and lymph nodes, such as "
+    "anaemia or clotting disorders.",
+    "Neonatal Diseases and Abnormalities": "Diseases of newborn infants and malformations that are present "
+    "at birth.",
+    "Skin and Connective Tissue Diseases": "Diseases of the skin and of connective tissue, such as "
+    "psoriasis, melanoma, lupus or scleroderma.",
+    "Nutritional and Metabolic Diseases": "Disorders of nutrition and metabolism, such as diabetes, obesity "
+    "or inborn errors of metabolism.",
+    "Endocrine Diseases": "Diseases of glands that make hormones, such as the thyroid, the pituitary or the "
+    "adrenals.",
+    "Immunologic Diseases": "Disorders of the immune system, such as allergy, autoimmunity, rejection of "
+    "grafts or AIDS.",
+    "Disorders of Environmental Origin": "Harm from outside the body, such as injuries, burns, poisoning, "
+    "radiation or substance abuse.",
+    "Animal Diseases": "Diseases of animals, whether natural or as models of human disease.",
+    "Pathological Conditions, Signs and Symptoms": "Abnormal states, signs and symptoms that occur in many "
+    "diseases, such as pain, fever or necrosis.",
+}
 
 CARD = Card(
     name="ohsumed",
@@ -142,7 +70,7 @@ CARD = Card(
     licence="not stated for this release; the abstracts are MEDLINE's, for research use",
     citation="Hersh W, Buckley C, Leone TJ, Hickam D. OHSUMED: an interactive retrieval evaluation and new "
     "large test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
-    labels=_LABELS,
+    labels=tuple(Label(name, said, f"C{n:02}") for n, (name, said) in enumerate(_LABELS.items(), 1)),
     by_hand="the source offers plain http only, which mtlv does not download from: get "
     "ohsumed-first-20000-docs.tar.gz from http://disi.unitn.it/moschitti/corpora.htm, set `data.path` to it",
 )
@@ -155,7 +83,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         DataError: missing files, an unknown folder, an id in both parts or with different contents.
     """
     assert path is not None
-    codes = {label.code: label.name for label in _LABELS}
+    codes = {label.code: label.name for label in CARD.labels}
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}
     parts: dict[str, str] = {}

@@ -21,105 +21,51 @@ from mtlv.errors import DataError
 MASK = "XXXX"
 LARGEST_REPORT = 1_000_000
 
-# (name, pattern searched in a heading, description)
-_LABELS = (
-    (
-        "Airspace Disease",
-        "airspace disease",
-        "The air sacs of the lung are filled with fluid, pus, blood or cells, and the patch looks white.",
-    ),
-    (
-        "Atelectasis",
-        "atelectasis",
-        "Part of a lung has collapsed or is not fully expanded, seen as bands or as loss of volume.",
-    ),
-    (
-        "Calcified granuloma",
-        "calcified granuloma",
-        "A small, dense, calcium-bearing nodule in the lung that an old, healed infection has left behind.",
-    ),
-    (
-        "Calcinosis",
-        "calcinosis",
-        "Calcium has been laid down in tissue such as lymph nodes, the wall of the aorta or the lungs.",
-    ),
-    (
-        "Cardiomegaly",
-        "cardiomegaly",
-        "The heart is enlarged: its shadow takes up more than half of the width of the chest.",
-    ),
-    (
-        "Cicatrix",
-        "cicatrix",
-        "Scar tissue in the lung or pleura, seen as fibrous strands or thickening after an earlier disease.",
-    ),
-    (
-        "Deformity",
-        "deformity",
-        "A bone of the chest, such as a rib or a vertebra, has an abnormal shape, often after a fracture.",
-    ),
-    (
-        "Effusion",
-        "effusion",
-        "Fluid has gathered in a space round an organ, mostly between the lung and the wall of the chest.",
-    ),
-    (
-        "Emphysema",
-        "emphysema",
-        "The walls between air sacs are destroyed and leave large, trapped air spaces in the lung. "
-        "Air under the skin is counted here too.",
-    ),
-    (
-        "Medical Device",
-        "medical device",
-        "A device such as a pacemaker, a defibrillator or a stimulator has been placed in or on the chest.",
-    ),
-    (
-        "Nodule",
-        "nodule",
-        "A small, round, well-defined spot in the lung, at most three centimetres wide.",
-    ),
-    (
-        "granulomatous disease",
-        "granulomatous disease",
-        "An earlier infection such as tuberculosis or histoplasmosis left granulomas in lungs or nodes.",
-    ),
-    (
-        "indwelling catheters",
-        "catheters, indwelling",
-        "A tube that stays in a vessel or body cavity is seen, such as a central venous line or a drain.",
-    ),
-    (
-        "lung hyperdistention",
-        "lung/hyperdistention",
-        "The lungs are over-expanded with air, with a flat diaphragm, as in chronic obstructive disease.",
-    ),
-    (
-        "lung hypoinflation",
-        "lung/hypoinflation",
-        "The lungs hold little air, mostly because the patient breathed in too shallowly for the picture.",
-    ),
-    (
-        "opacity",
-        "opacity",
-        "An area of the lung lets fewer X-rays through and looks whiter than the rest, whatever the cause.",
-    ),
-    (
-        "spine degenerative",
-        "spine/degenerative",
-        "Wear of the spine with age, such as narrowed discs and bony spurs.",
-    ),
-    (
-        "surgical instrument",
-        "surgical instrument",
-        "Material that surgery left in the body is seen, such as clips, staples, sutures or wires.",
-    ),
-    (
-        "thoracic vertebrae degenerative",
-        "thoracic vertebrae/degenerative",
-        "Wear of the vertebrae of the chest, with bony spurs and loss of disc height.",
-    ),
-)
+_LABELS = {
+    "Airspace Disease": "The air sacs of the lung are filled with fluid, pus, blood or cells, and the patch "
+    "looks white.",
+    "Atelectasis": "Part of a lung has collapsed or is not fully expanded, seen as bands or as loss of "
+    "volume.",
+    "Calcified granuloma": "A small, dense, calcium-bearing nodule in the lung that an old, healed "
+    "infection has left behind.",
+    "Calcinosis": "Calcium has been laid down in tissue such as lymph nodes, the wall of the aorta or the "
+    "lungs.",
+    "Cardiomegaly": "The heart is enlarged: its shadow takes up more than half of the width of the chest.",
+    "Cicatrix": "Scar tissue in the lung or pleura, seen as fibrous strands or thickening after an earlier "
+    "disease.",
+    "Deformity": "A bone of the chest, such as a rib or a vertebra, has an abnormal shape, often after a "
+    "fracture.",
+    "Effusion": "Fluid has gathered in a space round an organ, mostly between the lung and the wall of the "
+    "chest.",
+    "Emphysema": "The walls between air sacs are destroyed and leave large, trapped air spaces in the lung. "
+    "Air under the skin is counted here too.",
+    "Medical Device": "A device such as a pacemaker, a defibrillator or a stimulator has been placed in or "
+    "on the chest.",
+    "Nodule": "A small, round, well-defined spot in the lung, at most three centimetres wide.",
+    "granulomatous disease": "An earlier infection such as tuberculosis or histoplasmosis left granulomas "
+    "in lungs or nodes.",
+    "indwelling catheters": "A tube that stays in a vessel or body cavity is seen, such as a central venous "
+    "line or a drain.",
+    "lung hyperdistention": "The lungs are over-expanded with air, with a flat diaphragm, as in chronic "
+    "obstructive disease.",
+    "lung hypoinflation": "The lungs hold little air, mostly because the patient breathed in too shallowly "
+    "for the picture.",
+    "opacity": "An area of the lung lets fewer X-rays through and looks whiter than the rest, whatever the "
+    "cause.",
+    "spine degenerative": "Wear of the spine with age, such as narrowed discs and bony spurs.",
+    "surgical instrument": "Material that surgery left in the body is seen, such as clips, staples, sutures "
+    "or wires.",
+    "thoracic vertebrae degenerative": "Wear of the vertebrae of the chest, with bony spurs and loss of "
+    "disc height.",
+}
+# Text that a heading of the label contains: its name, but for some.
+_PATTERNS = {name: name.lower() for name in _LABELS} | {
+    "indwelling catheters": "catheters, indwelling",
+    "lung hyperdistention": "lung/hyperdistention",
+    "lung hypoinflation": "lung/hypoinflation",
+    "spine degenerative": "spine/degenerative",
+    "thoracic vertebrae degenerative": "thoracic vertebrae/degenerative",
+}
 
 CARD = Card(
     name="openi",
@@ -128,7 +74,7 @@ CARD = Card(
     licence="CC BY-NC-ND 4.0, as the National Library of Medicine states for the collection; see its address",
     citation="Demner-Fushman D, Kohli MD, Rosenman MB, et al. Preparing a collection of radiology "
     "examinations for distribution and retrieval. J Am Med Inform Assoc 23(2):304-310, 2016.",
-    labels=tuple(Label(name, text) for name, _, text in _LABELS),
+    labels=tuple(Label(name, said) for name, said in _LABELS.items()),
     downloads=(
         Download(
             "https://openi.nlm.nih.gov/imgs/collections/NLMCXR_reports.tgz",
@@ -156,7 +102,7 @@ class RadiologyReport:
     @property
     def labels(self) -> set[str]:
         lower = [heading.lower() for heading in self.headings]
-        return {name for name, pattern, _ in _LABELS if any(pattern in heading for heading in lower)}
+        return {name for name, pattern in _PATTERNS.items() if any(pattern in heading for heading in lower)}
 
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
@@ -178,7 +124,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
         tasks=CARD.tasks(),
         ids=tuple(report.uid for report in kept),
         texts=tuple(" ".join(report.text.replace(MASK, "").split()) for report in kept),
-        targets=targets_of([report.labels for report in kept], [name for name, _, _ in _LABELS]),
+        targets=targets_of([report.labels for report in kept], list(_LABELS)),
         notes=notes,
     )
 

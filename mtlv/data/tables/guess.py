@@ -23,30 +23,10 @@ MOST_CLASSES = 50
 SEPARATORS = (";", "|")
 # A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
 WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
-ENGLISH = frozenset(
-    [
-        "the",
-        "of",
-        "and",
-        "to",
-        "in",
-        "is",
-        "a",
-        "for",
-        "with",
-        "no",
-        "on",
-        "are",
-        "was",
-        "that",
-        "by",
-        "this",
-        "be",
-        "as",
-        "from",
-        "not",
-    ]
-)
+ENGLISH = {
+    "the", "of", "and", "to", "in", "is", "a", "for", "with", "no",
+    "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
+}  # fmt: skip
 SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
