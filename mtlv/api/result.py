@@ -19,6 +19,7 @@ from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
 from mtlv.errors import ConfigError, DataError, TrackingError, TrainingError
 from mtlv.events import Callback, NoteGiven
+from mtlv.planning.check import further_problems
 from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.frame import as_columns
 from mtlv.serving.kinds import BOTH, DECISIONS
@@ -277,7 +278,7 @@ def run(
         >>> list(suite.to_frame().columns)[:2]
         ['f1_macro', 'f1_micro']
     """
-    return _run(load_suite(config, overrides or {}), callback)
+    return _run(load_suite(config, overrides or {}, further_problems()), callback)
 
 
 def train(

@@ -69,7 +69,7 @@ def load_suite(
         ConfigError: there are problems; contains every problem of the config and the overrides, one per line.
     """
     if isinstance(config, Mapping):
-        return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path())
+        return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path(), further)
     path = Path(config)
     document = read(path)
     if document.value is None and not overrides:

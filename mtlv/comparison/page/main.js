@@ -64,14 +64,18 @@ function highest(block) {
 
 function header() {
   const facts = [counted(page.runs.length, "run"), counted(page.tasks.length, "task"), page.created];
+  const line = [...facts, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ");
+  return el("header", {}, el("h1", {}, page.title), el("p", { class: "facts" }, line));
+}
+
+/** Shows the warnings below the answer and above what it is drawn from, or first if there is no answer. */
+function warn(main) {
+  if (!page.warnings.length) return;
   const notes = page.warnings.map((text) => el("li", {}, text));
-  return el(
-    "header",
-    {},
-    el("h1", {}, page.title),
-    el("p", { class: "facts" }, [...facts, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ")),
-    notes.length ? el("ul", { class: "warnings", "aria-label": "Read first" }, ...notes) : null,
-  );
+  const list = el("ul", { class: "warnings", "aria-label": "Warnings" }, ...notes);
+  const table = main.querySelector("#answer > .block");
+  if (table) table.before(list);
+  else main.prepend(list);
 }
 
 const OPEN = 2; // sections that are open at first: what to learn together, and what it costs
@@ -177,6 +181,7 @@ function fitToScreen() {
 
 const skip = el("a", { class: "skip", href: "#main", onclick: (event) => jump(event, "main") }, "Skip to the contents");
 const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(sectionOf));
+warn(main);
 document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
 shade();

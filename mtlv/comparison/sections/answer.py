@@ -26,20 +26,17 @@ from mtlv.reporting.metric_titles import plan_title
 TITLE = "What to learn together"
 SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
 MARGIN = 0.01  # of the score, that a lower cost is worth
-INTRO = (
-    f"The cheapest of all runs that are at most {MARGIN:g} below the best and not shown to be worse: with "
-    "the fewest models, then the shortest training."
-)
 SECONDS = "time/train_seconds"
 VARIED = ("stages", "training.patience", "data.sources")
 TIME = dict(COSTS)[SECONDS]
 CAPTION = (
-    "Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the "
-    "highest score, with a 95% interval over resampled test documents where the runs' scores are known. A "
-    "run is shown to be worse by the tests over folds and seeds. If these cannot decide, as with few of "
-    "them, it is worse on these test documents if that interval is below 0; another seed may change this. A "
-    "pass is an epoch of one model over the training documents. Passes and training time are the totals of "
-    "all models."
+    "Recommended: the run with the fewest models, then the shortest training, of all that are at most "
+    f"{MARGIN:g} below the best and not shown to be worse. Mean ± standard deviation (ddof 1) of the score "
+    "over the folds and seeds of a run. Difference: to the highest score, with a 95% interval over "
+    "resampled test documents where the runs' scores are known. A run is shown to be worse by the tests over "
+    "folds and seeds. If these cannot decide, as with few of them, it is worse on these test documents if "
+    "that interval is below 0; another seed may change this. A pass is an epoch of one model over the "
+    "training documents. Passes and training time are the totals of all models."
 )
 
 
@@ -106,7 +103,7 @@ def build(comparison: Comparison) -> Section | None:
     blocks += [TextBlock(reason, "finding")]
     sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
-    return Section("answer", TITLE, INTRO, [*blocks, _table(comparison, found, chosen)])
+    return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:

@@ -22,6 +22,7 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
 PANEL = 210, 130  # width and height of a panel in pixels
+PANEL_ALONE = 420, 230  # of the only panel
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
 MEASURES = (
     ("inertia", "Elbow: inertia by the number of groups", "inertia",
@@ -50,7 +51,8 @@ def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: 
     if not rows:
         return []
     caption = f"{meaning} {MARKS}"
-    spec = _elbow_spec(comparison, axis)
+    alone = len({row["order"] for row in rows}) == 1
+    spec = _elbow_spec(comparison, axis, PANEL_ALONE if alone else PANEL)
     return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
 
 
@@ -78,7 +80,7 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
     return CHOSEN if k == chosen else ""
 
 
-def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
+def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
     most = max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
     ticks = {"values": whole_ticks(1, most, 9), "format": "d", "grid": False}
@@ -105,5 +107,5 @@ def _elbow_spec(comparison: Comparison, axis: str) -> dict[str, Any]:
             marked,
         ],
     }
-    panels = small_multiples(inner, "title", PANEL, header=run_header(PANEL[0] + 40))
+    panels = small_multiples(inner, "title", size, header=run_header(size[0] + 40))
     return panels | {"resolve": {"scale": {"y": "independent"}}, "spacing": {"row": 16, "column": 14}}

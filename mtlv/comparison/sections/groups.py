@@ -47,7 +47,16 @@ def _elsewhere(comparison: Comparison) -> list[TextBlock]:
 
 def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]:
     """Build a table of the groups, with the reason for their number."""
-    rows = [row for run in runs for row in _group_rows(run, given)]
+    rows: list[dict[str, Any]] = []
+    first: dict[Hashable, str] = {}  # name of the first run with the same groups, for the same reason
+    for run in runs:
+        found = _group_rows(run, given)
+        same = tuple((row["group"], row["names"], row["medoid"], row["reason"]) for row in found)
+        if same in first:
+            found = [of_run(run) | {"names": f"the same groups as “{first[same]}”"}]
+        elif found:
+            first[same] = run.name
+        rows += found
     if not rows:
         return []
     columns = [
@@ -58,7 +67,7 @@ def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]
         TableColumn("medoid", "most central", kind="text"),
         TableColumn("reason", "reason for the number of groups", kind="text"),
     ]
-    if not any(row["medoid"] for row in rows):
+    if not any(row.get("medoid") for row in rows):
         del columns[4]
     caption = "The groups of each run, numbered as in the figure above, and the reason for their number."
     return [TableBlock("groups", "Groups", caption, columns, rows)]

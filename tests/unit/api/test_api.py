@@ -227,7 +227,11 @@ WRONG = {
         "cannot be written as Parquet",
     ),
     "no corpus": (lambda _: mtlv.load("opni"), DataError, "no known corpus.*`openi`"),
-    "config": (lambda _: mtlv.run({"trainng": {}}), ConfigError, "`trainng`: unknown key"),
+    "config": (
+        lambda _: mtlv.run({"trainng": {}, "encoder": "biobrt"}),
+        ConfigError,
+        r"(?s)`trainng`: unknown key.*`encoder.name`: `biobrt`",
+    ),
 }
 
 

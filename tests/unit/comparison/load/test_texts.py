@@ -72,10 +72,10 @@ HOSTILE = {
 def test_a_hostile_config_is_refused_at_once_and_named(config: RunConfig, name: str):
     content, said = HOSTILE[name]
     config.file.write_text(content, encoding="utf-8")
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(DataError, match=rf"^`config.yml` of run `r` .*{said}"):
         read(config)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 def test_anchors_that_multiply_are_refused_by_the_other_process(config: RunConfig):

@@ -59,15 +59,20 @@ def test_tooltips_name_the_others_and_who_shares_the_encoder(comparison_of: Make
     assert {row["encoder"] for (run, _), row in rows.items() if run == "r3"} == {"shared by 6 tasks"}
 
 
-def test_the_table_lists_every_task_of_a_group_once(comparison_of: Make) -> None:
+def test_the_table_lists_every_task_of_a_group_once_and_equal_groups_once(comparison_of: Make) -> None:
     comparison = comparison_of()
-    table = block(build(comparison), "groups")
-    for run in comparison.runs[2:]:
-        rows = [row for row in table.rows if row["run"] == run.key]
-        assert [row["group"] for row in rows] == ["1", "2", "3", "4"]
-        assert sum(row["tasks"] for row in rows) == len(comparison.tasks)
-        assert [row["reason"] for row in rows] == [run.groups.reason, *([""] * (len(rows) - 1))]
-        assert all(row["medoid"] in row["names"] for row in rows)
+    *_, one, other = comparison.runs
+    table = block(build(replace(comparison, runs=(one, other))), "groups")
+    rows = [row for row in table.rows if row["run"] == one.key]
+    assert [row["group"] for row in rows] == ["1", "2", "3", "4"]
+    assert sum(row["tasks"] for row in rows) == len(comparison.tasks)
+    assert [row["reason"] for row in rows] == [one.groups.reason, *([""] * (len(rows) - 1))]
+    assert all(row["medoid"] in row["names"] for row in rows)
+    [same] = [row for row in table.rows if row["run"] == other.key]
+    assert same["names"] == f"the same groups as “{one.name}”"
+    unlike = replace(other, groups=replace(other.groups, reason="given"))
+    table = block(build(replace(comparison, runs=(one, unlike))), "groups")
+    assert len([row for row in table.rows if row["run"] == other.key]) == 4
 
 
 @pytest.mark.parametrize("seed", range(5))
