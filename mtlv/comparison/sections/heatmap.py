@@ -55,11 +55,15 @@ def cell_width(comparison: Comparison) -> int:
 
 def run_columns(comparison: Comparison) -> dict[str, Any]:
     """Return an axis of runs above the cells, slanted so that long names fit."""
-    axis = {
-        "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 420,
+    return label("name", sort=run_names(comparison), axis=slanted(None, 420))
+
+
+def slanted(title: str | None, limit: int) -> dict[str, Any]:
+    """Return an axis of names above the cells, up to `limit` pixels long."""
+    return {
+        "title": title, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": limit,
         "ticks": False, "domain": False, "labelOverlap": False,
     }  # fmt: skip
-    return label("name", sort=run_names(comparison), axis=axis)
 
 
 def few_enough() -> list[dict[str, Any]]:
@@ -75,9 +79,13 @@ def written(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
         text: channel of the text.
         dark: expression that is true for bright cells, whose text must be dark.
     """
-    ink = {"condition": {"test": dark, "value": "#111111"}, "value": "#ffffff"}
     mark = {"type": "text", "fontSize": 11}
-    return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink}}
+    return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink(dark)}}
+
+
+def ink(dark: str, value: str = "#111111") -> dict[str, Any]:
+    """Return the colour of what is drawn on cells; `dark` is true for bright ones."""
+    return {"condition": {"test": dark, "value": value}, "value": "#ffffff"}
 
 
 def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) -> dict[str, Any]:

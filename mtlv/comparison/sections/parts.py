@@ -18,6 +18,7 @@ STEPS = 50  # maximum points of a curve in small multiples
 
 LETTER = 7.5  # pixels of a bold letter in headers
 GREY = "#7F7F7F"  # visible on light and dark backgrounds
+ZERO = "datum.value === 0 ? '0' : datum.label"  # label of a signed number; 0 has no sign
 
 
 def of_run(run: ComparedRun) -> dict[str, Any]:
@@ -45,9 +46,14 @@ def label(field: str, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "nominal"} | more
 
 
+def of_rows(test: str, layer: dict[str, Any]) -> dict[str, Any]:
+    """Return a layer of the rows for which an expression is true."""
+    return {"transform": [{"filter": test}]} | layer
+
+
 def with_value(field: str, layer: dict[str, Any]) -> dict[str, Any]:
     """Return a layer of the rows that have a value."""
-    return {"transform": [{"filter": f"isValid(datum.{field})"}]} | layer
+    return of_rows(f"isValid(datum.{field})", layer)
 
 
 def tip(field: str, title: str = "", number: str = "") -> dict[str, str]:

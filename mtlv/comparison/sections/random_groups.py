@@ -7,13 +7,22 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, TableBlock, TableColumn
 from mtlv.comparison.sections.heatmap import CELL
-from mtlv.comparison.sections.parts import of_run, run_axis, run_names, tip
+from mtlv.comparison.sections.parts import (
+    GREY,
+    capital,
+    label,
+    number,
+    of_rows,
+    of_run,
+    run_axis,
+    run_names,
+    tip,
+)
 from mtlv.evaluation.chance import ENOUGH, AgainstRandom, against_random
 from mtlv.evaluation.comparison import Comparison
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
 
-GREY = "#7F7F7F"
 TITLE = "Groups and random groups"
 CAPTION = (
     "Random groupings have the same sizes, folds, seeds and training. p = (1 + those that are as good or "
@@ -36,7 +45,7 @@ def random_groups(comparison: Comparison) -> list[FigureBlock | TableBlock]:
         TableColumn("as_good", "as good or better", digits=0),
         TableColumn("p", "p", digits=2),
     ]
-    caption = f"{title[0].upper()}{title[1:]} of a run (filled) and of its random groupings (hollow)."
+    caption = f"{capital(title)} of a run (filled) and of its random groupings (hollow)."
     rows = [row for each in found for row in _dots(each)]
     return [
         FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows),
@@ -88,29 +97,25 @@ def _dots(found: AgainstRandom) -> list[dict[str, Any]]:
 
 
 def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
+    x = number(
+        "score",
+        title=f"{title} on the test set",
+        scale={"zero": False, "padding": 12},
+        axis={"format": ".3~f", "tickCount": 6, "labelOverlap": True},
+    )
+    hollow = {"type": "point", "filled": False, "size": 110, "strokeWidth": 2, "color": GREY}
+    filled = {"type": "point", "filled": True, "size": 110, "opacity": 1}
+    colour = run_colour(comparison) | {"legend": None}
     return {
         "width": "container",
         "height": {"step": CELL + 10},
         "encoding": {
-            "x": {
-                "field": "score",
-                "type": "quantitative",
-                "title": f"{title} on the test set",
-                "scale": {"zero": False, "padding": 12},
-                "axis": {"format": ".3~f", "tickCount": 6, "labelOverlap": True},
-            },
-            "y": {"field": "of", "type": "nominal", "sort": run_names(comparison), "axis": run_axis()},
+            "x": x,
+            "y": label("of", sort=run_names(comparison), axis=run_axis()),
             "tooltip": [tip("name", "run"), tip("score", title, ".4f")],
         },
         "layer": [
-            {
-                "transform": [{"filter": "!datum.own"}],
-                "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2, "color": GREY},
-            },
-            {
-                "transform": [{"filter": "datum.own"}],
-                "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
-                "encoding": {"color": run_colour(comparison) | {"legend": None}},
-            },
+            of_rows("!datum.own", {"mark": hollow}),
+            of_rows("datum.own", {"mark": filled, "encoding": {"color": colour}}),
         ],
     }

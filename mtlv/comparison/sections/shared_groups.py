@@ -119,17 +119,13 @@ def colours(labels: Sequence[str]) -> list[str]:
 def group_colour(given: GroupNumbers) -> dict[str, Any]:
     """Return the `color` channel for the field `group`."""
     scale = {"domain": given.labels, "range": colours(given.labels)}
-    return {"field": "group", "type": "nominal", "scale": scale, "legend": None}
+    return label("group", scale=scale, legend=None)
 
 
 def group_shapes(given: GroupNumbers) -> dict[str, Any]:
     """Return the `color` and `shape` channels of points by group, with one legend."""
     labels = [label for label in given.labels if label not in PLAIN]
-    field = {
-        "field": "group",
-        "type": "nominal",
-        "legend": {"title": "group", "orient": "top", "columns": 12},
-    }
+    field = label("group", legend={"title": "group", "orient": "top", "columns": 12})
     shapes = [SHAPES[at % len(SHAPES)] for at in range(len(labels))]
     return {
         "color": field | {"scale": {"domain": labels, "range": colours(labels)}},

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.parts import GREY, label, number
 from mtlv.comparison.sections.transfer_matrix import tips
 from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
 from mtlv.evaluation.transfer_words import RULE
@@ -17,7 +18,7 @@ RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of th
 PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")
 HEAD = 40, 26  # size of an arrowhead at width 0, and its increase per pixel of width
 DASH = 1.8  # pixels of a unit of the dash pattern
-GREY = "neutral"
+PALE = "neutral"
 Places = Mapping[str, tuple[float, float]]
 
 
@@ -79,7 +80,7 @@ def _verdicts() -> dict[str, Any]:
     """Return the channels that distinguish verdicts, with one legend."""
     names = list(reversed(ORDER))
     legend = {"orient": "top", "title": None, "symbolSize": 900, "symbolStrokeWidth": 2.5}
-    field = {"field": "verdict", "type": "nominal", "legend": legend}
+    field = label("verdict", legend=legend)
     dashes = [[DASH * length for length in DASHES[name]] for name in names]
     return {
         "color": field | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}},
@@ -88,7 +89,7 @@ def _verdicts() -> dict[str, Any]:
 
 
 def _opacity() -> dict[str, Any]:
-    return {"condition": {"test": f"datum.verdict === '{GREY}'", "value": 0.6}, "value": 0.95}
+    return {"condition": {"test": f"datum.verdict === '{PALE}'", "value": 0.6}, "value": 0.95}
 
 
 def _lines(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[str, Any]:
@@ -97,7 +98,6 @@ def _lines(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[s
         "pow(1 - datum.t, 2) * datum.{0}0 + 2 * datum.t * (1 - datum.t) * datum.{0}1 "
         "+ pow(datum.t, 2) * datum.{0}2"
     )
-    width = {"field": "width", "type": "quantitative", "scale": None, "legend": None}
     return {
         "transform": [
             {"calculate": "sequence(0, 1.01, 0.05)", "as": "t"},
@@ -108,9 +108,9 @@ def _lines(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[s
         "encoding": {
             "x": x | {"field": "at_x"},
             "y": y | {"field": "at_y"},
-            "order": {"field": "t", "type": "quantitative"},
-            "detail": {"field": "edge", "type": "nominal"},
-            "strokeWidth": width,
+            "order": number("t"),
+            "detail": label("edge"),
+            "strokeWidth": number("width", scale=None, legend=None),
             "opacity": _opacity(),
             "tooltip": tips(transfers),
         }
@@ -125,7 +125,7 @@ def _heads(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[s
         "encoding": {
             "x": x | {"field": "x"},
             "y": y | {"field": "y"},
-            "angle": {"field": "angle", "type": "quantitative", "scale": None},
+            "angle": number("angle", scale=None),
             "color": _verdicts()["color"],
             "opacity": _opacity(),
             "tooltip": tips(transfers),
@@ -146,8 +146,8 @@ def _nodes(x: dict[str, Any], y: dict[str, Any], places: Places) -> list[dict[st
         "dx": {"expr": "abs(datum.x) < 0.2 ? 0 : datum.x > 0 ? 12 : -12"},
         "dy": {"expr": above},
     }
-    dot = {"type": "point", "filled": True, "size": 90, "opacity": 1, "color": "#7F7F7F"}
+    dot = {"type": "point", "filled": True, "size": 90, "opacity": 1, "color": GREY}
     return [
         data | {"mark": dot, "encoding": at},
-        data | {"mark": name, "encoding": at | {"text": {"field": "name", "type": "nominal"}}},
+        data | {"mark": name, "encoding": at | {"text": label("name")}},
     ]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import task_axis, tip
+from mtlv.comparison.sections.heatmap import ink, slanted
+from mtlv.comparison.sections.parts import GREY, ZERO, label, number, of_rows, task_axis, tip
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer_words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
 from mtlv.figures.transfer_matrix import HATCH, reach
 
 CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: height and widths of a cell, and width of a row
-GREY = "#7F7F7F"  # unmeasured cells, on light and dark backgrounds
 BASELINE, ALONE, SAME, UNMEASURED, MEASURED = "baseline", "alone", "same", "not measured", "measured"
 LIGHT = 0.85  # share of the colour scale, from its middle, up to which cells are bright and need dark text
 CORNERS = (0.16, 0.32)  # shares of a cell covered by hatching, which leaves the number free
@@ -77,54 +77,40 @@ def tips(transfers: Transfers) -> list[dict[str, str]]:
 
 
 def _axis(names: Sequence[str], title: str | None) -> dict[str, Any]:
-    axis = {
-        "title": title, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": 220,
-        "ticks": False, "domain": False, "labelOverlap": False,
-    }  # fmt: skip
-    return {"field": "source", "type": "nominal", "scale": {"domain": list(names)}, "axis": axis}
+    return label("source", scale={"domain": list(names)}, axis=slanted(title, 220))
 
 
 def _targets(transfers: Transfers, axis: dict[str, Any] | None) -> dict[str, Any]:
-    scale = {"domain": list(transfers.targets)}
-    return {"field": "target", "type": "nominal", "scale": scale, "axis": axis}
+    return label("target", scale={"domain": list(transfers.targets)}, axis=axis)
 
 
 def _baselines(transfers: Transfers) -> dict[str, Any]:
-    known = [tip("target"), tip("baseline", "score alone", ".4f")]
-    y = _targets(transfers, task_axis(title="target"))
-    return {
+    column = {
         "width": {"step": NARROW},
         "height": {"step": CELL},
-        "transform": [{"filter": f"datum.kind === '{ALONE}'"}],
         "mark": {"type": "text", "fontSize": 11, "fontWeight": "bold"},
         "encoding": {
             "x": _axis([BASELINE], None),
-            "y": y,
-            "text": {"field": "shown", "type": "nominal"},
-            "tooltip": known,
+            "y": _targets(transfers, task_axis(title="target")),
+            "text": label("shown"),
+            "tooltip": [tip("target"), tip("baseline", "score alone", ".4f")],
         },
     }
+    return _only("kind", ALONE, column)
 
 
 def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, Any]:
     limit = reach(found)
-    colour = {
-        "field": "points",
-        "type": "quantitative",
-        "scale": {
-            "type": "sqrt",
-            "domain": [-POINTS * limit, 0, POINTS * limit],
-            "range": list(DIVERGING),
-        },
-        "legend": {
-            "title": "difference in points",
-            "orient": "right",
-            "gradientLength": max(100, min(260, CELL * len(transfers.targets) - 40)),
-            "format": "+.1f",
-            "labelExpr": "datum.value === 0 ? '0' : datum.label",
-            "values": [POINTS * limit * share for share in (-1, -0.25, 0, 0.25, 1)],
-        },
+    legend = {
+        "title": "difference in points",
+        "orient": "right",
+        "gradientLength": max(100, min(260, CELL * len(transfers.targets) - 40)),
+        "format": "+.1f",
+        "labelExpr": ZERO,
+        "values": [POINTS * limit * share for share in (-1, -0.25, 0, 0.25, 1)],
     }
+    scale = {"type": "sqrt", "domain": [-POINTS * limit, 0, POINTS * limit], "range": list(DIVERGING)}
+    colour = number("points", scale=scale, legend=legend)
     light = f"!isValid(datum.points) || abs(datum.points) < {LIGHT**2 * POINTS * limit:.4f}"
     return {
         "width": {"step": max(NARROW, min(WIDE, AREA // max(1, len(transfers.sources))))},
@@ -149,11 +135,7 @@ def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, A
 
 
 def _only(field: str, value: str, layer: dict[str, Any]) -> dict[str, Any]:
-    return {"transform": [{"filter": f"datum.{field} === '{value}'"}]} | layer
-
-
-def _ink(light: str) -> dict[str, Any]:
-    return {"condition": {"test": light, "value": HATCH}, "value": "#ffffff"}
+    return of_rows(f"datum.{field} === '{value}'", layer)
 
 
 def _at(channel: str, field: str, share: float) -> dict[str, Any]:
@@ -172,43 +154,31 @@ def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[di
     """
     lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
     x, y = of
-    return [
-        _only(
-            field,
-            value,
-            {
-                "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.75},
-                "encoding": _at("x", x, near)
-                | _at("y", y, 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
-                | _at("x2", x, far)
-                | _at("y2", y, near)
-                | {"color": _ink(light)},
-            },
-        )
+    mark, colour = {"type": "rule", "strokeWidth": 1.2, "opacity": 0.75}, {"color": ink(light, HATCH)}
+    ends = [
+        _at("x", x, near)
+        | _at("y", y, 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
+        | _at("x2", x, far)
+        | _at("y2", y, near)
         for near, far in lines
     ]
+    return [_only(field, value, {"mark": mark, "encoding": each | colour}) for each in ends]
 
 
 def _dots(light: str) -> list[dict[str, Any]]:
     """Return dots in two corners of the cells without a verdict."""
     places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
-    return [
-        _only(
-            "verdict",
-            "unknown",
-            {
-                "mark": {"type": "point", "filled": True, "size": 9, "opacity": 0.9},
-                "encoding": _at("x", "source", x) | _at("y", "target", y) | {"color": _ink(light)},
-            },
-        )
+    mark, colour = {"type": "point", "filled": True, "size": 9, "opacity": 0.9}, {"color": ink(light, HATCH)}
+    dots = [
+        _at("x", "source", x) | _at("y", "target", y)
         for x, y in [*places, *((1 - x, 1 - y) for x, y in places)]
     ]
+    return [_only("verdict", "unknown", {"mark": mark, "encoding": dot | colour}) for dot in dots]
 
 
 def _written(light: str) -> list[dict[str, Any]]:
     """Return the numbers, dark or white depending on the cell, and the dash of the diagonal."""
-    text = {"text": {"field": "shown", "type": "nominal"}}
-    colour = {"color": {"condition": {"test": light, "value": "#111111"}, "value": "#ffffff"}}
+    text, colour = {"text": label("shown")}, {"color": ink(light)}
     mark = {"mark": {"type": "text", "fontSize": 11}}
     return [
         _only("kind", MEASURED, mark | {"encoding": text | colour}),

@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.heatmap import CELL
-from mtlv.comparison.sections.parts import of_run, tip
+from mtlv.comparison.sections.heatmap import CELL, ink, slanted
+from mtlv.comparison.sections.parts import (
+    GREY,
+    ZERO,
+    label,
+    number,
+    of_rows,
+    of_run,
+    task_axis,
+    tip,
+    with_value,
+)
 from mtlv.comparison.sections.shared_groups import SHAPES, GroupNumbers, colours
 from mtlv.comparison.sections.transfer_matrix import LIGHT, NARROW, hatching
 from mtlv.evaluation.comparison import ComparedRun
@@ -22,7 +32,6 @@ MOST = 40  # tasks; with more, cells are too small and the page too large
 MET = 3  # measurements of two tasks together, with fewer of which their effect is unreliable
 WITHIN = 1.96  # standard errors: half of a 95% interval
 WIDE, AREA = 76, 760  # pixels: width of a cell with few tasks, and of a row
-ZERO = "datum.value === 0 ? '0' : datum.label"  # has no sign
 UNRELIABLE, RELIABLE, SAME, GROUP = "unreliable", "reliable", "same", "group"
 
 
@@ -93,67 +102,46 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
     limit = max(0.1, float(POINTS * np.abs(found.effects).max()))
     names = [found.tasks[at] for at in _order(found)]
     light = f"!isValid(datum.points) || abs(datum.points) < {LIGHT * limit:.4f}"
-    axis = {"labelLimit": 220, "ticks": False, "domain": False, "labelOverlap": False}
-    across = axis | {"orient": "top", "labelAngle": -35, "labelAlign": "left", "title": "gives"}
-    colour = {
-        "field": "points",
-        "type": "quantitative",
-        "scale": {"domain": [-limit, 0, limit], "range": list(DIVERGING)},
-        "legend": {
-            "title": ["effect in points", "(hatched: unreliable)"],
-            "orient": "right",
-            "gradientLength": max(80, min(220, CELL * len(names) - 60)),
-            "format": "+.1f",
-            "labelExpr": ZERO,
-            "values": [limit * share for share in (-1, -0.5, 0, 0.5, 1)],
-        },
+    legend = {
+        "title": ["effect in points", "(hatched: unreliable)"],
+        "orient": "right",
+        "gradientLength": max(80, min(220, CELL * len(names) - 60)),
+        "format": "+.1f",
+        "labelExpr": ZERO,
+        "values": [limit * share for share in (-1, -0.5, 0, 0.5, 1)],
     }
+    scale = {"domain": [-limit, 0, limit], "range": list(DIVERGING)}
+    colour = number("points", scale=scale, legend=legend)
     tips = [
         tip("receiver", "receives"), tip("giver", "gives"), tip("points", "effect, points", "+.2f"),
         tip("low", "interval from", "+.2f"), tip("high", "to", "+.2f"),
         tip("together", "measured together", "d"), tip("kind"),
     ]  # fmt: skip
-    ink = {"condition": {"test": light, "value": "#111111"}, "value": "#ffffff"}
-    written = {"text": {"field": "shown", "type": "nominal"}, "tooltip": tips}
+    written = {"text": label("shown"), "tooltip": tips}
     frame = {
+        "x": label("giver", bandPosition=0),
+        "y": label("receiver", bandPosition=0),
         "x2": {"field": "giver_end", "bandPosition": 1},
         "y2": {"field": "receiver_end", "bandPosition": 1},
     }
+    border = {"type": "rect", "filled": False, "stroke": GREY, "strokeWidth": 2.5}
     small = {"type": "text", "fontSize": 10}
+    down = task_axis(labelOverlap=False, title="receives")
     return {
         "width": {"step": max(NARROW - 8, min(WIDE, AREA // max(1, len(names))))},
         "height": {"step": CELL + 4},
         "encoding": {
-            "x": {"field": "giver", "type": "nominal", "scale": {"domain": names}, "axis": across},
-            "y": {
-                "field": "receiver",
-                "type": "nominal",
-                "scale": {"domain": names},
-                "axis": axis | {"title": "receives"},
-            },
+            "x": label("giver", scale={"domain": names}, axis=slanted("gives", 220)),
+            "y": label("receiver", scale={"domain": names}, axis=down),
         },
         "layer": [
-            _of("isValid(datum.points)", {"mark": "rect", "encoding": {"color": colour, "tooltip": tips}}),
+            with_value("points", {"mark": "rect", "encoding": {"color": colour, "tooltip": tips}}),
             *hatching(light, "kind", UNRELIABLE, ("giver", "receiver")),
-            _of("isValid(datum.points)", {"mark": small, "encoding": written | {"color": ink}}),
-            _of(f"datum.kind === '{SAME}'", {"mark": small, "encoding": written}),
-            _of(
-                f"datum.kind === '{GROUP}'",
-                {
-                    "mark": {"type": "rect", "filled": False, "stroke": "#7F7F7F", "strokeWidth": 2.5},
-                    "encoding": {
-                        "x": {"field": "giver", "type": "nominal", "bandPosition": 0},
-                        "y": {"field": "receiver", "type": "nominal", "bandPosition": 0},
-                    }
-                    | frame,
-                },
-            ),
+            with_value("points", {"mark": small, "encoding": written | {"color": ink(light)}}),
+            of_rows(f"datum.kind === '{SAME}'", {"mark": small, "encoding": written}),
+            of_rows(f"datum.kind === '{GROUP}'", {"mark": border, "encoding": frame}),
         ],
     }
-
-
-def _of(test: str, layer: dict[str, Any]) -> dict[str, Any]:
-    return {"transform": [{"filter": test}]} | layer
 
 
 # ---- Tree -------------------------------------------------------------------------------------------------
@@ -217,26 +205,20 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
         "title": None, "ticks": False, "domain": False, "grid": False, "labelLimit": 220,
         "labelOverlap": False,
     }  # fmt: skip
-    scale = {"domain": [0, 10 * len(names)], "nice": False}
-    y = {"field": "place", "type": "quantitative", "scale": scale, "axis": axis}
-    x = {
-        "field": "effect",
-        "type": "quantitative",
-        "title": "mean mutual effect, points",
-        "scale": {"reverse": True, "zero": False, "padding": 12},
-        "axis": {"format": "+.2~f", "tickCount": 6, "labelExpr": ZERO},
-    }
-    of_group = {
-        "field": "group",
-        "type": "nominal",
-        "legend": {"title": "group", "orient": "top", "columns": 12},
-    }
+    y = number("place", scale={"domain": [0, 10 * len(names)], "nice": False}, axis=axis)
+    x = number(
+        "effect",
+        title="mean mutual effect, points",
+        scale={"reverse": True, "zero": False, "padding": 12},
+        axis={"format": "+.2~f", "tickCount": 6, "labelExpr": ZERO},
+    )
+    of_group = label("group", legend={"title": "group", "orient": "top", "columns": 12})
     shapes = [SHAPES[(int(label) - 1) % len(SHAPES)] for label in labels]
     lines = {
-        "mark": {"type": "line", "color": "#7F7F7F", "strokeWidth": 1.5},
+        "mark": {"type": "line", "color": GREY, "strokeWidth": 1.5},
         "encoding": {
-            "detail": {"field": "node", "type": "nominal"},
-            "order": {"field": "step", "type": "quantitative"},
+            "detail": label("node"),
+            "order": number("step"),
             "tooltip": [tip("effect", "mean mutual effect, points", "+.2f")],
         },
     }
@@ -252,5 +234,5 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
         "width": "container",
         "height": max(120, CELL * len(names)),
         "encoding": {"x": x, "y": y},
-        "layer": [_of("isValid(datum.node)", lines), _of("isValid(datum.leaf)", leaves)],
+        "layer": [with_value("node", lines), with_value("leaf", leaves)],
     }

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import ROWS, of_run, tip
-from mtlv.comparison.sections.predicted.affinity import ZERO
+from mtlv.comparison.sections.parts import GREY, ROWS, ZERO, number, of_rows, of_run, tip
 from mtlv.evaluation.predicted import FEWEST, Validated, gains_of_others
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import enumerated, many
 
-GREY = "#7F7F7F"
 CHOSEN = RUNS[1]
 
 
@@ -97,8 +95,8 @@ def _chosen(found: Validated) -> list[dict[str, Any]]:
     """Return the groups that follow, if they were trained as the measured ones."""
     rows = []
     for fold, prediction in found.predictions.items() if found.alike else ():
-        for number, names in enumerate(prediction.groups):
-            own = [each for each in found.both if (each.fold, each.group) == (fold, number)]
+        for at, names in enumerate(prediction.groups):
+            own = [each for each in found.both if (each.fold, each.group) == (fold, at)]
             if own:
                 said = fmean(each.predicted_gain or 0.0 for each in own)
                 came = fmean(each.validation_gain or 0.0 for each in own)
@@ -119,14 +117,9 @@ def _row(found: Validated, fold: int, names: Any, predicted: float, measured: fl
 def gain_axes() -> dict[str, Any]:
     """Return axes of predicted and measured gain."""
     axis = {"format": "+.3~f", "tickCount": 6, "labelExpr": ZERO}
+    scale = {"zero": False, "padding": 14}
     return {
-        name: {
-            "field": field,
-            "type": "quantitative",
-            "title": f"{field} gain",
-            "scale": {"zero": False, "padding": 14},
-            "axis": axis,
-        }
+        name: number(field, title=f"{field} gain", scale=scale, axis=axis)
         for name, field in (("x", "predicted"), ("y", "measured"))
     }
 
@@ -156,30 +149,32 @@ def _scatter_spec() -> dict[str, Any]:
         tip("measured", "measured gain", "+.4f"), tip("fold", "fold", "d"),
     ]  # fmt: skip
     axes = gain_axes() | {"tooltip": tips}
-    dot = {"type": "point", "filled": True, "size": 55}
+    others = {"type": "point", "filled": True, "size": 55, "color": GREY, "opacity": 0.6}
+    chosen = others | {"color": CHOSEN, "opacity": 1, "size": 90}
     return {
         "width": "container",
         "height": 320,
         "layer": [
             diagonal(),
-            {
-                "transform": [{"filter": "!datum.chosen"}],
-                "mark": dot | {"color": GREY, "opacity": 0.6},
-                "encoding": axes,
-            },
-            {
-                "transform": [{"filter": "datum.chosen"}],
-                "mark": dot | {"color": CHOSEN, "opacity": 1, "size": 90},
-                "encoding": axes,
-            },
+            of_rows("!datum.chosen", {"mark": others, "encoding": axes}),
+            of_rows("datum.chosen", {"mark": chosen, "encoding": axes}),
         ],
     }
 
 
 def _histogram_spec() -> dict[str, Any]:
-    x = {"field": "score", "type": "quantitative", "title": "validation score, mean over tasks"}
-    scale = {"scale": {"zero": False, "padding": 12}, "axis": {"format": ".3~f", "tickCount": 8}}
+    x = number(
+        "score",
+        title="validation score, mean over tasks",
+        scale={"zero": False, "padding": 12},
+        axis={"format": ".3~f", "tickCount": 8},
+    )
+    y = number("count", title="partitions", axis={"tickMinStep": 1})
     tips = [tip("partition"), tip("score", "validation score", ".4f")]
+    of_bar = [tip("low", "from", ".4f"), tip("high", "to", ".4f"), tip("count", "partitions", "d")]
+    name = {"type": "text", "align": "left", "dx": 6, "dy": 8, "baseline": "top"}
+    named = {"x": x, "y": {"value": 0}, "text": {"field": "partition"}, "tooltip": tips}
+    line = {"type": "rule", "strokeWidth": 3, "color": CHOSEN}
     return {
         "width": "container",
         "height": 200,
@@ -192,35 +187,13 @@ def _histogram_spec() -> dict[str, Any]:
                 ],
                 "mark": {"type": "bar", "color": GREY, "opacity": 0.55},
                 "encoding": {
-                    "x": x | scale | {"field": "low", "bin": "binned"},
+                    "x": x | {"field": "low", "bin": "binned"},
                     "x2": {"field": "high"},
-                    "y": {
-                        "field": "count",
-                        "type": "quantitative",
-                        "title": "partitions",
-                        "axis": {"tickMinStep": 1},
-                    },
-                    "tooltip": [
-                        tip("low", "from", ".4f"),
-                        tip("high", "to", ".4f"),
-                        tip("count", "partitions", "d"),
-                    ],
+                    "y": y,
+                    "tooltip": of_bar,
                 },
             },
-            {
-                "transform": [{"filter": "datum.chosen"}],
-                "mark": {"type": "rule", "strokeWidth": 3, "color": CHOSEN},
-                "encoding": {"x": x | scale, "tooltip": tips},
-            },
-            {
-                "transform": [{"filter": "datum.chosen"}],
-                "mark": {"type": "text", "align": "left", "dx": 6, "dy": 8, "baseline": "top"},
-                "encoding": {
-                    "x": x | scale,
-                    "y": {"value": 0},
-                    "text": {"field": "partition"},
-                    "tooltip": tips,
-                },
-            },
+            of_rows("datum.chosen", {"mark": line, "encoding": {"x": x, "tooltip": tips}}),
+            of_rows("datum.chosen", {"mark": name, "encoding": named}),
         ],
     }
