@@ -75,7 +75,7 @@ class Ended(Hook):
     def __init__(self) -> None:
         self.at = [time.perf_counter()]
 
-    def on_epoch(self, losses: EpochLosses) -> None:  # noqa: ARG002 # the loop has read them: the device is done
+    def on_epoch(self, losses: EpochLosses) -> None:  # the loop has read them: the device is done
         self.at.append(time.perf_counter())
 
 

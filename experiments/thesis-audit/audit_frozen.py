@@ -40,7 +40,7 @@ class FixedVectors(nn.Module):
             )
         self.config = SimpleNamespace(hidden_size=width, hidden_dropout_prob=0.1)
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:  # noqa: ARG002
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
         """Rows [B, 1] to `last_hidden_state` [B, 1, H]."""
         return SimpleNamespace(last_hidden_state=self.layers(self.table[input_ids]))
 

@@ -94,7 +94,7 @@ def _bar() -> type:
             self._output = display(HTML(""), display_id=True)
             super().__init__(**how, file=io.StringIO(), bar_format="{desc}{percentage:.0f}%{r_bar}")
 
-        def display(self, msg: str | None = None, pos: int | None = None) -> None:  # noqa: ARG002
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
             text = (
                 ""
                 if msg == ""

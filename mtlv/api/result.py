@@ -112,7 +112,7 @@ class Result:
         place_files(files.files, files.texts, path, (shutil.copyfile,))
         return path
 
-    def fit(self, X: object = None, y: object = None) -> Result:  # noqa: ARG002
+    def fit(self, X: object = None, y: object = None) -> Result:
         """Return the result itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
         return self
 

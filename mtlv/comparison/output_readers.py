@@ -63,13 +63,13 @@ class ProbabilityReader(_Means):
 
     how = "the distance between their probabilities"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.abs(left - right)
 
-    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+    def said(self, task: Task, output: Any) -> Said:
         return float(output)
 
-    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+    def truth(self, task: Task, target: Any) -> Said:
         return bool(target == 1)
 
 
@@ -78,7 +78,7 @@ class ClassReader(_Means):
 
     how = "half the sum of the distances between their class probabilities"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.asarray(np.abs(left - right).sum(axis=1) / 2)
 
     def said(self, task: Task, output: Any) -> Said:
@@ -98,10 +98,10 @@ class NumberReader(_Means):
         reach = float(np.ptp(truth)) if truth.size else 0.0
         return np.clip(np.abs(left - right) / (reach or 1.0), 0, 1)
 
-    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+    def said(self, task: Task, output: Any) -> Said:
         return f"{output:.2f}"
 
-    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+    def truth(self, task: Task, target: Any) -> Said:
         return f"{target:.4g}"
 
 
@@ -110,13 +110,13 @@ class MaskedReader(_Means):
 
     how = "the distance between their shares of hidden pieces that were found"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.abs(self._share(left) - self._share(right))
 
-    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+    def said(self, task: Task, output: Any) -> Said:
         return f"{float(self._share(output)):.2f} of the hidden pieces"
 
-    def truth(self, task: Task, target: Any) -> Said:  # noqa: ARG002
+    def truth(self, task: Task, target: Any) -> Said:
         return "the text itself"
 
     def _share(self, output: NDArray) -> NDArray:
@@ -139,11 +139,11 @@ class SpanReader:
             rows[at] = tuple(sorted(span for span, times in held.items() if 2 * times > count[at]))
         return rows
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:  # noqa: ARG002
+    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         pairs = zip(left, right, strict=True)
         return np.array([0.0 if set(a) == set(b) else 1 - entity_f1([a], [b]) for a, b in pairs], np.float64)
 
-    def said(self, task: Task, output: Any) -> Said:  # noqa: ARG002
+    def said(self, task: Task, output: Any) -> Said:
         return tuple(output)
 
     def truth(self, task: Task, target: Any) -> Said:

@@ -40,12 +40,7 @@ class InProportion:
 
     together = False
 
-    def order(
-        self,
-        batches: Sequence[int],
-        rng: np.random.Generator,
-        epoch: int = 0,  # noqa: ARG002
-    ) -> NDArray[np.int64]:
+    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         return rng.permutation(np.repeat(np.arange(len(batches)), batches))
 
 
@@ -93,12 +88,7 @@ class Uniform:
 
     together = False
 
-    def order(
-        self,
-        batches: Sequence[int],
-        rng: np.random.Generator,
-        epoch: int = 0,  # noqa: ARG002
-    ) -> NDArray[np.int64]:
+    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         return rng.integers(len(batches), size=sum(batches))
 
 
@@ -107,12 +97,7 @@ class Rounds:
 
     together = True
 
-    def order(
-        self,
-        batches: Sequence[int],
-        rng: np.random.Generator,  # noqa: ARG002
-        epoch: int = 0,  # noqa: ARG002
-    ) -> NDArray[np.int64]:
+    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         return np.tile(np.arange(len(batches)), max(batches))
 
 

@@ -78,13 +78,13 @@ class _OnePerDocument:
     def none(self, documents: int) -> NDArray:
         return np.zeros(documents, self.dtype)
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:  # noqa: ARG002
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         return DenseColumn(values[tokens.documents(np.arange(len(tokens)))].astype(self.dtype))
 
-    def read(self, task: Task, outputs: NDArray) -> NDArray:  # noqa: ARG002
+    def read(self, task: Task, outputs: NDArray) -> NDArray:
         return outputs
 
-    def lost(self, task: Task, values: NDArray) -> str:  # noqa: ARG002
+    def lost(self, task: Task, values: NDArray) -> str:
         return ""
 
     def plain(self, values: NDArray) -> object:
@@ -196,7 +196,7 @@ class NoTargets(_OnePerDocument):
     def learnable(self, values: NDArray) -> bool:
         return len(values) > 0
 
-    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:  # noqa: ARG002
+    def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         return DenseColumn(np.broadcast_to(self.dtype(0), len(tokens)))  # takes no memory
 
 

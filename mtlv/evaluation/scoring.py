@@ -58,10 +58,10 @@ class YesNoScoring(Scoring):
     counts_positive = True
     others: Mapping[str, Metric] = {"average_precision": average_precision}
 
-    def watched(self, task: Task) -> str:  # noqa: ARG002
+    def watched(self, task: Task) -> str:
         return "average_precision"
 
-    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return {}
 
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
@@ -90,7 +90,7 @@ class NumberScoring(Scoring):
 
     others: Mapping[str, Metric] = {"spearman": numbers.spearman}
 
-    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return numbers.sums(*self.pairs(scores))
 
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
@@ -115,7 +115,7 @@ class MaskedScoring(NumberScoring):
 
     others: Mapping[str, Metric] = {}
 
-    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:  # noqa: ARG002
+    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return masked.sums(self.pairs(scores)[1])
 
 

@@ -73,7 +73,7 @@ class Concurrency:
         """Return the slot of one more process, as soon as it is useful; None if there will be none."""
         return Slot()
 
-    def leaves(self, member: Slot) -> bool:  # noqa: ARG002
+    def leaves(self, member: Slot) -> bool:
         """Whether a process between two units should end."""
         return False
 
@@ -83,11 +83,11 @@ class Concurrency:
     def rests(self, member: Slot) -> None:
         """Handle a process that has nothing to train, or that ended and is replaced."""
 
-    def hear(self, member: Slot, job: Job, message: Message) -> str | None:  # noqa: ARG002
+    def hear(self, member: Slot, job: Job, message: Message) -> str | None:
         """Handle a message of a training process; return a note for the user, if any."""
         return None
 
-    def gives_way(self, member: Slot) -> bool:  # noqa: ARG002
+    def gives_way(self, member: Slot) -> bool:
         """Whether to train a unit that ran out of device memory again, with fewer processes."""
         return False
 

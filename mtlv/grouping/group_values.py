@@ -65,7 +65,7 @@ class GroupValue(ABC):
         changed = groups[:, None, :] ^ np.eye(self.items, dtype=bool)  # [n, T, T]
         return self.of(changed.reshape(-1, self.items)).reshape(groups.shape)
 
-    def program(self, k: int | None) -> Program | None:  # noqa: ARG002
+    def program(self, k: int | None) -> Program | None:
         """Return the partition into k groups (None: any number) as a program that can be solved, or None."""
         return None
 
@@ -135,7 +135,7 @@ class PairSums(_Pairs):
 
     MOST = 30  # tasks; with more, the program has too many triples
 
-    def _shared(self, pairs: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
+    def _shared(self, pairs: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         return pairs
 
     def program(self, k: int | None) -> Program | None:

@@ -38,7 +38,7 @@ class SurrogateValue(PairSums):
         seen = (sizes == 0) | ((sizes >= low) & (sizes <= high))
         return np.where(seen, super()._value(pairs, sizes), -np.inf)
 
-    def program(self, k: int | None) -> None:  # noqa: ARG002
+    def program(self, k: int | None) -> None:
         """Return None: the program knows no sizes."""
         return
 

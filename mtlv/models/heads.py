@@ -43,7 +43,7 @@ class Head(nn.Module):
             size = shape.width
         self.layers = nn.Sequential(*hidden, nn.Dropout(shape.dropout), nn.Linear(size, shape.outputs))
 
-    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:  # noqa: ARG002
+    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
         """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs].
 
         Args:

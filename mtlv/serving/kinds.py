@@ -108,7 +108,7 @@ class OutputFormat(Protocol):
         """Return a short text with the task's name; empty if there is nothing to show."""
         ...
 
-    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:  # noqa: ARG002
+    def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
         """Return the sort key of the task among others, lowest first; by default before all others."""
         return FIRST
 
@@ -240,7 +240,7 @@ class NoOutput(NumberOutput):
 
     gives = ""
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:  # noqa: ARG002
+    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         return []
 
 

@@ -30,7 +30,7 @@ class PyfuncPlan(PythonModel):
 
     def predict(
         self,
-        context: PythonModelContext,  # noqa: ARG002 - MLflow's signature
+        context: PythonModelContext,
         model_input: pd.DataFrame,  # or other inputs of `as_frame`; this hint keeps MLflow from converting
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:

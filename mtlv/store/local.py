@@ -93,7 +93,7 @@ class Store:
         """Whether the weights of a finished unit were kept; nothing is downloaded."""
         return (self.units / key / WEIGHTS).is_file()
 
-    def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:  # noqa: ARG002
+    def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:
         """Return the checkpoints of an unfinished unit; `warn` gets errors that do not stop training."""
         return Checkpoints(self.root / "checkpoints" / key)
 

@@ -97,7 +97,7 @@ class MemoryTracker:
     def image(self, run: str, local: Path, key: str) -> None:
         self._run(run).images[key] = local.read_bytes()
 
-    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:  # noqa: ARG002
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         self._run(run).status = status
 
     def _run(self, run: str) -> MemoryRun:

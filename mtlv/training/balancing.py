@@ -119,7 +119,7 @@ class Uncertainty(Balancer):
         super().__init__(count, seed=seed, learning_rate=learning_rate)
         self.state = {name: torch.zeros(count) for name in ("s", "mean", "square", "steps")}
 
-    def factors(self, losses: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def factors(self, losses: torch.Tensor) -> torch.Tensor:
         return 0.5 * (-self.state["s"]).exp()
 
     def learn(self, losses: torch.Tensor) -> None:
@@ -169,7 +169,7 @@ class DWA(Balancer):
         self.state = {name: torch.zeros(count) for name in ("sum", "steps")}
         self.state |= {name: torch.full((count,), torch.nan) for name in ("last", "before")}
 
-    def factors(self, losses: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def factors(self, losses: torch.Tensor) -> torch.Tensor:
         ratios = (self.state["last"] / self.state["before"]).nan_to_num(nan=1.0, posinf=1.0)
         return self.count * (ratios / 2).softmax(0)
 

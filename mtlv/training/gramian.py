@@ -37,7 +37,7 @@ class GramianBalancer(Balancer):
         found = self.weights(own / size) if np.isfinite(size) and size > 0 else even
         self._found = gramian.new_tensor(self.count * (found if np.isfinite(found).all() else even))
 
-    def factors(self, losses: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def factors(self, losses: torch.Tensor) -> torch.Tensor:
         return self._found
 
     def weights(self, gramian: Array) -> Array:

@@ -175,13 +175,13 @@ class TextColumn(TableKind):
     text_keys = ()
     streamed = True
 
-    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:  # noqa: ARG002
+    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         yield from ()
 
-    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:  # noqa: ARG002
+    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         yield from ()
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:  # noqa: ARG002
+    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         task = text_task(f"{source}.text", source)
         return (task,), {task.name: TARGETS[task.kind].none(len(rows))}
 

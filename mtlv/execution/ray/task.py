@@ -51,7 +51,7 @@ class InputsOfTask:
 
     given: UnitInputs
 
-    def inputs(self, settings: Settings) -> UnitInputs:  # noqa: ARG002
+    def inputs(self, settings: Settings) -> UnitInputs:
         """Return all inputs of a unit."""
         return self.given
 

@@ -24,7 +24,7 @@ class Binary(DocumentKind):
     def taught(
         self,
         logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        targets: Sequence[torch.Tensor],
         *,
         lessons: Sequence[torch.Tensor],
         temperature: float,
@@ -34,9 +34,5 @@ class Binary(DocumentKind):
         losses = functional.binary_cross_entropy_with_logits(own, wanted, reduction="none")
         return (losses * temperature**2).mean(0)
 
-    def scores(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
-    ) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         return torch.sigmoid(logits.float()).unbind(1)

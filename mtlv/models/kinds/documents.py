@@ -23,6 +23,6 @@ class DocumentKind:
         """Return the trainable module."""
         return Head(shape)
 
-    def bound(self, head: Head) -> Self:  # noqa: ARG002
+    def bound(self, head: Head) -> Self:
         """Return the kind for one head."""
         return self

@@ -62,7 +62,7 @@ class MaskedPieces:
     def head(self, shape: HeadSize) -> MaskedHead:
         return MaskedHead(shape)
 
-    def bound(self, head: Head) -> Self:  # noqa: ARG002
+    def bound(self, head: Head) -> Self:
         return self
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -71,17 +71,17 @@ class MaskedPieces:
         summed = functional.cross_entropy(logits.float(), pieces, reduction="sum")
         return (summed / max(len(pieces), 1)).unsqueeze(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:  # noqa: ARG002
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
         """Refuse: other pieces are hidden in every epoch."""
         raise PlanError("hidden words have no teacher")
 
     def taught(
         self,
-        logits: torch.Tensor,  # noqa: ARG002
-        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],  # noqa: ARG002
-        temperature: float,  # noqa: ARG002
+        lessons: Sequence[torch.Tensor],
+        temperature: float,
     ) -> torch.Tensor:
         raise PlanError("hidden words have no teacher")
 

@@ -27,7 +27,7 @@ class Multiclass(DocumentKind):
     def taught(
         self,
         logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        targets: Sequence[torch.Tensor],
         *,
         lessons: Sequence[torch.Tensor],
         temperature: float,
@@ -36,9 +36,5 @@ class Multiclass(DocumentKind):
         loss = functional.cross_entropy(logits.float() / temperature, wanted)
         return loss.unsqueeze(0) * temperature**2
 
-    def scores(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
-    ) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         return (torch.softmax(logits.float(), dim=1),)

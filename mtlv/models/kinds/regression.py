@@ -23,16 +23,12 @@ class Regression(DocumentKind):
     def taught(
         self,
         logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],  # noqa: ARG002
+        targets: Sequence[torch.Tensor],
         *,
         lessons: Sequence[torch.Tensor],
-        temperature: float,  # noqa: ARG002
+        temperature: float,
     ) -> torch.Tensor:
         return self.losses(logits, lessons)
 
-    def scores(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
-    ) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         return logits.float().unbind(1)

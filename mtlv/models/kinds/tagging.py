@@ -63,11 +63,7 @@ class Tagging:
         own, others = logits / temperature, the_only(lessons) / temperature
         return self._bound.taught(own, the_only(targets), others).unsqueeze(0) * temperature**2
 
-    def scores(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor] = (),  # noqa: ARG002
-    ) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         return (self._bound.tags(logits),)
 
     @property
