@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from mtlv.errors import ConfigError, shorten
 from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
+from mtlv.settings.examples import located
 from mtlv.settings.expand import flat_changes, variants
 from mtlv.settings.members import Member, Unnamed, collapse, named
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
@@ -60,7 +61,7 @@ def load_suite(
     """Read a config.
 
     Args:
-        config: the YAML file, or its content.
+        config: the YAML file or the name of an example (`quickstart.yml`), or its content.
         overrides: values that take precedence over the config.
         further: finds problems of values together and of data. If keys or values are wrong by themselves,
             those that it finds are added; otherwise, they are left to the check of the suite.
@@ -71,7 +72,8 @@ def load_suite(
     if isinstance(config, Mapping):
         return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path(), further)
     path = Path(config)
-    document = read(path)
+    file = located(path)
+    document = read(file, shorten(str(path), 200))
     if document.value is None and not overrides:
         raise ConfigError(
             [
@@ -79,7 +81,7 @@ def load_suite(
                 "has the names), or have one made for a table: `mtlv init TABLE`"
             ]
         )
-    return _suite(document, overrides, path, further)
+    return _suite(document, overrides, path, further, file.parent)
 
 
 def as_yaml(value: Any) -> Any:
@@ -103,12 +105,17 @@ def load_overrides(overrides: Overrides) -> Suite:
 
 
 def _suite(
-    document: YamlDocument, overrides: Overrides, path: Path, further: FindProblems | None = None
+    document: YamlDocument,
+    overrides: Overrides,
+    path: Path,
+    further: FindProblems | None = None,
+    folder: Path = Path(),
 ) -> Suite:
+    """Return the suite of a document, whose relative paths are relative to `folder`."""
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()
-    base.apply_file(document.value or {}, Origin.of(document, path.parent))
+    base.apply_file(document.value or {}, Origin.of(document, folder))
     changes, problems = _overrides(overrides)
     for change in changes:
         base.apply(change)

@@ -93,7 +93,7 @@ def read(path: Path, name: str = "") -> YamlDocument:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            [f"{name}: no such file; give the path of a config, such as config/mtl.yml"]
+            [f"{name}: no such file; give the path of a config, or an example such as quickstart.yml"]
         ) from None
     except IsADirectoryError:
         raise ConfigError([f"{name}: is a folder; give the path of a config file in it"]) from None

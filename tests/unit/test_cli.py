@@ -126,7 +126,7 @@ def test_config_problems_are_a_line_each_on_stderr(config: str, capsys: Captured
 def test_a_missing_config_is_said_so(capsys: Captured, config: str) -> None:
     assert main(["run", "gone.yml"]) == 2
     assert capsys.readouterr().err == (
-        "gone.yml: no such file; give the path of a config, such as config/mtl.yml\n"
+        "gone.yml: no such file; give the path of a config, or an example such as quickstart.yml\n"
     )
 
 

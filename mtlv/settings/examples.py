@@ -1,0 +1,21 @@
+"""Example configs, which the installed package carries; in a clone they are the folder `config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FOLDERS = (PACKAGE / "examples", PACKAGE.parent / "config")
+"""Where examples are: in an installed package (setup.py copies them), and in a clone."""
+
+
+def located(path: Path) -> Path:
+    """Return the file to read: `path`, or the example of that name if there is no such file.
+
+    Example:
+        >>> located(Path("quickstart.yml")).read_text().splitlines()[0]
+        '# mtlv run config/quickstart.yml'
+    """
+    if path.exists() or path.parent not in (Path(), Path("config")):
+        return path
+    return next((folder / path.name for folder in FOLDERS if (folder / path.name).is_file()), path)
