@@ -92,6 +92,12 @@ class Connection:
         except Exception as error:  # the other process ended, possibly in the middle of a message
             raise ProcessEnded from error
 
+    def messages(self) -> Iterator[Any]:
+        """Yield all objects that the other process sends until it ends."""
+        with suppress(ProcessEnded):
+            while True:
+                yield self.receive()
+
 
 class ChildProcess(Connection):
     """A module of mtlv in another process.

@@ -131,11 +131,7 @@ def _ask(process: ChildProcess, spec: Mapping[str, Any]) -> FigureFiles | None:
 def _serve(parent: Connection) -> None:
     """Draw one specification after another until there are no more."""
     draw(FIRST)
-    while True:
-        try:
-            spec = parent.receive()
-        except ProcessEnded:
-            return
+    for spec in parent.messages():
         if BEYOND.search(json.dumps(spec, ensure_ascii=False)):
             _add_system_fonts()
         parent.send(tuple(draw(spec)))

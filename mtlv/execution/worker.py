@@ -193,9 +193,8 @@ def serve(queue: SimpleQueue[Any], send: Send) -> None:
 
 def _listen(parent: Connection, queue: SimpleQueue[Any]) -> None:
     """Receive requests. When they end, also by the parent's death, stop this process gracefully."""
-    with suppress(ProcessEnded):
-        while True:
-            queue.put(parent.receive())
+    for request in parent.messages():
+        queue.put(request)
     queue.put(None)
     _thread.interrupt_main()  # stop training like Ctrl-C: current writes are finished
     time.sleep(GRACE)

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from mtlv import processes
 from mtlv.errors import MtlvError, RefusedError, TrackingError
-from mtlv.processes import ChildProcess, Connection, ProcessEnded
+from mtlv.processes import ChildProcess, Connection
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
@@ -148,10 +148,8 @@ class UploadProcess:
         raise answer.error
 
     def _listen(self) -> None:
-        with suppress(ProcessEnded):
-            while True:
-                message = self._process.receive()
-                self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
+        for message in self._process.messages():
+            self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
         gone = TrackingError("the process that uploads to the tracking store has ended")
         self._answers.put(Failed(gone, gone=True))
         if not self._asking:
@@ -227,11 +225,7 @@ def serve(parent: Connection) -> None:
     """Handle requests until there are no more."""
     uri, experiment = parent.receive()
     deliverer = _Deliverer(uri, experiment, lambda text: parent.send(Outage(text)))
-    while True:
-        try:
-            request = parent.receive()
-        except ProcessEnded:
-            return
+    for request in parent.messages():
         answer: Result | Failed
         try:
             answer = Result(getattr(deliverer, request.method)(*request.arguments))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import WarningGiven
-from mtlv.processes import ChildProcess, Crashed, Failed, ProcessEnded
+from mtlv.processes import ChildProcess, Crashed, Failed
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import UnitRecord
 from mtlv.units.inputs import UnitInputs
@@ -234,10 +234,8 @@ class RankGroup:
         """Forward the messages of a rank until it ends."""
         process, message = self._processes[call.rank], None
         process.send(call)
-        with suppress(ProcessEnded):
-            while True:
-                message = process.receive()
-                self._messages.put((call.rank, message))
+        for message in process.messages():
+            self._messages.put((call.rank, message))
         if isinstance(message, Done) or self._over:
             return
         if not isinstance(message, Failed | Crashed):

@@ -18,9 +18,6 @@ class Binary(DocumentKind):
         losses = functional.binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
         return losses.mean(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
-        return logits.float().unbind(1)
-
     def taught(
         self,
         logits: torch.Tensor,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+import torch
+
 from mtlv.models.heads import Head, HeadSize
 from mtlv.plan import Task
 
@@ -26,3 +28,7 @@ class DocumentKind:
     def bound(self, head: Head) -> Self:
         """Return the kind for one head."""
         return self
+
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Return the output of each task [B]."""
+        return logits.float().unbind(1)

@@ -17,9 +17,6 @@ class Regression(DocumentKind):
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
         return functional.mse_loss(logits.float(), wanted, reduction="none").mean(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
-        return logits.float().unbind(1)
-
     def taught(
         self,
         logits: torch.Tensor,
