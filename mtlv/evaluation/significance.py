@@ -16,6 +16,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.evaluation.kinds.numbers import mean_ranks
 from mtlv.formatting import many
 
 ALPHA = 0.05
@@ -143,7 +144,7 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     equal = values.size - moved.size
     if not moved.size:
         return PairedTest(None, None, None, "none", "the runs are equal in every pair")
-    ranks = _mean_ranks(np.abs(moved))
+    ranks = mean_ranks(np.abs(moved))
     above = float(ranks[moved > 0].sum())
     below = float(ranks[moved < 0].sum())
     p, method = _decided(moved, ranks, above)
@@ -155,13 +156,6 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     left_out = f", {many(equal, 'equal pair')} left out" if equal else ""
     effect, least = (above - below) / (above + below), smallest_p(moved.size)
     return PairedTest(min(above, below), p, effect, method + left_out, reason, least)
-
-
-def _mean_ranks(values: Floats) -> Floats:
-    """Return ranks from 1 of values [n]; equal values share their mean rank."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last: Floats = np.cumsum(counts, dtype=np.float64)
-    return (last - (counts - 1) / 2)[place]
 
 
 def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
