@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,6 +16,7 @@ from mtlv.evaluation.metrics import (
     ratio,
     recall_per_task,
 )
+from mtlv.formatting import csv_text
 from mtlv.plan.scores import Scores
 
 Row = tuple[str, float, float, float, int]
@@ -76,12 +75,8 @@ def _layout(rows: Sequence[Row], averages: Sequence[Row], digits: int) -> str:
 
 def per_task_csv(metrics: Metrics) -> str:
     """Return a header and a line per task: `task` and all metrics of any task, with 6 decimals."""
-    held = {name: task.as_dict() for name, task in metrics.tasks.items()}
-    columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["task", *columns])
-    for name, figures in held.items():
-        values = (figures.get(column, "") for column in columns)
-        writer.writerow([name, *(f"{v:.6f}" if isinstance(v, float) else v for v in values)])
-    return out.getvalue()
+    return csv_text([{"task": name} | _written(task.as_dict()) for name, task in metrics.tasks.items()])
+
+
+def _written(figures: Mapping[str, float]) -> dict[str, object]:
+    return {key: f"{value:.6f}" if isinstance(value, float) else value for key, value in figures.items()}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mtlv.formatting import plain
+from mtlv.formatting import csv_text, plain
 
 
 @dataclass(frozen=True)
@@ -136,14 +134,7 @@ def as_records(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) ->
 
 def as_csv(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
     """Return the records as CSV, with metrics in full precision and empty cells for unknown values."""
-    columns = used(rows, columns)
-    records = as_records(rows, columns)
-    names = ["member"] + [f"{c.key}{end}" for c in columns for end in ("", "_std", "_n", "_best")]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return out.getvalue()
+    return csv_text(as_records(rows, used(rows, columns)))
 
 
 def as_markdown(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
