@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mtlv.data.source import PARTS, Download
-from mtlv.data.tables.rows import read_text
+from mtlv.data.tables.rows import need_size, read_text
 from mtlv.errors import DataError
 
 MOST_BYTES = 1_000_000_000  # maximum bytes of a text file, which needs several times this in memory
@@ -68,11 +68,7 @@ def text_of(path: Path) -> str:
     Raises:
         DataError: the file is too large, or as for `read_text`.
     """
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise DataError(
-            f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,} bytes"
-        )
+    need_size(path, path.stat().st_size, MOST_BYTES)
     return read_text(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.metrics import Flags
+from mtlv.evaluation.metrics import Flags, hits_from
 
 Floats = NDArray[np.float64]
 
@@ -20,12 +20,9 @@ def precision_recall_steps(truth: Flags, outputs: Floats, most: int = 60) -> tup
     positive = int(np.count_nonzero(truth))
     if positive == 0:
         return np.zeros(0), np.zeros(0)
-    order = np.argsort(outputs)[::-1]
-    ordered = outputs[order]
-    last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)  # last document of each output
-    hits = np.cumsum(truth[order])[last]
+    hits, predicted = hits_from(truth, outputs)
     gain = np.diff(hits, prepend=0)
-    area = (gain * hits / (last + 1))[gain > 0]
+    area = (gain * hits / predicted)[gain > 0]
     hits, gain = hits[gain > 0], gain[gain > 0]
     first = np.unique(np.linspace(0, hits.size, min(most, hits.size), endpoint=False).astype(int))
     ends = np.append(first[1:], hits.size) - 1

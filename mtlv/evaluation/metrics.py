@@ -189,12 +189,20 @@ def average_precision(truth: Flags, outputs: Floats) -> float:
     positive = int(np.count_nonzero(truth))
     if positive == 0:
         return 0.0
+    hits, predicted = hits_from(truth, outputs)
+    gain = np.diff(hits, prepend=0) / positive
+    return float(np.sum(gain * hits / predicted))
+
+
+def hits_from(truth: Flags, outputs: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return true positives and predicted documents of a task for each distinct output as the threshold.
+
+    The highest output is first. The task has documents ([N] each).
+    """
     order = np.argsort(outputs)[::-1]
     ordered = outputs[order]
     last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)  # last document of each output
-    hits = np.cumsum(truth[order])[last]
-    gain = np.diff(hits, prepend=0) / positive
-    return float(np.sum(gain * hits / (last + 1)))
+    return np.cumsum(truth[order])[last], last + 1
 
 
 def known_cells(scores: Scores, names: Sequence[str]) -> Flags:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from mtlv.settings.draft import Change
+from mtlv.settings.draft import Change, Origin
 
 
 @dataclass(frozen=True)
@@ -14,3 +16,9 @@ class Variant:
     changes: tuple[Change, ...]
     name: str | None = None
     place: str = ""
+
+
+def written_at(name: str, changes: Mapping[str, Any], origin: Origin, place: str) -> Variant:
+    """Return a member whose problems are reported where the key that stands for it was written."""
+    here = Origin(lambda _: origin.place(()), origin.folder)
+    return Variant(tuple(Change(key, value, here) for key, value in changes.items()), name, place)

@@ -17,7 +17,7 @@ from typing import Any
 
 from mtlv.data.parts import NAMES
 from mtlv.data.source import PARTS
-from mtlv.data.tables.rows import Table, need_header, need_size
+from mtlv.data.tables.rows import MOST_BYTES, Table, need_header, need_size
 from mtlv.errors import DataError
 
 PACKAGE = "datasets"
@@ -163,7 +163,7 @@ class _Split:
 def _split(place: Path, data: Any, columns: frozenset[str], named: frozenset[str]) -> _Split:
     """Return the rows of a split; only columns that are read are decoded."""
     need_header(place, data.column_names)
-    need_size(place, data.data.nbytes)
+    need_size(place, data.data.nbytes, MOST_BYTES)
     wanted = [name for name in data.column_names if name in columns]
     rows = data.select_columns(wanted).with_format(None).to_list() if wanted else [{}] * len(data)
     found = {name: _class_names(data.features[name]) for name in wanted if name in named}

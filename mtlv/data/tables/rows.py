@@ -75,7 +75,7 @@ def read_table(path: Path) -> Table:
         kind = "an unknown file type" if os.path.isfile(path) else "not a file"
         then = "unpack it first" if suffix in PACKED else ""
         raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}", then=then)
-    need_size(path, path.stat().st_size)
+    need_size(path, path.stat().st_size, MOST_BYTES)
     if suffix == ".parquet":
         table = _parquet(path)
     elif suffix == ".jsonl":
@@ -94,12 +94,10 @@ def need_rows(path: Path, count: int) -> None:
         raise DataError(f"`{path.name}` has no rows", then="check `data.path`")
 
 
-def need_size(path: Path, size: int) -> None:
-    """Raise an error for a table of more than `MOST_BYTES`."""
-    if size > MOST_BYTES:
-        raise DataError(
-            f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {MOST_BYTES:,} bytes"
-        )
+def need_size(path: Path, size: int, most: int) -> None:
+    """Raise an error for a file of more than `most` bytes."""
+    if size > most:
+        raise DataError(f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {most:,} bytes")
 
 
 def need_header(path: Path, header: Sequence[str]) -> None:
@@ -296,7 +294,8 @@ def _parquet(path: Path) -> Table:
     try:
         # Check its metadata before anything is decompressed.
         about = pyarrow.parquet.read_metadata(path)
-        need_size(path, sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
+        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        need_size(path, size, MOST_BYTES)
         need_header(path, about.schema.to_arrow_schema().names)
         table = pyarrow.parquet.read_table(path)
         rows = tuple(enumerate(table.to_pylist(), start=1))

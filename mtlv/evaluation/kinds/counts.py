@@ -6,7 +6,7 @@ that a bootstrap needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,11 @@ from mtlv.evaluation.sums import Floats, Sums
 Counts = NDArray[np.int64]
 
 
-def counted(rows: list[tuple[int, int, int]]) -> Counts:
-    """Return counts [N, 3] from one triple per document."""
-    return np.array(rows, np.int64).reshape(-1, 3)
+def overlaps(truth: Iterable[set], predicted: Iterable[set]) -> Counts:
+    """Return counts [N, 3] of the true and the predicted items of each document."""
+    pairs = zip(truth, predicted, strict=True)
+    counts = [(len(there & found), len(found), len(there)) for there, found in pairs]
+    return np.array(counts, np.int64).reshape(-1, 3)
 
 
 def f1(counts: Counts) -> float:

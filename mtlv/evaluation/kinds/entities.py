@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mtlv.evaluation.kinds.counts import Counts, counted, f1, f1_of, precision_of, recall_of
+from mtlv.evaluation.kinds.counts import Counts, f1, f1_of, overlaps, precision_of, recall_of
 from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
 
@@ -19,8 +19,7 @@ Rows = Sequence[Collection[Span]]
 
 def entity_counts(gold: Rows, predicted: Rows) -> Counts:
     """Return per document [N, 3] the correct, predicted and true entities; duplicates count once."""
-    pairs = ((set(there), set(found)) for there, found in zip(gold, predicted, strict=True))
-    return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
+    return overlaps(map(set, gold), map(set, predicted))
 
 
 def entity_f1(gold: Rows, predicted: Rows) -> float:

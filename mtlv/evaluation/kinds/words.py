@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mtlv.evaluation.kinds.counts import Counts, counted, f1_of, mean_f1
+from mtlv.evaluation.kinds.counts import Counts, f1_of, mean_f1, overlaps
 from mtlv.evaluation.kinds.entities import Rows
 from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
@@ -17,12 +17,11 @@ from mtlv.plan.spans import Span
 
 def word_counts(gold: Rows, predicted: Rows, element: str) -> Counts:
     """Return per document [N, 3] the correct, predicted and true words of one element."""
-    pairs = ((_words(g, element), _words(p, element)) for g, p in zip(gold, predicted, strict=True))
-    return counted([(len(there & found), len(found), len(there)) for there, found in pairs])
 
+    def words(spans: Iterable[Span]) -> set[int]:
+        return {word for span in spans if span.type == element for word in range(span.start, span.end)}
 
-def _words(spans: Iterable[Span], element: str) -> set[int]:
-    return {word for span in spans if span.type == element for word in range(span.start, span.end)}
+    return overlaps(map(words, gold), map(words, predicted))
 
 
 def sums(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, Sums]:
