@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mtlv.settings.draft import Draft, Origin
+from mtlv.settings.draft import Change, Draft, Origin
 from mtlv.settings.problems import sentence
-from mtlv.settings.variant import Variant, written_at
+from mtlv.settings.variant import Variant
 
 FORM = "a mapping with partitions, k, seed and changes"
 DRAWN, PROPOSED = "drawn", "proposed"
@@ -22,10 +22,11 @@ def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tupl
         return [Variant(())], problems
     count, ks, seed = explore["partitions"], explore["k"], explore.get("seed") or 0
     ks = ks if isinstance(ks, list) else [ks]
+    here = Origin(lambda _: origin.place(()), origin.folder)
 
     def member(name: str, grouping: Mapping[str, Any], changes: Mapping[str, Any]) -> Variant:
         values: dict[str, Any] = {"architecture": ARCHITECTURE, "grouping": grouping, **changes}
-        return written_at(name, values, origin, place)
+        return Variant(tuple(Change(key, value, here) for key, value in values.items()), name, place)
 
     drawn = [
         member(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from mtlv.settings.draft import Draft, Origin
+from mtlv.settings.draft import Change, Draft, Origin
 from mtlv.settings.problems import sentence
-from mtlv.settings.variant import Variant, written_at
+from mtlv.settings.variant import Variant
 
 FORM = "a mapping with sources and targets, or with pairs; and seeds, first"
 KEYS = ("sources", "targets", "pairs", "seeds", "first")
@@ -32,7 +32,13 @@ def from_transfer(transfer: Any, draft: Draft, origin: Origin, place: str) -> tu
         sources, targets = (_names(transfer.get(key), names) for key in ("sources", "targets"))
         found = [*_alone(targets), *_transfers(sources, targets, transfer.get("first") or {})]
     seeds = {"seed": transfer["seeds"]} if transfer.get("seeds") is not None else {}
-    return [written_at(name, changes | seeds, origin, place) for name, changes in found], []
+    return [_variant(name, changes | seeds, origin, place) for name, changes in found], []
+
+
+def _variant(name: str, changes: Mapping[str, Any], origin: Origin, place: str) -> Variant:
+    # Problems of a name are reported at `transfer`, where it was written.
+    here = Origin(lambda _: origin.place(()), origin.folder)
+    return Variant(tuple(Change(key, value, here) for key, value in changes.items()), name, place)
 
 
 def _alone(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
