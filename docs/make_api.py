@@ -42,8 +42,8 @@ result.predict(["The heart is enlarged."])
 - **Errors** are `mtlv.errors.MtlvError` and its subclasses, with the messages of the command.
 - **Files** are written to the folder that you name. Without one, `train` and `run` write `mtlv-store` and
   `mlflow.db` to the working folder, and `compare` writes `mtlv-compare`. `load`, `from_dataframe`,
-  `from_dataset` and `cluster` write nothing. A corpus in memory is saved to `corpora/` in the store when it is
-  trained on.
+  `from_dataset` and `cluster` write nothing. A corpus in memory is saved to `corpora/` in the store when it
+  is trained on.
 - **Progress** is shown as a bar. Pass `callback=` to receive the events of `mtlv.events` instead
   (`mtlv.events.ignore` shows nothing).
 - **Notebooks** show a corpus, groups, results and comparisons as tables or pages.
