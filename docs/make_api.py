@@ -37,17 +37,15 @@ result.to_frame()
 result.predict(["The heart is enlarged."])
 ```
 
-- **Settings** are keyword arguments with the last part of their name in `mtlv/settings/defaults.yml`:
-  `epochs=3` is `training.epochs`. If several settings end in the same word, write the section too:
-  `encoder__features="cls"`.
-- **Errors** are those of the command: `mtlv.errors.MtlvError` and its subclasses, with the same text.
+- **Settings** are keyword arguments, named by the last part of their key: `epochs=3` is `training.epochs`.
+  If several keys end in the same word, add the section: `encoder__features="cls"`.
+- **Errors** are `mtlv.errors.MtlvError` and its subclasses, with the messages of the command.
 - **Files** are written to the folder that you name. Without one, `train` and `run` write `mtlv-store` and
-  `mlflow.db` to the working folder and `compare` writes `mtlv-compare`, as the commands do. `load`,
-  `from_dataframe`, `from_dataset` and `cluster` leave nothing behind.
-- **A corpus in memory** is written to `corpora/` in the store when it is trained on, so that other processes
-  can read it.
-- **Progress** is a bar in a terminal or notebook. Pass `callback=` to receive the events of `mtlv.events`
-  instead (`mtlv.events.ignore` shows nothing).
+  `mlflow.db` to the working folder, and `compare` writes `mtlv-compare`. `load`, `from_dataframe`,
+  `from_dataset` and `cluster` write nothing. A corpus in memory is saved to `corpora/` in the store when it
+  is trained on.
+- **Progress** is shown as a bar. Pass `callback=` to receive the events of `mtlv.events` instead
+  (`mtlv.events.ignore` shows nothing).
 - **Notebooks** show a corpus, groups, results and comparisons as tables or pages.
 """
 
