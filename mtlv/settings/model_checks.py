@@ -31,6 +31,13 @@ def _private_kind(s: Settings) -> str:
     return ""
 
 
+@_check("encoder.vocabulary", "data")
+def _vocabulary_of_known_data(s: Settings) -> str:
+    own, known = s.encoder.vocabulary, [each.called for each in s.data.each]
+    unknown = [name for name in (own and own.sources) or () if name not in known]
+    return f"`from` names no data set: {', '.join(unknown)}; allowed: {', '.join(known)}" if unknown else ""
+
+
 @_check("encoder.lora.frozen", "encoder.lora", "architecture.private_layers")
 def _adapters_of_trained_weights(s: Settings) -> str:
     lora = s.encoder.lora

@@ -15,7 +15,7 @@ from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.texts.lazy import chained
 from mtlv.data.tokens import in_chunks, join_tokens, tokenised
 from mtlv.data.windowed import WindowLayout
-from mtlv.errors import DataError, EncoderError, MtlvError
+from mtlv.errors import DataError, MtlvError
 from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
 from mtlv.models.encoder import check_length, load_encoder
@@ -142,13 +142,6 @@ class InputCache:
         corpus = self.corpus(data)
         members = corpus.members or (corpus,)
         wanted = sources or self._untargeted(data) or [each.name for each in members]
-        for name in wanted:
-            if name not in [each.name for each in members]:
-                raise EncoderError(
-                    "`encoder.vocabulary.from` names no data set",
-                    got=name,
-                    allowed=", ".join(each.name for each in members),
-                )
         return chained([each.all_texts for each in members if each.name in wanted])
 
     def splitting(self, settings: Settings) -> Mapping[str, float]:
