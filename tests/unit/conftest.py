@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
+from mtlv.figures import canvas
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.settings import Suite, load_suite
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 HELPERS = str(Path(__file__).parent / "helpers")
 if HELPERS not in sys.path:
     sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
+    """Save one pixel for each figure that a suite draws: its text takes half a second to set.
+
+    The real function is for the tests of figures.
+    """
+    real = canvas.save
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "save", _save_a_pixel)
+        yield real
+
+
+def _save_a_pixel(_: Figure, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for each in (path, *canvas.vectors(path)):
+        each.write_bytes(PIXEL)
+    return path
+
 
 WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
 
@@ -142,23 +172,3 @@ def comparison_of() -> Callable:
     from comparisons import a_comparison
 
     return a_comparison
-
-
-@pytest.fixture
-def figure_of(monkeypatch, tmp_path):
-    """From a function that draws transfers to one that gives the figure that was saved."""
-    from mtlv.figures import canvas
-
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "DPI", 60)  # a tenth of the time
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
-
-    def with_draw(draw):
-        def run(transfers, title="t"):
-            draw(transfers, tmp_path / "x.png", title=title)
-            return kept[-1]
-
-        return run
-
-    return with_draw
