@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,18 @@ class Command:
         )
 
 
+class Here(Command):
+    """`mtlv` in this process, where no process of its own is tested: it has imported torch already."""
+
+    def run(self, folder: Path, *argv: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        from mtlv.cli import main
+
+        out, err = StringIO(), StringIO()
+        with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+            code = main(argv)
+        return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
+
+
 def _hear_ctrl_c() -> None:
     """A shell's background jobs, and all that they start, are deaf to SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -69,6 +83,12 @@ def _hear_ctrl_c() -> None:
 @pytest.fixture(scope="session")
 def mtlv() -> Command:
     return Command()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Here:
+    monkeypatch.setenv("COLUMNS", "200")
+    return Here()
 
 
 def statuses(folder: Path) -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import sys
 from collections.abc import Callable, Iterator
@@ -27,28 +26,16 @@ HELPERS = str(Path(__file__).parent / "helpers")
 if HELPERS not in sys.path:
     sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
-
 
 @pytest.fixture(scope="session", autouse=True)
 def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
-    """Save one pixel for each figure that a suite draws: its text takes half a second to set.
+    """Save one pixel for each figure; the real function is for the tests of figures."""
+    import pixel
 
-    The real function is for the tests of figures.
-    """
     real = canvas.save
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canvas, "save", _save_a_pixel)
+        patch.setattr(canvas, "save", pixel.save)
         yield real
-
-
-def _save_a_pixel(_: Figure, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for each in (path, *canvas.vectors(path)):
-        each.write_bytes(PIXEL)
-    return path
 
 
 WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
