@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -64,13 +64,18 @@ class Command:
 
 
 class Here(Command):
-    """`mtlv` in this process, where no process of its own is tested: it has imported torch already."""
+    """`mtlv` in this process, which has imported torch already, where no process of its own is tested.
+
+    MLflow keeps the store of a relative address in any later folder: give an absolute one.
+    """
 
     def run(self, folder: Path, *argv: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         from mtlv.cli import main
 
         out, err = StringIO(), StringIO()
-        with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setenv("COLUMNS", self.env["COLUMNS"])
+            patch.chdir(folder)
             code = main(argv)
         return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
 
@@ -85,9 +90,8 @@ def mtlv() -> Command:
     return Command()
 
 
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Here:
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.fixture(scope="session")
+def here() -> Here:
     return Here()
 
 

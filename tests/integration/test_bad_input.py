@@ -263,7 +263,7 @@ def test_a_server_that_is_away_is_named_at_once_and_told_by_sync(small, here, ru
     assert time.monotonic() - begun < 120, "without MLflow's minutes of retries"
     assert not (small / "mlflow.db").exists()
     refused(here.run(small, "sync"), "a user or password", "give the whole address with `--uri`")
-    there = f"sqlite:///{small / 'mlflow.db'}"  # a relative one is kept open by MLflow from before
+    there = f"sqlite:///{small / 'mlflow.db'}"
     assert "uploaded to" in here.run(small, "sync", "--uri", there).stdout
     assert set(run_statuses(small)) == {"FINISHED"}
     assert "nothing to upload" in here.run(small, "sync").stdout

@@ -82,12 +82,12 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(mtlv, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("predict")
-    (folder / "suite.yml").write_text(SUITE, encoding="utf-8")
-    done = mtlv.run(folder, "run", "suite.yml")
+def ran(here, tmp_path_factory):
+    found = Ran(tmp_path_factory.mktemp("predict"))
+    (found.folder / "suite.yml").write_text(SUITE, encoding="utf-8")
+    done = here.run(found.folder, "run", "suite.yml", f"tracking.uri={found.uri}")
     assert done.returncode == 0, done.stderr
-    return Ran(folder)
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -175,14 +175,14 @@ def test_weights_on_this_machine_are_links_to_the_store(ran):
     assert set(kept) == units
 
 
-def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, mtlv):
+def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, here):
     before = {model.model_id for model in ran.models()}
     broken = next(model for model in ran.models() if model.params["architecture.name"] == "stl")
     ran.client.finalize_logged_model(broken.model_id, "PENDING")
     folder = Path(broken.artifact_location.removeprefix("file://"))
     for path in folder.glob("served/networks/*"):
         path.unlink()
-    done = mtlv.run(ran.folder, "run", "suite.yml")
+    done = here.run(ran.folder, "run", "suite.yml", f"tracking.uri={ran.uri}")
     assert done.returncode == 0, done.stderr
     assert {model.model_id for model in ran.models()} == before
     assert {model.status for model in ran.models()} == {"READY"}
@@ -255,7 +255,7 @@ def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
     ],
 )
 def test_errors_say_what_to_do(ran, here, argv, said):
-    where = () if "--uri" in argv else ("--uri", ran.uri)  # a relative one is kept open by MLflow
+    where = () if "--uri" in argv else ("--uri", ran.uri)
     done = here.run(ran.folder, "predict", *argv, *where)
     assert done.returncode == 2
     assert done.stdout == ""
