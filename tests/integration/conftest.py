@@ -32,8 +32,9 @@ architecture: mtl
 training:
   epochs: 1
   learning_rate: 1e-3
+  precision: fp32
 """
-"""A config that trains in a second: lines 1 to 9."""
+"""A config that trains in a second: lines 1 to 10."""
 
 
 class Command:

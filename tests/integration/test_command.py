@@ -26,7 +26,7 @@ data:
   folds: {FOLDS}
 encoder: tiny
 grouping: {{features: document_centroid, k: 2, k_max: {K_MAX}}}
-training: {{epochs: {EPOCHS}, learning_rate: 1e-3}}
+training: {{epochs: {EPOCHS}, learning_rate: 1e-3, precision: fp32}}
 evaluation: {{threshold: per_task}}
 matrix:
   architecture: [{", ".join(ARCHITECTURES)}]

@@ -74,7 +74,7 @@ SUITE = """\
 experiment: all kinds
 data: {{max_length: 32, sources: [{sources}]}}
 encoder: tiny
-training: {{batch_size: 4, epochs: 3, learning_rate: 2e-3}}
+training: {{batch_size: 4, epochs: 3, learning_rate: 2e-3, precision: fp32}}
 seed: [0, 1]
 matrix:
   architecture: [stl, mtl]
@@ -84,7 +84,7 @@ experiment: all kinds
 data: {name: chemprot, path: chemprot, max_length: 32}
 encoder: tiny
 architecture: stl
-training: {batch_size: 4, epochs: 1, learning_rate: 2e-3}
+training: {batch_size: 4, epochs: 1, learning_rate: 2e-3, precision: fp32}
 """
 
 

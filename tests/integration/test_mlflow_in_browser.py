@@ -32,7 +32,7 @@ data:
   folds: 2
 encoder: tiny
 grouping: {features: document_centroid, k: 2, k_max: 3}
-training: {epochs: 2, learning_rate: 1e-2}
+training: {epochs: 2, learning_rate: 1e-2, precision: fp32}
 matrix:
   architecture: [mtl, gmhl]
 """

@@ -26,7 +26,7 @@ experiment: reports
 data: {{name: synthetic, documents: 100, labels: [{", ".join(LABELS)}], max_length: 24, folds: 2}}
 encoder: tiny
 grouping: {{features: document_centroid, k: 2, k_max: 2}}
-training: {{epochs: 1, learning_rate: 1e-3}}
+training: {{epochs: 1, learning_rate: 1e-3, precision: fp32}}
 evaluation: {{threshold: per_task}}
 matrix: {{architecture: [stl, gmhl]}}
 """

@@ -26,7 +26,7 @@ experiment: {EXPERIMENT}
 seed: 0
 data: {{name: synthetic, documents: 90, labels: [Enlarged heart, Congestion, Catheter], max_length: 32}}
 encoder: tiny
-training: {{epochs: 2, learning_rate: 1e-3}}
+training: {{epochs: 2, learning_rate: 1e-3, precision: fp32}}
 matrix: {{architecture: [mtl, gmhl]}}
 grouping: {{features: document_centroid, k: 2}}
 """

@@ -41,20 +41,17 @@ def from_frame(name: str = "reports") -> mtlv.Corpus:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[mtlv.Result, mtlv.Result, Path, list]:
     """Two results of a corpus in memory, in one folder, and all events of the first."""
     folder, heard = tmp_path_factory.mktemp("api"), list[events.Event]()
+    settings = {"encoder": "tiny", "epochs": 2, "precision": "fp32", "folder": folder}
     corpus = from_frame()
     groups = mtlv.cluster(corpus, encoder="tiny", k=2)
     grouped = mtlv.train(
         corpus,
         architecture="gmtl",
         groups=groups,
-        encoder="tiny",
-        epochs=2,
-        folder=folder,
         callback=heard.append,
+        **settings,
     )
-    alone = mtlv.train(
-        from_frame(), architecture="stl", encoder="tiny", epochs=2, folder=folder, callback=events.ignore
-    )
+    alone = mtlv.train(from_frame(), architecture="stl", callback=events.ignore, **settings)
     return grouped, alone, folder, heard
 
 

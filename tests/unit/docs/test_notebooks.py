@@ -15,7 +15,7 @@ from pathlib import Path
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "docs" / "notebooks").glob("*.ipynb"))
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 LESS = {
-    r'"epochs": \d+': '"epochs": 1',
+    r'"epochs": \d+': '"epochs": 1, "precision": "fp32"',
     r'"seeds": \[0, 1, 2\]': '"seeds": [0, 1]',
     r"documents=400": "documents=100",
     r"documents=800\)(.*)\[400:\]": r"documents=200)\1[100:]",

@@ -97,6 +97,7 @@ def make_suite(folder: Path, *changes: str) -> Suite:
             "training.batch_size=8",
             "training.learning_rate=1e-3",
             "training.device=cpu",
+            "training.precision=fp32",
             f"store.uri={folder / 'store'}",
             *changes,
         ],

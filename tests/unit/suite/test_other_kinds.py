@@ -38,7 +38,12 @@ def ran(
 def suite_of(folder: Path, name: str, *changes: str) -> Suite:
     (folder / "c.yml").write_text("matrix: {architecture: [stl, mtl]}\n")
     given = [f"data.name={name}", f"data.path={folder / 'data'}", "encoder=tiny", "training.batch_size=4"]
-    given += ["training.learning_rate=2e-3", "training.device=cpu", "data.max_length=32"]
+    given += [
+        "training.learning_rate=2e-3",
+        "training.device=cpu",
+        "training.precision=fp32",
+        "data.max_length=32",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 

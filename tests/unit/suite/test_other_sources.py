@@ -53,7 +53,13 @@ def suite(folder: Path, names: str, store: str) -> Suite:
     sources = [f"{{name: table, alias: {n}, path: {n}.csv, {columns.format(n)}}}" for n in names]
     (folder / "c.yml").write_text(f"data: {{max_length: 24, sources: [{', '.join(sources)}]}}\n")
     given = ["architecture=stl", f"encoder.name={folder / 'encoder'}", "training.epochs=2"]
-    given += ["training.batch_size=8", "training.device=cpu", "execution.threads=1", "execution.processes=1"]
+    given += [
+        "training.batch_size=8",
+        "training.device=cpu",
+        "training.precision=fp32",
+        "execution.threads=1",
+        "execution.processes=1",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / store}"])
 
 

@@ -59,7 +59,7 @@ def gad(folder: Path) -> str:
 def suite_of(folder: Path, name: str, config: str, *changes: str) -> Suite:
     (folder / "c.yml").write_text(config)
     given = [f"data.name={name}", f"data.path={folder / 'data'}", "encoder=tiny", "training.epochs=1"]
-    given += ["training.batch_size=4", "training.device=cpu", "data.max_length=16"]
+    given += ["training.batch_size=4", "training.device=cpu", "training.precision=fp32", "data.max_length=16"]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 
@@ -252,7 +252,13 @@ def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two(folder: Path, of_gad: str = "", *changes: str, config: str = "") -> Suite:
     sources = f"[{{name: conll, path: conll}}, {{name: gad, path: gad{of_gad}}}]"
     (folder / "c.yml").write_text(f"data: {{max_length: 16, sources: {sources}}}\n{config}")
-    given = ["encoder=tiny", "training.epochs=1", "training.batch_size=4", "training.device=cpu"]
+    given = [
+        "encoder=tiny",
+        "training.epochs=1",
+        "training.batch_size=4",
+        "training.device=cpu",
+        "training.precision=fp32",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 
