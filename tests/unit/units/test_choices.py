@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
@@ -77,14 +77,6 @@ def train(suite: Suite, folder: Path) -> Trained:
     ]
 
 
-class Hearing(Listening):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 @pytest.fixture(scope="module")
 def tagged(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("tagged")
@@ -127,7 +119,7 @@ def test_true_spans_stay_whatever_the_scheme(tagged: Trained) -> None:
 def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     config = "matrix: {heads.tagging_scheme: [bio, bioul, io], heads.tagging_layer: [linear, bilstm]}\n"
-    observer, cache = Hearing(), InputCache()
+    observer, cache = Watcher(), InputCache()
     resolved = resolve_all(cache, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
     _tell_notes(resolved, cache, observer)
     notes = [note for note in observer.notes if "merge with the previous" in note]
