@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in (Path(__file__).parent, ROOT / "server"):  # services.py, and what MLflow's image runs
+# services.py, what MLflow's image runs, and what unit tests share
+for folder in (Path(__file__).parent, ROOT / "server", ROOT / "tests" / "unit" / "helpers"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # `importlib` mode imports no sibling by itself
 
@@ -89,6 +90,16 @@ def _hear_ctrl_c() -> None:
 @pytest.fixture(scope="session")
 def mtlv() -> Command:
     return Command()
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """No figure of a page that is made in this process is drawn."""
+    from pixel import draw_no_page
+
+    with pytest.MonkeyPatch.context() as patch:
+        draw_no_page(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def inside(folder, monkeypatch) -> Path:
+def inside(folder, undrawn, monkeypatch) -> Path:
+    """The folder whose page was drawn, to make others in; their figures are not drawn."""
     monkeypatch.chdir(folder)
     return folder
 

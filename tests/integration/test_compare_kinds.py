@@ -89,7 +89,7 @@ training: {batch_size: 4, epochs: 1, learning_rate: 2e-3, precision: fp32}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(undrawn: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("kinds")
     for name, make in CORPORA.items():
         (place / name).mkdir()

@@ -82,7 +82,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(here, tmp_path_factory):
+def ran(undrawn, here, tmp_path_factory):
     found = Ran(tmp_path_factory.mktemp("predict"))
     (found.folder / "suite.yml").write_text(SUITE, encoding="utf-8")
     done = here.run(found.folder, "run", "suite.yml", f"tracking.uri={found.uri}")

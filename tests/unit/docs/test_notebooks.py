@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "docs" / "notebooks").glob("*.ipynb"))
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 LESS = {
@@ -64,7 +66,9 @@ def main() -> None:
     sys.path.append(str(HELPERS))
     import pixel
 
-    pixel.canvas.save = pixel.save
+    patch = pytest.MonkeyPatch()
+    patch.setattr(pixel.canvas, "save", pixel.save)
+    pixel.draw_no_page(patch)
     for path in NOTEBOOKS:
         names: dict = {}
         for number, cell in enumerate(cells(path), 1):

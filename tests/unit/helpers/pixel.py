@@ -1,10 +1,15 @@
-"""One pixel for each figure that a suite draws: setting its text takes a third of a second."""
+"""One pixel for each figure of a suite and of a page: drawing them takes seconds."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
+import pytest
+
+from mtlv.comparison.drawing import FigureFiles
 from mtlv.figures import canvas
 
 PIXEL = base64.b64decode(
@@ -18,3 +23,23 @@ def save(_: object, path: Path) -> Path:
     for each in (path, *canvas.vectors(path)):
         each.write_bytes(PIXEL)
     return path
+
+
+class Undrawn:
+    """Stands in for `DrawingPool`, which starts processes."""
+
+    def __enter__(self) -> Undrawn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was begun."""
+
+    def draw(self, specs: Sequence[object]) -> list[Future[FigureFiles]]:
+        done: Future[FigureFiles] = Future()
+        done.set_result(FigureFiles("<svg/>", PIXEL))
+        return [done] * len(specs)
+
+
+def draw_no_page(patch: pytest.MonkeyPatch) -> None:
+    """Write one pixel for each figure of a comparison page."""
+    patch.setattr("mtlv.comparison.load.compare.DrawingPool", Undrawn)
