@@ -94,11 +94,11 @@ def mtlv() -> Command:
 
 @pytest.fixture(scope="module")
 def undrawn() -> Iterator[None]:
-    """No figure of a page that is made in this process is drawn."""
-    from pixel import draw_no_page
+    """No figure is drawn in this process."""
+    from pixel import draw_nothing
 
     with pytest.MonkeyPatch.context() as patch:
-        draw_no_page(patch)
+        draw_nothing(patch)
         yield
 
 

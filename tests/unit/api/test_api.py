@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from pixel import draw_no_page
+from pixel import draw_nothing
 
 import mtlv
 from mtlv import events
@@ -170,7 +170,7 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
 
 
 def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw_no_page(monkeypatch)
+    draw_nothing(monkeypatch)
     grouped, alone, _, _ = trained
     page = mtlv.compare(grouped, alone, folder=tmp_path / "page", title="Two")
     assert page.to_frame().loc[alone.name, "test/f1_macro"] == pytest.approx(alone.metrics["f1_macro"])

@@ -66,9 +66,7 @@ def main() -> None:
     sys.path.append(str(HELPERS))
     import pixel
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr(pixel.canvas, "save", pixel.save)
-    pixel.draw_no_page(patch)
+    pixel.draw_nothing(pytest.MonkeyPatch())
     for path in NOTEBOOKS:
         names: dict = {}
         for number, cell in enumerate(cells(path), 1):

@@ -40,6 +40,7 @@ class Undrawn:
         return [done] * len(specs)
 
 
-def draw_no_page(patch: pytest.MonkeyPatch) -> None:
-    """Write one pixel for each figure of a comparison page."""
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Write one pixel for each figure of a suite and of a page."""
+    patch.setattr(canvas, "save", save)
     patch.setattr("mtlv.comparison.load.compare.DrawingPool", Undrawn)
