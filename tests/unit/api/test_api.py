@@ -187,7 +187,7 @@ def test_classes_and_numbers_have_the_shapes_of_their_kind(tmp_path: Path) -> No
         corpus = mtlv.from_dataframe(rows, text="report", kind=kind, target=target, name=kind)
         assert ">60<" in corpus._repr_html_()
         heard = list[events.Event]()
-        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path / kind, callback=heard.append)
+        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path, callback=heard.append)
         (ended,) = (event for event in heard if isinstance(event, events.EpochEnded))
         assert list(ended.validation) == ["score"]
         found = result.predict(TEXTS)
