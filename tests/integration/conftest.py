@@ -7,13 +7,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in (Path(__file__).parent, ROOT / "server"):  # services.py, and what MLflow's image runs
+# services.py, what MLflow's image runs, and what unit tests share
+for folder in (Path(__file__).parent, ROOT / "server", ROOT / "tests" / "unit" / "helpers"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # `importlib` mode imports no sibling by itself
 
@@ -30,8 +33,9 @@ architecture: mtl
 training:
   epochs: 1
   learning_rate: 1e-3
+  precision: fp32
 """
-"""A config that trains in a second: lines 1 to 9."""
+"""A config that trains in a second: lines 1 to 10."""
 
 
 class Command:
@@ -61,6 +65,23 @@ class Command:
         )
 
 
+class Here(Command):
+    """`mtlv` in this process, which has imported torch already, where no process of its own is tested.
+
+    MLflow keeps the store of a relative address in any later folder: give an absolute one.
+    """
+
+    def run(self, folder: Path, *argv: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        from mtlv.cli import main
+
+        out, err = StringIO(), StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setenv("COLUMNS", self.env["COLUMNS"])
+            patch.chdir(folder)
+            code = main(argv)
+        return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
+
+
 def _hear_ctrl_c() -> None:
     """A shell's background jobs, and all that they start, are deaf to SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -69,6 +90,21 @@ def _hear_ctrl_c() -> None:
 @pytest.fixture(scope="session")
 def mtlv() -> Command:
     return Command()
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """No figure is drawn in this process."""
+    from pixel import draw_nothing
+
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        yield
+
+
+@pytest.fixture(scope="session")
+def here() -> Here:
+    return Here()
 
 
 def statuses(folder: Path) -> Sequence[str]:

@@ -26,7 +26,7 @@ data:
   folds: {FOLDS}
 encoder: tiny
 grouping: {{features: document_centroid, k: 2, k_max: {K_MAX}}}
-training: {{epochs: {EPOCHS}, learning_rate: 1e-3}}
+training: {{epochs: {EPOCHS}, learning_rate: 1e-3, precision: fp32}}
 evaluation: {{threshold: per_task}}
 matrix:
   architecture: [{", ".join(ARCHITECTURES)}]
@@ -284,10 +284,10 @@ def test_artifacts_by_name(suite, parents):
     )
 
 
-def test_the_saved_config_is_the_run_again(suite, parents, mtlv, tmp_path):
+def test_the_saved_config_is_the_run_again(suite, parents, here, tmp_path):
     for parent in parents.values():
         shutil.copy(suite.file(parent, "config.yml"), tmp_path / "c.yml")
-        done = mtlv.run(tmp_path, "check", "c.yml")
+        done = here.run(tmp_path, "check", "c.yml")
         assert done.returncode == 0, done.stderr
 
 
@@ -356,36 +356,18 @@ def test_a_second_run_trains_nothing_and_changes_nothing(suite, mtlv):
     assert done.stdout == suite.stdout
 
 
-def stopped(mtlv, folder, number, *argv):
-    """Start a run, send it a signal after its first epochs; what it still said, and its exit code."""
-    process = mtlv.begin(folder, "run", "c.yml", *argv)
+def test_sigterm_marks_the_runs_killed(small, mtlv, run_statuses):
+    process = mtlv.begin(small, "run", "c.yml", "training.epochs=500")
     assert process.stderr is not None
     try:
         assert any("epoch 2/" in line for line in process.stderr), "it ended before it trained"
-        process.send_signal(number)
-        return process.stderr.read(), process.wait(120)
+        process.send_signal(signal.SIGTERM)
+        said, code = process.stderr.read(), process.wait(120)
     finally:
         process.kill()
         process.stderr.close()
-
-
-def killed(said, folder, statuses):
+    assert code == 143
     assert "Traceback" not in said
     assert "mtlv: stopped" in said
-    assert statuses == ["KILLED", "KILLED"]
-    assert list(folder.glob("mtlv-store/units/*")) == [], "no half of a unit is kept"
-
-
-def test_ctrl_c_marks_the_runs_killed_and_a_later_run_takes_them_up(small, mtlv, run_statuses):
-    said, code = stopped(mtlv, small, signal.SIGINT, "training.epochs=30")
-    assert code == 130
-    killed(said, small, run_statuses(small))
-    done = mtlv.run(small, "run", "c.yml", "training.epochs=30")
-    assert done.returncode == 0, done.stderr
-    assert run_statuses(small) == ["FINISHED", "FINISHED"]
-
-
-def test_sigterm_marks_the_runs_killed(small, mtlv, run_statuses):
-    said, code = stopped(mtlv, small, signal.SIGTERM, "training.epochs=500")
-    assert code == 143
-    killed(said, small, run_statuses(small))
+    assert run_statuses(small) == ["KILLED", "KILLED"]
+    assert list(small.glob("mtlv-store/units/*")) == [], "no half of a unit is kept"

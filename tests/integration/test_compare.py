@@ -26,7 +26,7 @@ data:
   folds: 2
 encoder: tiny
 grouping: {features: document_centroid, k: 2, k_max: 3}
-training: {epochs: 2, learning_rate: 1e-3}
+training: {epochs: 2, learning_rate: 1e-3, precision: fp32}
 matrix:
   architecture: [mtl, stl, gmtl, gmhl]
 """
@@ -51,7 +51,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def inside(folder, monkeypatch) -> Path:
+def inside(folder, undrawn, monkeypatch) -> Path:
+    """The folder whose page was drawn, to make others in; their figures are not drawn."""
     monkeypatch.chdir(folder)
     return folder
 

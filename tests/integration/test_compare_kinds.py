@@ -74,7 +74,7 @@ SUITE = """\
 experiment: all kinds
 data: {{max_length: 32, sources: [{sources}]}}
 encoder: tiny
-training: {{batch_size: 4, epochs: 3, learning_rate: 2e-3}}
+training: {{batch_size: 4, epochs: 3, learning_rate: 2e-3, precision: fp32}}
 seed: [0, 1]
 matrix:
   architecture: [stl, mtl]
@@ -84,12 +84,12 @@ experiment: all kinds
 data: {name: chemprot, path: chemprot, max_length: 32}
 encoder: tiny
 architecture: stl
-training: {batch_size: 4, epochs: 1, learning_rate: 2e-3}
+training: {batch_size: 4, epochs: 1, learning_rate: 2e-3, precision: fp32}
 """
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(undrawn: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("kinds")
     for name, make in CORPORA.items():
         (place / name).mkdir()

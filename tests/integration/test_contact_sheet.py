@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-import sys
 from html import escape
 from pathlib import Path
 
 import numpy as np
+from comparisons import TASKS, a_comparison
+from made_transfers import a_matrix
 from PIL import Image
+from predictions import page
 
 from mtlv.comparison.drawing import DrawingPool
 from mtlv.comparison.files import begin_pictures
@@ -21,11 +23,6 @@ from mtlv.figures.task_map import draw_map
 from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer
 from mtlv.grouping.elbow import Elbow
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
-from comparisons import TASKS, a_comparison
-from made_transfers import a_matrix
-from predictions import page
 
 KINDS = {"overview", "cost", "curves", "tasks", "groups", "significance", "errors"}  # sections with figures
 STYLE = (

@@ -15,8 +15,8 @@ def rows(folder, query):
         return database.execute(query).fetchall()
 
 
-def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(small, mtlv):
-    assert "no suite of `c.yml` has run" in mtlv.run(small, "status", "c.yml").stdout
+def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(small, mtlv, here, run_statuses):
+    assert "no suite of `c.yml` has run" in here.run(small, "status", "c.yml").stdout
     process = mtlv.begin(small, "run", "c.yml", EPOCHS, "tracking.send_seconds=0.2")
     assert process.stderr is not None
     try:
@@ -28,20 +28,25 @@ def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(smal
             time.sleep(0.1)
         assert len(told) == 3, "epochs are told soon after they end"
         running = "1 unit: 0 done, 1 running, 0 waiting, 0 failed"  # the file is written once a second
-        while running not in (status := mtlv.run(small, "status")).stdout and time.monotonic() < end:
+        while running not in (status := here.run(small, "status")).stdout and time.monotonic() < end:
             time.sleep(0.1)
         assert status.returncode == 0
         assert f"running here (process {process.pid})" in status.stdout
         assert running in status.stdout
         process.send_signal(signal.SIGINT)
-        process.stderr.read()
+        said = process.stderr.read()
         assert process.wait(120) == 130
     finally:
         process.kill()
         process.stderr.close()
-    assert "c.yml): stopped after " in mtlv.run(small, "status", "c.yml").stdout
+    assert "Traceback" not in said
+    assert "mtlv: stopped" in said
+    assert run_statuses(small) == ["KILLED", "KILLED"]
+    assert list(small.glob("mtlv-store/units/*")) == [], "no half of a unit is kept"
+    assert "c.yml): stopped after " in here.run(small, "status", "c.yml").stdout
     done = mtlv.run(small, "run", "c.yml", EPOCHS)
     assert done.returncode == 0, done.stderr
-    assert "c.yml): done after " in mtlv.run(small, "status", "c.yml").stdout
+    assert "c.yml): done after " in here.run(small, "status", "c.yml").stdout
+    assert run_statuses(small) == ["FINISHED", "FINISHED"]
     double = "SELECT key FROM metrics GROUP BY run_uuid, key, step HAVING COUNT(*) > 1"
     assert rows(small, double) == []

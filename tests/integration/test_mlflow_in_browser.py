@@ -32,7 +32,7 @@ data:
   folds: 2
 encoder: tiny
 grouping: {features: document_centroid, k: 2, k_max: 3}
-training: {epochs: 2, learning_rate: 1e-2}
+training: {epochs: 2, learning_rate: 1e-2, precision: fp32}
 matrix:
   architecture: [mtl, gmhl]
 """
@@ -111,11 +111,11 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def site(browser, mtlv, tmp_path_factory) -> Iterator[Site]:
+def site(browser, mtlv, here, tmp_path_factory) -> Iterator[Site]:
     """A finished suite with its comparison, served; without a browser nothing is trained."""
     folder = tmp_path_factory.mktemp("ui")
     (folder / "suite.yml").write_text(SUITE, encoding="utf-8")
-    done = mtlv.run(folder, "run", "suite.yml")
+    done = here.run(folder, "run", "suite.yml", f"tracking.uri=sqlite:///{folder / 'mlflow.db'}")
     assert done.returncode == 0, done.stderr
     command = [*mtlv.start, "ui", "suite.yml", "--port", str(free_port())]
     server = subprocess.Popen(command, cwd=folder, env=mtlv.env, stdout=subprocess.PIPE, text=True)

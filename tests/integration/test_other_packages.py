@@ -16,7 +16,7 @@ CONFIG = """\
 experiment: another package
 data: {name: letters, documents: 60}
 encoder: tiny
-training: {epochs: 1, head_loss: halved, objective: first_doubled}
+training: {epochs: 1, precision: fp32, head_loss: halved, objective: first_doubled}
 grouping: {method: by_initial, features: initial}
 matrix: {architecture: [pairs, gmtl]}
 tracking: {uri: "sqlite:///runs.db"}

@@ -26,7 +26,7 @@ experiment: reports
 data: {{name: synthetic, documents: 100, labels: [{", ".join(LABELS)}], max_length: 24, folds: 2}}
 encoder: tiny
 grouping: {{features: document_centroid, k: 2, k_max: 2}}
-training: {{epochs: 1, learning_rate: 1e-3}}
+training: {{epochs: 1, learning_rate: 1e-3, precision: fp32}}
 evaluation: {{threshold: per_task}}
 matrix: {{architecture: [stl, gmhl]}}
 """
@@ -82,12 +82,12 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(mtlv, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("predict")
-    (folder / "suite.yml").write_text(SUITE, encoding="utf-8")
-    done = mtlv.run(folder, "run", "suite.yml")
+def ran(undrawn, here, tmp_path_factory):
+    found = Ran(tmp_path_factory.mktemp("predict"))
+    (found.folder / "suite.yml").write_text(SUITE, encoding="utf-8")
+    done = here.run(found.folder, "run", "suite.yml", f"tracking.uri={found.uri}")
     assert done.returncode == 0, done.stderr
-    return Ran(folder)
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -175,14 +175,14 @@ def test_weights_on_this_machine_are_links_to_the_store(ran):
     assert set(kept) == units
 
 
-def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, mtlv):
+def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, here):
     before = {model.model_id for model in ran.models()}
     broken = next(model for model in ran.models() if model.params["architecture.name"] == "stl")
     ran.client.finalize_logged_model(broken.model_id, "PENDING")
     folder = Path(broken.artifact_location.removeprefix("file://"))
     for path in folder.glob("served/networks/*"):
         path.unlink()
-    done = mtlv.run(ran.folder, "run", "suite.yml")
+    done = here.run(ran.folder, "run", "suite.yml", f"tracking.uri={ran.uri}")
     assert done.returncode == 0, done.stderr
     assert {model.model_id for model in ran.models()} == before
     assert {model.status for model in ran.models()} == {"READY"}
@@ -194,11 +194,13 @@ def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, 
 # ---- From the command line ---------------------------------------------------------------------------------
 
 
-def test_one_text(ran, mtlv):
+def test_one_text(ran, mtlv, here):
     parent = ran.runs("suite member")[0]
     told = ran.load(parent).predict([TEXT]).iloc[0]
-    for name in (parent.info.run_name, parent.info.run_id[:12]):
-        done = mtlv.run(ran.folder, "predict", name, TEXT)
+    for done in (
+        mtlv.run(ran.folder, "predict", parent.info.run_name, TEXT),
+        here.run(ran.folder, "predict", parent.info.run_id[:12], TEXT, "--uri", ran.uri),
+    ):
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         title, header, *rows = done.stdout.splitlines()
@@ -212,12 +214,12 @@ def test_one_text(ran, mtlv):
         assert [row.split()[-1] for row in rows] == sorted((row.split()[-1] for row in rows), reverse=True)
 
 
-def test_a_file_from_another_folder(ran, mtlv, tmp_path):
+def test_a_file_from_another_folder(ran, here, tmp_path):
     fold = ran.runs("fold")[0]
     texts = [TEXT, "Lungs are clear, naïve 肺炎."]
     pd.DataFrame({"n": [1, 2], "report": texts}).to_csv(tmp_path / "in.csv", index=False)
     where = ("predict", fold.info.run_name, "--uri", ran.uri, "--experiment", "reports")
-    done = mtlv.run(tmp_path, *where, "--file", "in.csv", "--column", "report", "--out", "out.csv")
+    done = here.run(tmp_path, *where, "--file", "in.csv", "--column", "report", "--out", "out.csv")
     assert (done.returncode, done.stdout, done.stderr) == (0, "out.csv: 2 texts, 3 tasks\n", "")
     out = pd.read_csv(tmp_path / "out.csv")
     told = ran.load(fold).predict(texts)
@@ -227,9 +229,9 @@ def test_a_file_from_another_folder(ran, mtlv, tmp_path):
         np.testing.assert_array_equal(out[f"{label} decided"], told[f"{label} decided"].astype(int))
 
 
-def test_a_folder_and_texts_behind_an_option(ran, mtlv, tmp_path):
+def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
     model = next(iter(ran.models())).artifact_location.removeprefix("file://")
-    done = mtlv.run(tmp_path, "predict", model, "--device", "cpu", TEXT, "Clear.")
+    done = here.run(tmp_path, "predict", model, "--device", "cpu", TEXT, "Clear.")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == ["text", "1", "2"]
 
@@ -252,8 +254,9 @@ def test_a_folder_and_texts_behind_an_option(ran, mtlv, tmp_path):
         (("./gone", TEXT), "the folder gone does not exist"),
     ],
 )
-def test_errors_say_what_to_do(ran, mtlv, argv, said):
-    done = mtlv.run(ran.folder, "predict", *argv)
+def test_errors_say_what_to_do(ran, here, argv, said):
+    where = () if "--uri" in argv else ("--uri", ran.uri)
+    done = here.run(ran.folder, "predict", *argv, *where)
     assert done.returncode == 2
     assert done.stdout == ""
     assert said in done.stderr

@@ -29,7 +29,7 @@ runs:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(undrawn: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(0)
     words = ("heart", "lung", "liver", "enlarged", "clear", "hazy", "the", "is")

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
+from mtlv.figures import canvas
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.settings import Suite, load_suite
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 HELPERS = str(Path(__file__).parent / "helpers")
 if HELPERS not in sys.path:
     sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
+
+
+@pytest.fixture(scope="session", autouse=True)
+def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
+    """Save one pixel for each figure; the real function is for the tests of figures."""
+    import pixel
+
+    real = canvas.save
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "save", pixel.save)
+        yield real
+
 
 WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")
 
@@ -142,23 +159,3 @@ def comparison_of() -> Callable:
     from comparisons import a_comparison
 
     return a_comparison
-
-
-@pytest.fixture
-def figure_of(monkeypatch, tmp_path):
-    """From a function that draws transfers to one that gives the figure that was saved."""
-    from mtlv.figures import canvas
-
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "DPI", 60)  # a tenth of the time
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
-
-    def with_draw(draw):
-        def run(transfers, title="t"):
-            draw(transfers, tmp_path / "x.png", title=title)
-            return kept[-1]
-
-        return run
-
-    return with_draw

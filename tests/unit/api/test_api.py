@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from pixel import draw_nothing
 
 import mtlv
 from mtlv import events
@@ -41,20 +42,17 @@ def from_frame(name: str = "reports") -> mtlv.Corpus:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[mtlv.Result, mtlv.Result, Path, list]:
     """Two results of a corpus in memory, in one folder, and all events of the first."""
     folder, heard = tmp_path_factory.mktemp("api"), list[events.Event]()
+    settings = {"encoder": "tiny", "epochs": 2, "precision": "fp32", "folder": folder}
     corpus = from_frame()
     groups = mtlv.cluster(corpus, encoder="tiny", k=2)
     grouped = mtlv.train(
         corpus,
         architecture="gmtl",
         groups=groups,
-        encoder="tiny",
-        epochs=2,
-        folder=folder,
         callback=heard.append,
+        **settings,
     )
-    alone = mtlv.train(
-        from_frame(), architecture="stl", encoder="tiny", epochs=2, folder=folder, callback=events.ignore
-    )
+    alone = mtlv.train(from_frame(), architecture="stl", callback=events.ignore, **settings)
     return grouped, alone, folder, heard
 
 
@@ -171,7 +169,8 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
         grouped.save(saved)
 
 
-def test_a_comparison_of_results(trained, tmp_path: Path) -> None:
+def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)
     grouped, alone, _, _ = trained
     page = mtlv.compare(grouped, alone, folder=tmp_path / "page", title="Two")
     assert page.to_frame().loc[alone.name, "test/f1_macro"] == pytest.approx(alone.metrics["f1_macro"])
@@ -188,7 +187,7 @@ def test_classes_and_numbers_have_the_shapes_of_their_kind(tmp_path: Path) -> No
         corpus = mtlv.from_dataframe(rows, text="report", kind=kind, target=target, name=kind)
         assert ">60<" in corpus._repr_html_()
         heard = list[events.Event]()
-        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path / kind, callback=heard.append)
+        result = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path, callback=heard.append)
         (ended,) = (event for event in heard if isinstance(event, events.EpochEnded))
         assert list(ended.validation) == ["score"]
         found = result.predict(TEXTS)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from listening import Listening
+from listening import Watcher, interrupt
 from what_came import files, points
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
@@ -33,29 +33,6 @@ from mtlv.units.input_cache import InputCache
 ray = pytest.importorskip("ray")
 
 LOCAL = ("execution.processes=1", "execution.threads=1")
-
-
-class Listener(Listening):
-    """Does something as an epoch ends; keeps what was said."""
-
-    def __init__(self, at_epoch: Callable[[], None] = lambda: None) -> None:
-        self.at_epoch = at_epoch
-        self.ended: list[str] = []
-        self.found: list[str] = []
-        self.failed: list[str] = []
-        self.warnings: list[str] = []
-
-    def epoch(self, *_: object) -> None:
-        self.at_epoch()
-
-    def unit_ended(self, name: str, cached: bool, *_: object) -> None:
-        (self.found if cached else self.ended).append(name)
-
-    def unit_failed(self, name: str) -> None:
-        self.failed.append(name)
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +78,7 @@ def test_the_same_as_here_though_a_node_is_lost(
             lost.append(third)
             cluster.remove_node(third, allow_graceful=False)
 
-    listener = Listener(lose)
+    listener = Watcher(lose)
     run_suite(suite(path, *changes, *on_ray, store="ray"), listener, trackers[1])
     run_suite(suite(path, *changes, *LOCAL, store="here"), ignore, trackers[0])
     assert files(tmp_path / "here") == files(tmp_path / "ray")
@@ -109,7 +86,7 @@ def test_the_same_as_here_though_a_node_is_lost(
     told = listener.ended + listener.found
     assert len(told) == len(set(told)) == len(list((tmp_path / "ray" / "units").iterdir()))
     assert not listener.failed
-    assert all("another one continues" in text for text in listener.warnings)
+    assert all("another one continues" in text for text in listener.warned)
     (state,) = read_states(tmp_path / "ray" / FOLDER)
     assert all(unit.node for unit in state.units if not unit.cached)
 
@@ -121,7 +98,7 @@ def test_units_that_fail_take_no_other_with_them(
         "{name: bad, training.head_weights: {heart: 1e39}}, {name: good, training.head_weights: {heart: 1}}"
     )
     made = suite(table("t"), f"runs=[{runs}]", "training.head_loss=weighted_sum", *on_ray)
-    listener, tracker = Listener(), MemoryTracker()
+    listener, tracker = Watcher(), MemoryTracker()
     result = run_suite(made, listener, tracker)
     assert [member.name for member in result.members] == ["good"]
     assert "the training loss is not finite" in result.failed[0]
@@ -131,15 +108,12 @@ def test_units_that_fail_take_no_other_with_them(
 def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
     on_ray: tuple[str, ...], table: Callable, suite: Callable
 ) -> None:
-    def stop() -> None:
-        raise KeyboardInterrupt
-
     made = suite(table("t"), "architecture=mtl", "training.epochs=3", "store.checkpoint_steps=1", *on_ray)
     with pytest.raises(KeyboardInterrupt):
-        run_suite(made, Listener(stop), MemoryTracker())
-    listener = Listener()
+        run_suite(made, Watcher(interrupt), MemoryTracker())
+    listener = Watcher()
     run_suite(made, listener, MemoryTracker())
-    assert not listener.warnings
+    assert not listener.warned
     assert listener.ended
 
 
@@ -226,7 +200,7 @@ def test_a_store_relative_to_the_folder_of_the_driver(
     """Nodes were started in another folder."""
     monkeypatch.chdir(tmp_path)
     made = suite(table("t"), "architecture=mtl", "training.epochs=1", *on_ray, "store.uri=near")
-    run_suite(made, Listener(), MemoryTracker())
+    run_suite(made, Watcher(), MemoryTracker())
     assert len(files(tmp_path / "near")) > 1
 
 

@@ -1,4 +1,4 @@
-"""The bars: a PNG of the right kind that keeps every name on the page."""
+"""The bars: every name stays on the page."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-from mtlv.figures import canvas
 from mtlv.figures.per_task import draw_per_task
 
 LONG = "a name with $dollars$ that is so long that nobody could ever read it on one line of a figure"
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path):
+def drawn(kept, tmp_path):
     """Draw and return the figure instead of forgetting it."""
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
 
     def run(names, f1, support, **options):
-        path = draw_per_task(names, f1, support, tmp_path / "sub" / "x.png", title="title", **options)
-        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        draw_per_task(names, f1, support, tmp_path / "x.png", title="title", **options)
         return kept[-1]
 
     return run
@@ -51,15 +46,6 @@ def test_every_label_is_on_the_page_and_none_overlaps(drawn, count):
     assert all(high.y0 >= low.y1 - 2 for high, low in itertools.pairwise(boxes))
 
 
-def test_the_same_figure_is_the_same_bytes(tmp_path):
-    for name in ("a", "b"):
-        draw_per_task(["x"], [0.5], [1], tmp_path / f"{name}.png", title="t")
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-
-
-def test_of_a_thousand_tasks_the_most_and_least_frequent_are_drawn(tmp_path):
-    from matplotlib.image import imread
-
-    names = [f"task {number}" for number in range(1000)]
-    path = draw_per_task(names, np.linspace(0, 1, 1000), np.arange(1000), tmp_path / "x.png", title="F1")
-    assert imread(path).shape[0] < 11_000
+def test_of_a_thousand_tasks_the_most_and_least_frequent_are_drawn(drawn):
+    figure = drawn([f"task {number}" for number in range(1000)], np.linspace(0, 1, 1000), np.arange(1000))
+    assert figure.bbox.height < 11_000

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mtlv.figures import canvas
 from mtlv.figures.splittings import draw_splittings
 
 
-def test_whole_and_split_words_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kept, save = [], canvas.save
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
+def test_whole_and_split_words_differ(kept: list, tmp_path: Path) -> None:
     long = ["pneumono", *["ultra"] * 12]
     draw_splittings(
         ["hilar (2)", "x" * 80], [["hi", "lar"], long], [["hilar"], ["xx"]], tmp_path / "a.png", title="t"

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from mtlv.figures import canvas
 from mtlv.figures.suite import draw_suite
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path):
-    kept = []
-    save = canvas.save
-    monkeypatch.setattr(canvas, "save", lambda figure, path: kept.append(figure) or save(figure, path))
-
+def drawn(kept, tmp_path):
     def run(members, tasks, f1, **options):
         support = options.pop("support", range(len(tasks)))
         macro = np.nanmean(np.asarray(f1), axis=1)

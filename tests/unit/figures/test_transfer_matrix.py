@@ -119,10 +119,3 @@ def test_the_rule_and_the_number_of_seeds_stand_below(drawn):
     assert "in points, 3 seeds in each cell" in told
     assert "fewer than 3 pairs" in told
     assert "…" not in told
-
-
-def test_the_same_matrix_is_the_same_bytes(tmp_path):
-    first, second = (
-        draw_transfer(a_matrix(), tmp_path / name, title="t").read_bytes() for name in ("a.png", "b.png")
-    )
-    assert first == second

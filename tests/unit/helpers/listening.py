@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mtlv import events
 
 METHODS = {
@@ -28,14 +30,46 @@ class Listening:
 
 
 class Watcher(Listening):
-    """Names of units that were trained, and warnings."""
+    """Keeps what is said of a suite; `at_epoch` is called as an epoch of any unit ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_epoch: Callable[[], object] = lambda: None) -> None:
+        self.at_epoch = at_epoch
+        self.announced = self.documents = 0
         self.trained: list[str] = []
+        self.ended: list[str] = []
+        self.found: list[str] = []
+        self.failed: list[str] = []
+        self.notes: list[str] = []
         self.warned: list[str] = []
+
+    def suite_started(self, units: int, *_: object) -> None:
+        self.announced = units
 
     def unit_started(self, name: str, *_: object) -> None:
         self.trained.append(name)
 
+    def unit_resumed(self, _: str, documents: int) -> None:
+        self.documents += documents
+
+    def batch(self, _: str, documents: int) -> None:
+        self.documents += documents
+
+    def epoch(self, *_: object) -> None:
+        self.at_epoch()
+
+    def unit_ended(self, name: str, cached: bool, *_: object) -> None:
+        (self.found if cached else self.ended).append(name)
+
+    def unit_failed(self, name: str) -> None:
+        self.failed.append(name)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
     def warn(self, text: str) -> None:
         self.warned.append(text)
+
+
+def interrupt() -> None:
+    """Press Ctrl-C."""
+    raise KeyboardInterrupt

@@ -66,5 +66,11 @@ def sources_of(
             CORPORA[name][0](place)
         given.append(f"{{name: {name}, path: {name}}}")
     (folder / "c.yml").write_text(f"data: {{max_length: 32, sources: [{', '.join(given)}]}}\n{more}\n")
-    base = ["encoder=tiny", "training.batch_size=8", "training.epochs=2", "training.device=cpu"]
+    base = [
+        "encoder=tiny",
+        "training.batch_size=8",
+        "training.epochs=2",
+        "training.device=cpu",
+        "training.precision=fp32",
+    ]
     return load_suite(folder / "c.yml", [*base, f"store.uri={folder / 'store'}", *changes])

@@ -35,7 +35,7 @@ from mtlv.training.state import TrainingState
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return catalog.load("synthetic", DataOptions(documents=60))
+    return catalog.load("synthetic", DataOptions(documents=32))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def trained(
         model.use_compiled(compiled)
     optimizer = adamw(model, learning_rate=1e-3, weight_decay=0.01)
     train(
-        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=4, warmup=0.1)),
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=2, warmup=0.1)),
         lambda epoch: documents.training(16, seed=0, epoch=epoch),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
         epochs=1,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
@@ -29,20 +29,6 @@ CHANGES = ("architecture=mtl", "training.epochs=1")
 ANOTHER = "runs=[{architecture: mtl}, {architecture: stl}]"
 
 
-class Counter(Listening):
-    """Counts units that are trained."""
-
-    def __init__(self) -> None:
-        self.trained: list[str] = []
-        self.notes: list[str] = []
-
-    def unit_started(self, name: str, index: int, epochs: int, documents: int) -> None:
-        self.trained.append(name)
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 @pytest.fixture
 def trained(suite: Callable, table: Callable) -> tuple:
     made, tracker = suite(table("t"), *CHANGES), MemoryTracker()
@@ -52,7 +38,7 @@ def trained(suite: Callable, table: Callable) -> tuple:
 
 def test_resume_trains_nothing_twice(trained: tuple) -> None:
     made, tracker = trained
-    before, counter = len(tracker.runs), Counter()
+    before, counter = len(tracker.runs), Watcher()
     run_suite(made, counter, tracker, if_exists="resume")
     assert not counter.trained
     assert len(tracker.runs) == before
@@ -60,7 +46,7 @@ def test_resume_trains_nothing_twice(trained: tuple) -> None:
 
 def test_rerun_trains_anew_in_runs_of_its_own_and_can_be_resumed(trained: tuple) -> None:
     made, tracker = trained
-    before, counter = set(tracker.runs), Counter()
+    before, counter = set(tracker.runs), Watcher()
     run_suite(made, counter, tracker, if_exists="rerun")
     assert len(counter.trained) == 1
     again = set(tracker.runs) - before
@@ -78,7 +64,7 @@ def test_fail_names_what_is_there(trained: tuple) -> None:
 
 def test_only_missing_leaves_whole_members_alone(trained: tuple, suite: Callable, table: Callable) -> None:
     assert trained
-    counter, untouched = Counter(), MemoryTracker()
+    counter, untouched = Watcher(), MemoryTracker()
     result = run_suite(
         suite(table("t"), "training.epochs=1", ANOTHER), counter, untouched, if_exists="only-missing"
     )
@@ -110,7 +96,7 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
         lock.__exit__(None, None, None)
 
     monkeypatch.setattr(local.time, "sleep", other_is_done)
-    counter = Counter()
+    counter = Watcher()
     result = run_suite(made, counter, MemoryTracker())
     assert len(result.members) == 1
     assert not counter.trained

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Listening, Watcher
 
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
@@ -151,16 +151,9 @@ class Failing(MemoryTracker):
 def test_a_tracker_that_fails_while_a_model_trains_is_told_the_rest_when_it_is_done(
     table: Callable, suite: Callable
 ) -> None:
-    class Listener(Listening):
-        def __init__(self) -> None:
-            self.warnings: list[str] = []
-
-        def warn(self, text: str) -> None:
-            self.warnings.append(text)
-
-    tracker, listener = Failing(), Listener()
+    tracker, listener = Failing(), Watcher()
     run_suite(suite(table("t"), "training.epochs=4"), listener, tracker)
-    assert [text for text in listener.warnings if "server is away" in text] == [
+    assert [text for text in listener.warned if "server is away" in text] == [
         "nothing is tracked until this model is finished: the server is away."
     ]
     assert sorted(steps(child(tracker), "train/loss")) == [0, 1, 2, 3]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.events import ignore
@@ -57,14 +57,6 @@ class Trained:
         return members[names.index(architecture)].outcomes
 
 
-class Listener(Listening):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 def write_table(path: Path) -> dict[str, str]:
     """60 documents that name their labels; texts by id."""
     rng, texts = np.random.default_rng(0), {}
@@ -97,6 +89,7 @@ def make_suite(folder: Path, *changes: str) -> Suite:
             "training.batch_size=8",
             "training.learning_rate=1e-3",
             "training.device=cpu",
+            "training.precision=fp32",
             f"store.uri={folder / 'store'}",
             *changes,
         ],
@@ -197,13 +190,13 @@ def test_which_runs_get_a_model_is_a_setting(tmp_path: Path, models: str, kinds:
 
 def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv")
-    tracker, listener = MemoryTracker(), Listener()
+    tracker, listener = MemoryTracker(), Watcher()
     both = "matrix.architecture=[mtl, gmhl]"
     run_suite(make_suite(tmp_path, both, "store.keep_weights=false"), listener, tracker)
     assert not any(run.model for run in tracker.runs.values())
     assert listener.notes.count(NO_WEIGHTS) == 1
 
-    again = Listener()
+    again = Watcher()
     run_suite(make_suite(tmp_path, "architecture=mtl"), again, tracker)
     assert not any(run.model for run in tracker.runs.values())
     (note,) = [text for text in again.notes if "its model is not logged" in text]

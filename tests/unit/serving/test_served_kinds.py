@@ -88,7 +88,13 @@ def train(one_corpus_per_kind: list[Corpus], tmp_path_factory: pytest.TempPathFa
         own = {"biosses": ", max_length: 9"}
         sources = ", ".join(f"{{name: {name}{own.get(name, '')}}}" for name in of_name)
         (folder / "c.yml").write_text(f"data: {{max_length: 24, sources: [{sources}]}}\n")
-        given = ["encoder=tiny", "training.batch_size=8", "training.epochs=1", "training.device=cpu"]
+        given = [
+            "encoder=tiny",
+            "training.batch_size=8",
+            "training.epochs=1",
+            "training.device=cpu",
+            "training.precision=fp32",
+        ]
         given += [f"store.uri={folder / 'store'}", "training.learning_rate=3e-3", *changes]
         tracker = MemoryTracker()
         with pytest.MonkeyPatch.context() as patch:

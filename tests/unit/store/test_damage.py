@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 from what_came import files
 
 from mtlv.errors import DamagedError, TrackingError
@@ -48,24 +48,6 @@ def put(path: Path, content: bytes) -> None:
 HARMS = {"flipped": flip, "cut": cut, "empty": empty, "removed": Path.unlink}
 
 
-class Told(Listening):
-    """Units that were trained, and what was said of them."""
-
-    def __init__(self) -> None:
-        self.trained: list[str] = []
-        self.ended: list[tuple[str, bool]] = []
-        self.warned: list[str] = []
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.trained.append(name)
-
-    def unit_ended(self, name: str, cached: bool, *_: object) -> None:
-        self.ended.append((name, cached))
-
-    def warn(self, text: str) -> None:
-        self.warned.append(text)
-
-
 class Whole:
     """A store with the finished units of a suite, and what they came to; each test harms a copy."""
 
@@ -75,7 +57,7 @@ class Whole:
         self._suite = lambda store, *more: write_suite(
             folder, write_table(folder, "t"), *SMALL, *changes, *more, f"store.uri={store}"
         )
-        told = Told()
+        told = Watcher()
         run_suite(self.suite(folder / "whole"), told, MemoryTracker())
         self.names = told.trained
         self.files = files(folder / "whole")
@@ -107,7 +89,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory, writers: tuple) -> Whole:
 def test_a_unit_with_a_damaged_file_is_set_aside_and_trained_again(
     single: Whole, tmp_path: Path, name: str, harm: str
 ) -> None:
-    store, told = single.copy(tmp_path / "store"), Told()
+    store, told = single.copy(tmp_path / "store"), Watcher()
     key = sorted(path.name for path in store.units.iterdir())[1]
     HARMS[harm](store.units / key / name)
     left = {path.name for path in (store.units / key).iterdir()}
@@ -124,12 +106,12 @@ def test_a_unit_with_a_damaged_file_is_set_aside_and_trained_again(
 
 
 def test_what_was_set_aside_is_kept_each_time_and_can_be_cleaned(single: Whole, tmp_path: Path) -> None:
-    store, told = single.copy(tmp_path / "store"), Told()
+    store, told = single.copy(tmp_path / "store"), Watcher()
     key = min(path.name for path in store.units.iterdir())
     for _ in range(2):
         empty(store.units / key / "test.parquet")
         run_suite(single.suite(store.root), told, MemoryTracker())
-    again = Told()
+    again = Watcher()
     run_suite(single.suite(store.root), again, MemoryTracker())
     assert not again.trained + again.warned
     assert len(told.trained) == 2
@@ -149,7 +131,7 @@ def test_what_others_start_from_is_trained_again_before_them(
     store = staged.copy(tmp_path / "store")
     (start,) = (path.parent for path in store.units.glob("*/model.safetensors"))
     HARMS[harm](start / "model.safetensors")
-    told = Told()
+    told = Watcher()
     if harm == "flipped":  # nobody reads them
         run_suite(staged.suite(store.root), told, MemoryTracker())
         assert not told.trained + told.warned
@@ -171,7 +153,7 @@ def test_in_processes_too(staged: Whole, tmp_path: Path) -> None:
     suite = staged.suite(store.root, "execution.processes=2")
     (start,) = (path.parent for path in store.units.glob("*/model.safetensors"))
     others = sorted(path for path in store.units.iterdir() if path != start)
-    told = Told()
+    told = Watcher()
     flip(others[0] / "curve.parquet")
     run_suite(suite, told, MemoryTracker())
     assert staged.same(store)
@@ -179,14 +161,15 @@ def test_in_processes_too(staged: Whole, tmp_path: Path) -> None:
     for other in others[:2]:
         shutil.rmtree(other)
     flip(start / "model.safetensors")
-    told = Told()
+    told = Watcher()
     run_suite(suite, told, MemoryTracker())
     assert staged.same(store)
     assert sorted(told.trained) == sorted({*told.trained})
     assert len(told.trained) == 3
     assert staged.names[0] in told.trained
     assert len(told.warned) == 1
-    assert len(told.ended) == len({name for name, _ in told.ended}) + 1  # it was told as found before
+    ended = told.ended + told.found
+    assert len(ended) == len({*ended}) + 1  # it was told as found before
 
 
 # ---- Several at once ---------------------------------------------------------------------------------------
@@ -250,7 +233,7 @@ def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
         lock.__exit__(None, None, None)
 
     monkeypatch.setattr(local.time, "sleep", done)
-    told = Told()
+    told = Watcher()
     run_suite(single.suite(store.root), told, MemoryTracker())
     assert not told.trained + told.warned
     assert single.same(store)
@@ -283,7 +266,7 @@ def of_earlier_release(folder: Path) -> None:
 
 
 def test_a_unit_of_an_earlier_release_is_taken_without_checksums(single: Whole, tmp_path: Path) -> None:
-    store, told = single.copy(tmp_path / "store"), Told()
+    store, told = single.copy(tmp_path / "store"), Watcher()
     first, *_ = units = sorted(store.units.iterdir())
     for folder in units:
         of_earlier_release(folder)
@@ -322,7 +305,7 @@ def test_a_checksum_is_of_the_very_content(single: Whole, tmp_path: Path) -> Non
 
 
 def test_a_damaged_file_of_tokens_is_made_again_with_one_line(single: Whole, tmp_path: Path) -> None:
-    store, told = single.copy(tmp_path / "store"), Told()
+    store, told = single.copy(tmp_path / "store"), Watcher()
     (path,) = store.tokens.iterdir()
     before = path.read_bytes()
     shutil.rmtree(min(store.units.iterdir()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Listening, Watcher
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
@@ -26,18 +26,6 @@ from mtlv.tracking.uploader import UploadInterval
 
 SECRET = "hunter2-s3cret"
 SERVER = f"http://ada:{SECRET}@127.0.0.1:9"
-
-
-class Listener(Listening):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.warnings: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
 
 
 class Server:
@@ -129,14 +117,14 @@ def made(table: Callable, suite: Callable) -> Callable:
 def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     made: Callable, server: Server, tmp_path: Path
 ) -> None:
-    direct, listener = MemoryTracker(), Listener()
+    direct, listener = MemoryTracker(), Watcher()
     server.error = AWAY
     result = run_suite(made(), listener, None)
     assert result.rows
     assert result.where == ("The runs are at http://***@127.0.0.1:9",)
-    assert "cannot be reached: refused. Training starts anyway" in listener.warnings[0]
-    assert listener.warnings[-1].startswith("not in the tracking store yet: ")
-    assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warnings[-1]
+    assert "cannot be reached: refused. Training starts anyway" in listener.warned[0]
+    assert listener.warned[-1].startswith("not in the tracking store yet: ")
+    assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warned[-1]
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
     assert sync.waiting(tmp_path / "store").journals == 1
@@ -166,11 +154,11 @@ def test_the_next_run_delivers_first_what_an_earlier_one_left(
     made: Callable, server: Server, tmp_path: Path
 ) -> None:
     server.error = AWAY
-    run_suite(made("architecture=mtl"), Listener())
-    server.error, listener = None, Listener()
+    run_suite(made("architecture=mtl"), Watcher())
+    server.error, listener = None, Watcher()
     run_suite(made("architecture=stl"), listener)
     assert any("records of earlier runs are uploaded" in note for note in listener.notes)
-    assert listener.warnings == []
+    assert listener.warned == []
     tags = [run.tags["mtlv.architecture"] for run in server.memory.runs.values()]
     assert tags == ["mtl", "mtl", "stl", "stl"]
     assert journals(tmp_path / "store" / FOLDER) == []

@@ -100,7 +100,12 @@ def test_the_constant_class_is_that_of_training(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text("architecture: mtl\n")
     columns = "{id: id, part: part, target: side, kind: multiclass, metric: accuracy}"
     given = ["data.name=table", f"data.path={tmp_path / 't.csv'}", f"data.columns={columns}", "encoder=tiny"]
-    given += ["training.device=cpu", "training.epochs=1", f"store.uri={tmp_path / 'store'}"]
+    given += [
+        "training.device=cpu",
+        "training.precision=fp32",
+        "training.epochs=1",
+        f"store.uri={tmp_path / 'store'}",
+    ]
     tracker = MemoryTracker()
     run_suite(load_suite(tmp_path / "c.yml", given), ignore, tracker)
     (child,) = Ran(None, tracker).of_kind("fold")

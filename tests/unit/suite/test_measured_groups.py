@@ -30,7 +30,7 @@ from mtlv.planning.preview import would_run_lines
 from mtlv.planning.resolve import resolve_all, resolve_groups
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES
-from mtlv.settings import Settings, load_overrides
+from mtlv.settings import Settings, Suite, load_overrides
 from mtlv.settings.describe import dump, flatten
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
@@ -77,9 +77,28 @@ def alone_and_together(result: SuiteResult) -> dict[frozenset[str], dict[str, fl
     return found
 
 
-def test_groups_follow_from_the_gains_of_pairs(suite: Callable, table: Callable) -> None:
-    made, counter, tracker = suite(table("t"), BY_PAIRS, "training.epochs=1"), Watcher(), MemoryTracker()
-    result = run_suite(made, counter, tracker)
+Ran = tuple[Suite, SuiteResult, Watcher, MemoryTracker]
+
+
+@pytest.fixture(scope="module")
+def by_pairs(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran(writers, tmp_path_factory.mktemp("pairs"), BY_PAIRS)
+
+
+@pytest.fixture(scope="module")
+def by_groups(writers: tuple[Callable, Callable], tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran(writers, tmp_path_factory.mktemp("groups"), BY_GROUPS)
+
+
+def ran(writers: tuple[Callable, Callable], folder: Path, runs: str) -> Ran:
+    write_table, write_suite = writers
+    made = write_suite(folder, write_table(folder, "t"), runs, "training.epochs=1")
+    watcher, tracker = Watcher(), MemoryTracker()
+    return made, run_suite(made, watcher, tracker), watcher, tracker
+
+
+def test_groups_follow_from_the_gains_of_pairs(by_pairs: Ran) -> None:
+    made, result, counter, tracker = by_pairs
     scores = alone_and_together(result)
     gain = {
         frozenset(pair): sum(scores[frozenset(pair)][t] - scores[frozenset((t,))][t] for t in pair)
@@ -99,8 +118,8 @@ def test_groups_follow_from_the_gains_of_pairs(suite: Callable, table: Callable)
     assert not again.trained
 
 
-def test_groups_follow_from_random_groups(suite: Callable, table: Callable) -> None:
-    result = run_suite(suite(table("t"), BY_GROUPS, "training.epochs=1"), ignore, MemoryTracker())
+def test_groups_follow_from_random_groups(by_groups: Ran) -> None:
+    result = by_groups[1]
     scores = alone_and_together(result)
     value = {group: sum(each.values()) for group, each in scores.items()}
     partitions = [
@@ -227,14 +246,13 @@ def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pyt
     assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
 
 
-def test_what_pairs_and_measured_groups_predict(suite: Callable, table: Callable) -> None:
-    result = run_suite(suite(table("t"), BY_PAIRS, *FAST), ignore, MemoryTracker())
-    by_pairs = result.members[0].resolved.children[0].groups.prediction
-    assert by_pairs.alike
-    assert by_pairs.partitions == {}, "nothing is random"
-    assert by_pairs.units == 6
-    random = run_suite(suite(table("t"), BY_GROUPS, *FAST[:1]), ignore, MemoryTracker())
-    found = random.members[0].resolved.children[0].groups.prediction
+def test_what_pairs_and_measured_groups_predict(by_pairs: Ran, by_groups: Ran) -> None:
+    of_pairs, found = (
+        each[1].members[0].resolved.children[0].groups.prediction for each in (by_pairs, by_groups)
+    )
+    assert of_pairs.alike
+    assert of_pairs.partitions == {}, "nothing is random"
+    assert of_pairs.units == 6
     for group in found.groups:
         for name in group:
             at = LABELS.index(name)
@@ -271,15 +289,14 @@ def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, t
     assert len({job.unit.key for job in again.jobs}) == 12
 
 
-def test_test_labels_change_no_group_and_validation_labels_do(suite: Callable, table: Callable) -> None:
-    found = {
-        flip: run_suite(
-            suite(table(f"t{flip}", flip=(flip,)), BY_PAIRS, *FAST, store=f"store {flip}"),
-            ignore,
-            MemoryTracker(),
-        )
-        for flip in ("nothing", "test", "validation")
-    }
+def test_test_labels_change_no_group_and_validation_labels_do(
+    suite: Callable, table: Callable, by_pairs: Ran
+) -> None:
+    found = {"nothing": by_pairs[1]}
+    for flip in ("test", "validation"):
+        path, store = table(f"t{flip}", flip=(flip,)), f"store {flip}"
+        made = suite(path, BY_PAIRS, "training.epochs=1", store=store)
+        found[flip] = run_suite(made, ignore, MemoryTracker())
     reasons = {flip: each.members[0].resolved.children[0].groups.reason for flip, each in found.items()}
     assert groups_of(found["test"]) == groups_of(found["nothing"])
     assert reasons["test"] == reasons["nothing"]

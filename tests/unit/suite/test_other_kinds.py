@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from listening import Listening
+from listening import Watcher
 from made_up import CORPORA, PARTS, chemprot, conll, sources_of
 
 from mtlv import cli
@@ -38,7 +38,12 @@ def ran(
 def suite_of(folder: Path, name: str, *changes: str) -> Suite:
     (folder / "c.yml").write_text("matrix: {architecture: [stl, mtl]}\n")
     given = [f"data.name={name}", f"data.path={folder / 'data'}", "encoder=tiny", "training.batch_size=4"]
-    given += ["training.learning_rate=2e-3", "training.device=cpu", "data.max_length=32"]
+    given += [
+        "training.learning_rate=2e-3",
+        "training.device=cpu",
+        "training.precision=fp32",
+        "data.max_length=32",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 
@@ -106,14 +111,9 @@ def test_a_second_run_trains_nothing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     suite = suite_of(tmp_path, conll(tmp_path / "data"), "training.epochs=1")
     first = run_suite(suite, ignore, MemoryTracker())
-    started = []
-
-    class Watcher(Listening):
-        def unit_started(self, name: str, *_: object) -> None:
-            started.append(name)
-
-    second = run_suite(suite, Watcher(), MemoryTracker())
-    assert started == []
+    watcher = Watcher()
+    second = run_suite(suite, watcher, MemoryTracker())
+    assert watcher.trained == []
     assert second.rows == first.rows
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import PlanError
 from mtlv.events import ignore
@@ -18,16 +18,6 @@ from mtlv.suite.member import _placed
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
-
-
-class Trained(Listening):
-    """Names of units that were trained."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.names.append(name)
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +43,23 @@ def suite(folder: Path, names: str, store: str) -> Suite:
     sources = [f"{{name: table, alias: {n}, path: {n}.csv, {columns.format(n)}}}" for n in names]
     (folder / "c.yml").write_text(f"data: {{max_length: 24, sources: [{', '.join(sources)}]}}\n")
     given = ["architecture=stl", f"encoder.name={folder / 'encoder'}", "training.epochs=2"]
-    given += ["training.batch_size=8", "training.device=cpu", "execution.threads=1", "execution.processes=1"]
+    given += [
+        "training.batch_size=8",
+        "training.device=cpu",
+        "training.precision=fp32",
+        "execution.threads=1",
+        "execution.processes=1",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / store}"])
 
 
 def test_a_store_with_units_beside_other_sources_gives_what_an_empty_one_gives(folder: Path) -> None:
     """Before, their scores had other documents, and the run ended after training."""
     run_suite(suite(folder, "ab", "store"), ignore, MemoryTracker())
-    told, alone = Trained(), Trained()
+    told, alone = Watcher(), Watcher()
     found = run_suite(suite(folder, "ca", "store"), told, MemoryTracker()).members[0].outcomes[0]
     fresh = run_suite(suite(folder, "ca", "fresh"), alone, MemoryTracker()).members[0].outcomes[0]
-    assert (len(told.names), len(alone.names)) == (1, 2)
+    assert (len(told.trained), len(alone.trained)) == (1, 2)
     for ours, theirs in ((found.validation, fresh.validation), (found.test, fresh.test)):
         assert ours.ids == theirs.ids
         for name in ("label a", "label c"):

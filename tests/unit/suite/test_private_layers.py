@@ -29,7 +29,13 @@ def suite_of(folder: Path, *changes: str, more: str = "") -> Suite:
     labels = "labels: [Enlarged heart, Congestion, Catheter]"
     text = f"data: {{name: synthetic, documents: 90, {labels}, max_length: 32}}\nencoder: tiny\n{more}\n"
     (folder / "c.yml").write_text(text)
-    usual = ("training.epochs=1", "training.device=cpu", f"store.uri={folder / 'store'}", GROUPS)
+    usual = (
+        "training.epochs=1",
+        "training.device=cpu",
+        "training.precision=fp32",
+        f"store.uri={folder / 'store'}",
+        GROUPS,
+    )
     return load_suite(folder / "c.yml", [*usual, *changes])
 
 

@@ -61,7 +61,8 @@ def of_table(folder: Path, data: Path, sampler: str = "grid", epochs: int = 2) -
         f"search: {{sampler: {sampler}, over: {{training.learning_rate: [1e-12, 5e-3]}}}}\n"
         "seed: [0, 1]\nencoder: tiny\n"
         f"data: {{name: table, path: {data}, columns: {{id: id, part: part, labels: [heart, lung, bone]}}}}\n"
-        f"training: {{epochs: {epochs}, batch_size: 8, device: cpu}}\nstore: {{uri: {folder / 'store'}}}\n"
+        f"training: {{epochs: {epochs}, batch_size: 8, device: cpu, precision: fp32}}\n"
+        f"store: {{uri: {folder / 'store'}}}\n"
     )
     (folder / "c.yml").write_text(text, encoding="utf-8")
     return load_suite(folder / "c.yml")

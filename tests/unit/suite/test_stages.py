@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 from made_up import sources_of
 
 from mtlv.errors import ConfigError
@@ -30,24 +30,6 @@ runs:
 """
 
 
-class Watcher(Listening):
-    """Keeps how many units were announced, and the names of those that were trained and that ended."""
-
-    def __init__(self) -> None:
-        self.announced = 0
-        self.trained: list[str] = []
-        self.ended: list[str] = []
-
-    def suite_started(self, units: int, *_: object) -> None:
-        self.announced = units
-
-    def unit_ended(self, name: str, *_: object) -> None:
-        self.ended.append(name)
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.trained.append(name)
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite, SuiteResult, Watcher, MemoryTracker]:
     suite = sources_of(tmp_path_factory.mktemp("stages"), more=TWO, changes=("store.keep_weights=false",))
@@ -64,6 +46,7 @@ def test_what_several_start_from_is_trained_once_for_each_seed(ran: tuple) -> No
     assert not result.failed
     assert len(watcher.trained) == 2 * (1 + 3 + 3)
     assert len(watcher.ended) == len(set(watcher.ended)) == watcher.announced == len(watcher.trained)
+    assert not watcher.found
     refined, tuned, _ = resolved_of(suite)
     assert [job.unit.key for job in refined.jobs] == [
         job.unit.key for child in tuned.children for job in child.earlier
@@ -74,7 +57,7 @@ def test_a_second_run_trains_nothing(ran: tuple) -> None:
     watcher = Watcher()
     again = run_suite(ran[0], watcher, MemoryTracker())
     assert watcher.trained == []
-    assert len(watcher.ended) == watcher.announced == 14
+    assert len(watcher.found) == watcher.announced == 14
     assert again.rows == ran[1].rows
 
 

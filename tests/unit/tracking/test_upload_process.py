@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
@@ -45,14 +45,6 @@ def uploads(settings: Settings) -> Iterator[UploadProcess]:
 heard: list[str] = []
 
 
-class Warned(Listening):
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
-
-
 def wait_for(what: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
     while not what():
@@ -83,7 +75,7 @@ def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(
 def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
     uploads: UploadProcess, settings: Settings
 ) -> None:
-    observer = Warned()
+    observer = Watcher()
     with deliver(settings, observer, uploads) as delivery:
         uploads._process.process.kill()
         wait_for(lambda: bool(heard))
@@ -92,7 +84,7 @@ def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
         "the process that uploads to the tracking store has ended. "
         "All records are kept; upload them with `mtlv sync`"
     ]
-    (warning,) = observer.warnings
+    (warning,) = observer.warned
     assert warning.startswith("not in the tracking store yet: 1 record, kept in")
     assert "mtlv sync" in warning
     lines = sync_store(Path(settings.store.uri), None, print, patience=PATIENCE)

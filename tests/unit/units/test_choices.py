@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
@@ -59,7 +59,7 @@ def gad(folder: Path) -> str:
 def suite_of(folder: Path, name: str, config: str, *changes: str) -> Suite:
     (folder / "c.yml").write_text(config)
     given = [f"data.name={name}", f"data.path={folder / 'data'}", "encoder=tiny", "training.epochs=1"]
-    given += ["training.batch_size=4", "training.device=cpu", "data.max_length=16"]
+    given += ["training.batch_size=4", "training.device=cpu", "training.precision=fp32", "data.max_length=16"]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 
@@ -75,14 +75,6 @@ def train(suite: Suite, folder: Path) -> Trained:
         )
         for job in jobs
     ]
-
-
-class Hearing(Listening):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +119,7 @@ def test_true_spans_stay_whatever_the_scheme(tagged: Trained) -> None:
 def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     config = "matrix: {heads.tagging_scheme: [bio, bioul, io], heads.tagging_layer: [linear, bilstm]}\n"
-    observer, cache = Hearing(), InputCache()
+    observer, cache = Watcher(), InputCache()
     resolved = resolve_all(cache, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
     _tell_notes(resolved, cache, observer)
     notes = [note for note in observer.notes if "merge with the previous" in note]
@@ -252,7 +244,13 @@ def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two(folder: Path, of_gad: str = "", *changes: str, config: str = "") -> Suite:
     sources = f"[{{name: conll, path: conll}}, {{name: gad, path: gad{of_gad}}}]"
     (folder / "c.yml").write_text(f"data: {{max_length: 16, sources: {sources}}}\n{config}")
-    given = ["encoder=tiny", "training.epochs=1", "training.batch_size=4", "training.device=cpu"]
+    given = [
+        "encoder=tiny",
+        "training.epochs=1",
+        "training.batch_size=4",
+        "training.device=cpu",
+        "training.precision=fp32",
+    ]
     return load_suite(folder / "c.yml", [*given, f"store.uri={folder / 'store'}", *changes])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from listening import Listening
+from listening import Watcher, interrupt
 from what_came import children, files
 
 from mtlv import processes
@@ -36,26 +36,6 @@ TWO = ("execution.devices_per_unit=2", "execution.processes=1", "execution.threa
 ONE = ("execution.processes=1", "execution.threads=1")
 
 
-class Listener(Listening):
-    """Hears notes and warnings, and acts once, as the first epoch ends."""
-
-    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
-        self.act, self.acted = act, False
-        self.notes: list[str] = []
-        self.warnings: list[str] = []
-
-    def epoch(self, *_: object) -> None:
-        if not self.acted:
-            self.acted = True
-            self.act()
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
-
-
 def record_of(store: Path) -> UnitRecord:
     (folder,) = (store / "units").glob("*/")
     return Store(store).load(folder.name)
@@ -68,15 +48,19 @@ def record_of(store: Path) -> UnitRecord:
 def test_a_rank_that_is_killed_changes_nothing(table: Callable, suite: Callable, tmp_path: Path) -> None:
     """All go on from the last checkpoint: the same, bit for bit, also with dropout."""
 
+    killed: list[int] = []
+
     def kill() -> None:
-        (rank,) = children(RANK)
-        os.kill(rank, signal.SIGKILL)
+        if not killed:
+            killed.extend(children(RANK))
+            (rank,) = killed
+            os.kill(rank, signal.SIGKILL)
 
     changes = ("encoder.dropout=0.2", "store.checkpoint_steps=1", "training.select=best", *TWO)
-    path, listener = table("t"), Listener(kill)
+    path, listener = table("t"), Watcher(kill)
     for store, observer in (("undisturbed", ignore), ("killed", listener)):
         assert not run_suite(suite(path, *changes, store=store), observer, MemoryTracker()).failed
-    assert any("rank 1 of 2 ended" in text for text in listener.warnings)
+    assert any("rank 1 of 2 ended" in text for text in listener.warned)
     assert any("resumes after step" in text for text in listener.notes)
     assert files(tmp_path / "killed") == files(tmp_path / "undisturbed")
     assert record_of(tmp_path / "killed").device == "cpu (2 ranks of 1 thread)"
@@ -88,15 +72,12 @@ def test_two_ranks_that_are_interrupted_go_on_as_one(
 ) -> None:
     """By Ctrl-C, which ends them at once; the scores are those of one device within a hundredth."""
 
-    def stop() -> None:
-        raise KeyboardInterrupt
-
     probe = "training.probe={every: 2, scope: top:1}"
     path, changes = table("t"), ("encoder.dropout=0", "store.checkpoint_steps=1", probe)
     with pytest.raises(KeyboardInterrupt):
-        run_suite(suite(path, *changes, *TWO, store="both"), Listener(stop), MemoryTracker())
+        run_suite(suite(path, *changes, *TWO, store="both"), Watcher(interrupt), MemoryTracker())
     assert not children(RANK)
-    listener = Listener()
+    listener = Watcher()
     run_suite(suite(path, *changes, *ONE, store="both"), listener, MemoryTracker())
     assert any("resumes after step" in text for text in listener.notes)
     run_suite(suite(path, *changes, *ONE, store="one"), ignore, MemoryTracker())
@@ -212,7 +193,7 @@ def test_where_no_other_rank_failed_the_fault_is_this_one_s(monkeypatch: pytest.
 
 def tries(monkeypatch: pytest.MonkeyPatch, *ends: object) -> tuple[list[str], Callable[[], object]]:
     """What was warned of, and a unit whose tries end so."""
-    left, warnings = list(ends), Listener()
+    left, warnings = list(ends), Watcher()
 
     def together(*_: object) -> object:
         end = left.pop(0)
@@ -225,7 +206,7 @@ def tries(monkeypatch: pytest.MonkeyPatch, *ends: object) -> tuple[list[str], Ca
     job: Any = SimpleNamespace(name="unit", settings=execution)
     callbacks: Any = SimpleNamespace(on_event=warnings)
     given: Any = (job, None, callbacks, lambda: None, None)
-    return warnings.warnings, lambda: train_on_devices(*given)
+    return warnings.warned, lambda: train_on_devices(*given)
 
 
 def test_a_lost_rank_is_made_good_once(monkeypatch: pytest.MonkeyPatch) -> None:

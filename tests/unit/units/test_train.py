@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from listening import Listening
+from listening import Watcher
 
 from mtlv.errors import NoRoomError, TrainingError
 from mtlv.events import Callback, ignore
@@ -47,25 +47,6 @@ Result = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
 
 class Killed(Exception):
     """The process is gone."""
-
-
-@dataclass
-class Heard(Listening):
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    documents: int = 0
-
-    def batch(self, name: str, documents: int) -> None:
-        self.documents += documents
-
-    def unit_resumed(self, name: str, documents: int) -> None:
-        self.documents += documents
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
 
 
 @dataclass
@@ -135,7 +116,7 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
     batches = -(-len(unit.job.fold.train) // 8)
     steps = -(-batches // unit.job.settings.training.accumulation)
     for step in (steps - 1, steps, EPOCHS * steps):
-        folder, heard = tmp_path / str(step), Heard()
+        folder, heard = tmp_path / str(step), Watcher()
         with monkeypatch.context() as patch:
             killed_at(step, patch)
             with pytest.raises(Killed):
@@ -143,7 +124,7 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
         assert_same(unit.train(folder, heard), undisturbed)
         assert f"resumes after step {step}," in heard.notes[0]
         assert heard.documents == EPOCHS * len(unit.job.fold.train), "before and after the resume"
-        assert not heard.warnings
+        assert not heard.warned
 
 
 LEARNING_RATE = 1e-3  # of `suite`
@@ -276,9 +257,9 @@ def test_a_unit_that_is_interrupted_thrice(
                 unit.train(tmp_path / "unit")
     last = max((tmp_path / "unit").glob(f"*{ENDING}"))
     last.write_bytes(last.read_bytes()[:-100])
-    heard = Heard()
+    heard = Watcher()
     assert_same(unit.train(tmp_path / "unit", heard), undisturbed)
-    assert "truncated" in heard.warnings[0]
+    assert "truncated" in heard.warned[0]
     assert "resumes after step 8," in heard.notes[0]
 
 
@@ -370,7 +351,7 @@ def test_auto_batch_adds_up_the_gradients_of_pieces(
     pieces = unit_of(suite(table("t"), *changes, "training.auto_batch=true"))
     assert pieces.job.unit.key == whole.job.unit.key
     record, weights = whole.train(tmp_path / "whole")
-    heard = Heard()
+    heard = Watcher()
     with monkeypatch.context() as patch:
         full_above(3, patch)
         found, in_pieces = pieces.train(tmp_path / "pieces", heard)

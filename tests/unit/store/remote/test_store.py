@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from listening import Listening
+from listening import Listening, Watcher
 from safetensors.torch import load_file
 
 from mtlv.errors import TrackingError
@@ -34,23 +34,6 @@ S3 = {
 }
 ENDINGS = (".safetensors", ".parquet")
 SMALL = ("architecture=stl", "training.epochs=1", "execution.processes=1", "execution.threads=1")
-
-
-class Trained(Listening):
-    """Names of units that were trained, and what was warned of."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.said: list[str] = []
-
-    def unit_started(self, name: str, *_: object) -> None:
-        self.names.append(name)
-
-    def note(self, text: str) -> None:
-        self.said.append(text)
-
-    def warn(self, text: str) -> None:
-        self.said.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +104,12 @@ def test_an_address_gives_what_a_folder_gives_and_a_second_node_trains_nothing(
     node: Callable, suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
     run_suite(suite(table("t"), *SMALL, store="folder"), ignore, MemoryTracker())
-    first, second = Trained(), Trained()
+    first, second = Watcher(), Watcher()
     trackers = MemoryTracker(), MemoryTracker()
     run_suite(node("one"), first, trackers[0])
     run_suite(node("two"), second, trackers[1])
-    assert len(first.names) == 3
-    assert not second.names
+    assert len(first.trained) == 3
+    assert not second.trained
     one, two = (location_of(node(name).members[0].settings.store).folder for name in ("one", "two"))
     assert files(tmp_path / "folder") == files(one)
     assert files(one).items() >= files(two).items()
@@ -164,9 +147,9 @@ def test_another_node_goes_on_from_the_last_checkpoint(
     [key] = {name.split("/")[1] for name in names}
     assert store.last_step(key) == max(int(Path(name).stem) for name in names)
     assert not store.busy(key)
-    second = Trained()
+    second = Watcher()
     run_suite(node("two", *changes), second, told[1])
-    assert any("resumes after step" in text for text in second.said)
+    assert any("resumes after step" in text for text in second.notes)
     assert files(tmp_path / "folder") == files(store.root)
     assert store.client.names("checkpoints") == {}
     early, whole = ({(p.key, p.step): p.timestamp_ms for p in _points(tracker)} for tracker in told)
@@ -223,9 +206,9 @@ def test_a_unit_without_its_manifest_is_not_there(node: Callable, trained: tuple
     store, key = trained
     store.client.objects.delete([f"done/{key}.json"])
     assert not opened(node("three")).has(key)
-    third = Trained()
+    third = Watcher()
     run_suite(node("three", "architecture=mtl"), third, MemoryTracker())
-    assert len(third.names) == 1
+    assert len(third.trained) == 1
     assert opened(node("four")).load(key).key == key
 
 
@@ -264,11 +247,11 @@ def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
     objects.delete([there])
     if harm == "changed":
         objects.put(there, content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
-    told = Trained()
+    told = Watcher()
     run_suite(node("two", "architecture=mtl"), told, MemoryTracker())
-    assert len(told.names) == 1
-    [line] = [text for text in told.said if "damaged" in text]
-    assert line.startswith(f"{told.names[0]}: a file of the finished unit is damaged (`")
+    assert len(told.trained) == 1
+    [line] = [text for text in told.warned if "damaged" in text]
+    assert line.startswith(f"{told.trained[0]}: a file of the finished unit is damaged (`")
     assert Path(there).name in line
     assert line.endswith(f"its files stay in {store.client.at(f'units/{key}')} for `mtlv clean`")
     assert any("an incomplete unit" in line for line in clean_lines(store.place, [], delete=False))
@@ -281,17 +264,17 @@ def test_what_is_damaged_at_the_address_is_trained_again_with_one_line(
 def test_a_copy_that_is_damaged_here_is_fetched_again_and_nothing_is_trained(
     node: Callable, trained: tuple, name: str
 ) -> None:
-    run_suite(node("two", "architecture=mtl"), Trained(), MemoryTracker())
+    run_suite(node("two", "architecture=mtl"), Watcher(), MemoryTracker())
     store, key = trained
     before, path = files(store.root), store.units / key / name
     content = path.read_bytes()
     path.unlink()  # weights are linked to from a kept model
     path.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
-    told = Trained()
+    told = Watcher()
     run_suite(node("two", "architecture=mtl"), told, MemoryTracker())
-    assert not told.names
+    assert not told.trained
     assert files(store.root) == before
-    lines = [text for text in told.said if "copy of the finished unit was damaged" in text]
+    lines = [text for text in told.warned if "copy of the finished unit was damaged" in text]
     assert len(lines) == (name != ".manifest.json")  # without which nobody knows of what training the copy is
     assert not store.aside.exists()
 
@@ -307,13 +290,13 @@ def test_what_only_this_machine_has_is_set_aside_here(
     with monkeypatch.context() as patch:
         patch.setattr(type(store.client.objects), "upload", full)
         with pytest.raises(TrackingError):
-            run_suite(node("one", "architecture=mtl"), Trained(), MemoryTracker())
+            run_suite(node("one", "architecture=mtl"), Watcher(), MemoryTracker())
     [path] = store.units.glob("*/unit.json")
     path.unlink()
-    told = Trained()
+    told = Watcher()
     run_suite(node("one", "architecture=mtl"), told, MemoryTracker())
-    assert len(told.names) == 1
-    assert len([text for text in told.said if "(`unit.json` is missing); it was moved to" in text]) == 1
+    assert len(told.trained) == 1
+    assert len([text for text in told.warned if "(`unit.json` is missing); it was moved to" in text]) == 1
     assert (store.aside / f"{path.parent.name}-1" / "test.parquet").is_file()
 
 
@@ -396,23 +379,23 @@ def test_what_cannot_be_handed_over_stays_and_the_next_run_hands_it_over(
 
     with monkeypatch.context() as patch:
         patch.setattr(type(store.client.objects), "upload", full)
-        first = Trained()
+        first = Watcher()
         with pytest.raises(TrackingError) as caught:
             run_suite(node("one", "store.checkpoint_steps=1"), first, MemoryTracker())
     assert "a finished unit stays in " in str(caught.value)
     assert "it is full: quota" in str(caught.value)
     assert "raise its quota" in str(caught.value)
     assert "run the same command on this machine again" in str(caught.value)
-    assert len([text for text in first.said if "checkpoints stay in" in text]) == 1
+    assert len([text for text in first.warned if "checkpoints stay in" in text]) == 1
     assert store.client.names("done") == {}
-    second, third = Trained(), Trained()
+    second, third = Watcher(), Watcher()
     run_suite(node("one"), second, MemoryTracker())
     assert any(
-        "finished units of an earlier run, uploaded to the store now: 1" in text for text in second.said
+        "finished units of an earlier run, uploaded to the store now: 1" in text for text in second.notes
     )
-    assert len(first.names + second.names) == 3
+    assert len(first.trained + second.trained) == 3
     run_suite(node("two"), third, MemoryTracker())
-    assert not third.names
+    assert not third.trained
 
 
 @EVERYWHERE
@@ -426,21 +409,21 @@ def test_forgotten_is_forgotten_everywhere(node: Callable, trained: tuple) -> No
 
 
 def test_a_suite_that_is_run_anew_has_runs_of_its_own_on_every_node(node: Callable, trained: tuple) -> None:
-    tracker, again, third = MemoryTracker(), Trained(), Trained()
+    tracker, again, third = MemoryTracker(), Watcher(), Watcher()
     run_suite(node("two", "architecture=mtl"), again, tracker, if_exists="rerun")
     first = set(tracker.runs)
     run_suite(node("three", "architecture=mtl"), third, tracker)
-    assert (len(again.names), len(third.names)) == (1, 0)
+    assert (len(again.trained), len(third.trained)) == (1, 0)
     assert set(tracker.runs) == first
 
 
 @pytest.mark.slow
 @IN_S3
 def test_several_processes_of_a_node_share_it(node: Callable) -> None:
-    run_suite(node("one", "execution.processes=2"), Trained(), MemoryTracker())
-    second = Trained()
+    run_suite(node("one", "execution.processes=2"), Watcher(), MemoryTracker())
+    second = Watcher()
     run_suite(node("two"), second, MemoryTracker())
-    assert not second.names
+    assert not second.trained
 
 
 @EVERYWHERE
