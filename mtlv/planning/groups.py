@@ -83,7 +83,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
         notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
         follow = TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
         predict = FEATURES[section.features].predict
-        if predict is None:
+        if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
             return follow
         prediction = replace(predict(view, follow.groups), distances=_distances(view, spec))
         return replace(follow, prediction=prediction)
