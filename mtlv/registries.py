@@ -131,6 +131,7 @@ FEATURES: Registry[TaskFeature] = Registry(
         "label_count": "mtlv.planning.task_vectors:label_count",
         "label_cooccurrence": "mtlv.planning.task_vectors:label_cooccurrence",
         "probe_weights": "mtlv.planning.task_vectors:probe_weights",
+        "task_vectors": "mtlv.planning.changed_weights:task_vectors",
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
         "surrogate": "mtlv.planning.measured:surrogate",

@@ -100,9 +100,10 @@ def task_groups(view: VectorSource) -> TaskGroups:
 
 
 def _distances(view: VectorSource, spec: GroupingSpec) -> dict[str, Floats]:
-    """Return the distances of the tasks [T, T] by each feature for which no model is trained.
+    """Return the distances of the tasks [T, T] by each feature that is a vector of each.
 
-    Features that these tasks cannot have are left out, such as descriptions where there are none.
+    Features that these tasks cannot have are left out, such as descriptions where there are none, or vectors
+    of models that learned a task alone where none did.
     """
     found = {}
     for name, feature in FEATURES.items():

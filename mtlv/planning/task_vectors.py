@@ -84,6 +84,7 @@ class TaskFeature:
         predict: for features of finished units that predict scores: function of a `VectorSource` and the
             groups that follow from the feature, that returns what it predicts of them.
         probed: whether it reads the gradient probes of these units.
+        weights: whether it reads the weights of these units.
     """
 
     compute: Compute
@@ -92,6 +93,7 @@ class TaskFeature:
     cover: Cover | None = None
     predict: Predict | None = None
     probed: bool = False
+    weights: bool = False
 
     @property
     def title(self) -> str:
@@ -106,9 +108,10 @@ def task_feature(
     cover: Cover | None = None,
     predict: Predict | None = None,
     probed: bool = False,
+    weights: bool = False,
 ) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a `TaskFeature`."""
-    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed)
+    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed, weights)
 
 
 @task_feature(embedded=True)

@@ -161,7 +161,9 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
             measured = average_precision(scores.targets == 1, scores.outputs)
             assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
     as_grouped = replace(view, special_tokens=settings.grouping.special_tokens)
-    assert list(found.distances) == [name for name in FEATURES if FEATURES[name].kind == "vectors"]
+    assert list(found.distances) == [
+        name for name, each in FEATURES.items() if each.kind == "vectors" and each.cover is None
+    ]
     for name, own in found.distances.items():
         vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
         np.testing.assert_allclose(own, squareform(pdist(vectors)))
