@@ -33,7 +33,8 @@ class Prediction:
         partitions: of each random partition that was measured, by its name, the rows of its groups.
         alike: whether measured groups were trained with the settings of those that follow.
         epochs: fewest and most epochs of a measured group.
-        distances: [T, T] of the tasks, by each feature for which no model is trained.
+        distances: [T, T] of the tasks, by each feature that does not follow from scores of groups; minus
+            affinities, of the task of a row for that of a column.
     """
 
     feature: str

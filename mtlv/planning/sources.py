@@ -10,6 +10,7 @@ from mtlv.errors import GroupingError, nearest
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 
 if TYPE_CHECKING:
+    from mtlv.plan import Task
     from mtlv.settings import Member, Settings
 
 
@@ -63,8 +64,8 @@ def _before(member: Member, own: Settings) -> list[str]:
     return names[: next(number for number, each in enumerate(settings.each_stage) if each == own)]
 
 
-def check_feature(settings: Settings) -> None:
-    """Check that features fit the grouping method, and that measured ones have units to read.
+def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:
+    """Check that features fit the grouping method and the tasks, and that measured ones have units to read.
 
     Raises:
         GroupingError: they do not.
@@ -90,6 +91,8 @@ def check_feature(settings: Settings) -> None:
             allowed=f"{measured} with `grouping.from`; the others without",
             then="name members or earlier stages in `grouping.from`, or leave it out",
         )
+    if feature.fits is not None:
+        feature.fits(tasks)
 
 
 def check_sources(member: Member, members: Sequence[Member]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,15 +15,23 @@ import torch
 from listening import Watcher
 from safetensors.torch import load_file, save_file
 
+from mtlv.data.joined import join
+from mtlv.data.source import Corpus
 from mtlv.errors import ConfigError, GroupingError
+from mtlv.evaluation import transferability as measures
 from mtlv.grouping import GroupingSpec
+from mtlv.models.encoder import Encoder
 from mtlv.planning.changed_weights import products_of_changes, task_vectors
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import _distances
 from mtlv.planning.task_vectors import VectorSource
+from mtlv.planning.transferability import _rows_and_labels, h_score, leep, log_me
+from mtlv.registries import FEATURES
+from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
+from mtlv.training.embed import embed_texts
 from mtlv.units.input_cache import InputCache
 
 LABELS = ("heart", "lung", "bone")
@@ -60,6 +70,81 @@ def test_an_adapter_counts_as_what_it_changes(tmp_path: Path) -> None:
     np.testing.assert_allclose(products_of_changes({"a.weight": torch.ones(2, 2)}, paths), [[1.0]])
 
 
+def suited(view: VectorSource) -> None:
+    """Compare how well each task's encoder and outputs suit the others with the measures themselves."""
+    cache, fold, settings = view.cache, view.fold, view.settings
+    published = cache.encoder(settings.encoder, settings.data)
+    texts = [view.corpus.texts[row] for row in fold.train]
+    labels = [view.corpus.targets[name][fold.train] for name in LABELS]
+
+    def vectors(encoder: Encoder) -> np.ndarray:
+        return embed_texts(encoder, texts, special_tokens=False, max_length=settings.data.max_length)
+
+    for feature, measure in ((h_score, measures.h_score), (log_me, measures.log_me)):
+        found = feature.compute(view)
+        for giver, receiver in permutations(range(3), 2):
+            gains = []
+            for record in view.records:
+                if set(record.validation.tasks) == {LABELS[giver]}:
+                    module = deepcopy(published.module)
+                    weights = load_file(cache.store.weights(record.key))
+                    own = {name[8:]: each for name, each in weights.items() if name.startswith("encoder.")}
+                    module.load_state_dict(own, strict=False)
+                    after = measure(vectors(replace(published, module=module)), labels[receiver])
+                    gains.append(after - measure(vectors(published), labels[receiver]))
+            assert len(gains) == 2
+            assert found[receiver, giver] == pytest.approx(np.mean(gains), abs=1e-6)
+        assert np.diag(found).tolist() == [0, 0, 0]
+    told = leep.compute(view)
+    for giver, receiver in permutations(range(3), 2):
+        gains = []
+        for record in view.records:
+            if LABELS[giver] in record.validation.tasks:
+                outputs = record.validation.tasks[LABELS[giver]].outputs
+                truth = view.corpus.targets[LABELS[receiver]][fold.validation]
+                entropy = -sum(share * np.log(share) for share in np.bincount(truth) / len(truth))
+                gains.append(measures.leep(np.stack([1 - outputs, outputs], axis=1), truth) + entropy)
+        assert told[receiver, giver] == pytest.approx(np.mean(gains), abs=1e-6)
+    assert np.diag(told).tolist() == [0, 0, 0]
+
+
+def test_labels_are_those_of_a_tasks_own_documents(one_corpus_per_kind: list[Corpus]) -> None:
+    corpus = join(one_corpus_per_kind[:2])
+    rows = np.array([3, 39, 40, 69])
+    view = SimpleNamespace(corpus=corpus, fold=SimpleNamespace(train=rows))
+    first, second, third = _rows_and_labels(view)
+    assert [own.tolist() for own, _ in (first, second, third)] == [[3, 39], [3, 39], [40, 69]]
+    classes = one_corpus_per_kind[1].targets["relation"]
+    assert third[1].tolist() == [classes[0], classes[29]]
+
+
+def test_tasks_without_classes_or_common_documents_are_refused(one_corpus_per_kind: list[Corpus]) -> None:
+    labels, classes, numbers, tags = (corpus.tasks for corpus in one_corpus_per_kind)
+    for name in ("h_score", "log_me", "leep"):
+        fits = FEATURES[name].fits
+        fits(labels)
+        fits(classes)
+        with pytest.raises(GroupingError, match=f"{name}` needs a class per text .*similarity, organs"):
+            fits((*labels, *numbers, *tags))
+    with pytest.raises(GroupingError, match=r"leep` reads outputs .* \(got tasks of notes, pairs\)"):
+        FEATURES["leep"].fits((*labels, *classes))
+    FEATURES["log_me"].fits((*labels, *classes))
+
+
+def test_check_refuses_features_that_tasks_cannot_have(tmp_path: Path) -> None:
+    text = "id,text,a\n" + "".join(f"{n},text {n % 7},{n % 5}\n" for n in range(60))
+    (tmp_path / "t.csv").write_text(text)
+    columns = {"id": "id", "text": "text", "kind": "regression", "target": "a"}
+    runs = [
+        {"name": "alone", "architecture": "stl"},
+        {"name": "grouped", "architecture": "gmtl"}
+        | {"grouping": {"method": "best", "k": 1, "features": "log_me", "from": ["alone"]}},
+    ]
+    data = {"name": "table", "path": str(tmp_path / "t.csv"), "columns": columns}
+    with pytest.raises(ConfigError, match=r"log_me` needs a class per text \(got other tasks: a\)"):
+        check_suite(load_suite({"data": data, "encoder": "tiny", "runs": runs}))
+
+
 def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_path: Path) -> None:
     made = suite(table("t"), SUITE, "training.epochs=1", "seed=[0, 1]")
     assert "by kmedoids on task_vectors, found when 6 units of alone" in check_suite(made).members[1].lines[0]
@@ -85,6 +170,7 @@ def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_p
     found = task_vectors.compute(view)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     assert "task_vectors" in _distances(view, GroupingSpec())
+    suited(view)
     assert np.abs(found[0, 1]) < 0.999
     groups = grouped.resolved.children[0].groups
     assert groups.stability

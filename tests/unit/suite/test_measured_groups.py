@@ -161,12 +161,12 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
             measured = average_precision(scores.targets == 1, scores.outputs)
             assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
     as_grouped = replace(view, special_tokens=settings.grouping.special_tokens)
-    assert list(found.distances) == [
-        name for name, each in FEATURES.items() if each.kind == "vectors" and each.cover is None
-    ]
-    for name, own in found.distances.items():
+    without = [name for name, each in FEATURES.items() if each.kind == "vectors" and each.cover is None]
+    assert list(found.distances) == [*without, "task_vectors", "leep"], "each task was also learned alone"
+    for name in without:
         vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
-        np.testing.assert_allclose(own, squareform(pdist(vectors)))
+        np.testing.assert_allclose(found.distances[name], squareform(pdist(vectors)))
+    np.testing.assert_allclose(found.distances["leep"], -FEATURES["leep"].compute(view).T)
     reason = result.members[-1].resolved.children[0].groups.reason
     assert "; predicted from 6 measured groups, which took " in reason
     assert "every two tasks were together in 1 of them or more" in reason

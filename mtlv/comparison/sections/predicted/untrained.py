@@ -13,7 +13,8 @@ CAPTION = (
     "the measured groups are compared with how near the group's other tasks are to it by each feature (minus "
     f"their mean distance), and with the {SIZE} in the group. Spearman's correlation within tasks, mean over "
     "tasks, with a 95% interval over tasks. Reversed: the nearer, or the more, the lower the scores. Beside "
-    "it, the prediction from the other measured groups. task_vectors needs a model of each task alone."
+    "it, the prediction from the other measured groups. task_vectors and leep need models of each task "
+    "alone, gradient_affinity those with a probe."
 )
 
 
