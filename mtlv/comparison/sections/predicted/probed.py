@@ -11,10 +11,10 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 INTRO = "How the gradients of the tasks that a model learns together agree (`training.probe`)."
 CAPTION = (
     "Means over pairs of tasks in the last epoch with a probe, over a run's models, folds and seeds. A "
-    "conflict is a negative cosine. The null is the same between two halves of the documents of one task: what "
-    "no conflict looks like. Agreement: the share of pairs on whose affinity odd and even probes have the same "
-    "sign; one half by chance. Little of this says which tasks gain from each other: groups need random groups "
-    "beside them."
+    "conflict is a negative cosine. The null is the same between two halves of the documents of one task: "
+    "what no conflict looks like. Agreement: the share of pairs on whose affinity odd and even probes have "
+    "the same sign; one half by chance. Little of this says which tasks gain from each other: groups need "
+    "random groups beside them."
 )
 COLUMNS = (
     TableColumn("name", "run", kind="text"),
@@ -46,6 +46,6 @@ def _mean(run: ComparedRun, name: str) -> float | None:
 def _in_words(run: ComparedRun) -> str:
     share, null = _mean(run, "conflicts") or 0.0, _mean(run, "conflicts_null") or 0.0
     return (
-        f"{share:.0%} of the pairs of tasks of “{run.name}” have gradients in conflict, and {null:.0%} of the "
-        "tasks with themselves on other documents: only what is above that is between tasks."
+        f"{share:.0%} of the pairs of tasks of “{run.name}” have gradients in conflict, and {null:.0%} of "
+        "the tasks with themselves on other documents: only what is above that is between tasks."
     )
