@@ -8,7 +8,7 @@ from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import NAMED, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 
-INTRO = "How the gradients of the tasks that a model learns together agree (`training.probe`)."
+INTRO = "How the gradients of the tasks that a model learns together agree (training.probe)."
 CAPTION = (
     "Means over pairs of tasks in the last epoch with a probe, over a run's models, folds and seeds. A "
     "conflict is a negative cosine. The null is the same between two halves of the documents of one task: "
@@ -34,7 +34,7 @@ def build(comparison: Comparison) -> Section | None:
     findings = [TextBlock(_in_words(run), "finding") for run in probed[:NAMED]]
     names = [column.key for column in COLUMNS[1:]]
     rows = [of_run(run) | {name: _mean(run, name) for name in names} for run in probed]
-    table = TableBlock("probe", "Gradients of the tasks", CAPTION, list(COLUMNS), rows)
+    table = TableBlock("probe", "Cosines and conflicts", CAPTION, list(COLUMNS), rows)
     return Section("probe", "Gradients of the tasks", INTRO, [*findings, table])
 
 
