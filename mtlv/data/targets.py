@@ -31,10 +31,12 @@ class Targets(Protocol):
     Args:
         by_word: whether there is a target per word, so that documents can be cut into windows.
         own: whether documents have targets; otherwise they are learned from the text itself.
+        by_class: whether a document has one of several classes, numbered from 0.
     """
 
     by_word: bool
     own: bool
+    by_class: bool
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """Return the strata of a split: flags [N] by readable name."""
@@ -71,6 +73,7 @@ class _OnePerDocument:
     dtype: type[np.generic]
     by_word = False
     own = True
+    by_class = False
 
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
@@ -95,6 +98,7 @@ class BinaryTargets(_OnePerDocument):
     """0 or 1 per document."""
 
     dtype = np.int8
+    by_class = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {task.name: values == 1}
@@ -107,6 +111,7 @@ class ClassTargets(_OnePerDocument):
     """The index of the document's class in the task's classes."""
 
     dtype = np.int64
+    by_class = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {f"{task.name}: {name}": values == number for number, name in enumerate(task.classes)}
@@ -136,6 +141,7 @@ class SpanTargets:
 
     by_word = True
     own = True
+    by_class = False
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         held = [{span.type for span in spans} for spans in values]

@@ -66,11 +66,7 @@ def executor_of(
     )
     chosen = share(execution, most)
     if chosen.processes == 1:
-        if chosen.threads is not None:
-            import torch
-
-            torch.set_num_threads(chosen.threads)
-        return LocalExecutor(cache, store, callback, jobs)
+        return LocalExecutor(cache, store, callback, jobs, threads=chosen.threads)
     reason = limit if chosen.processes == most else CORES
     concurrency = concurrency_of(execution, devices, chosen.processes, reason)
     callback(NoteGiven(f"units are trained by {concurrency.described(chosen.words)}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Self
 
 from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
@@ -25,13 +26,36 @@ class LocalExecutor(Executor):
         store: store of finished units, which other processes may share.
         callback: called with the events of units.
         jobs: all units of the suite, in order, without duplicates; see `each_once`.
+        threads: PyTorch's threads until the exit, which restores them; None leaves them as they are.
     """
 
-    def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
-        self.store, self.callback, self.jobs = store, callback, jobs
+    def __init__(
+        self,
+        cache: InputCache,
+        store: Store,
+        callback: Callback,
+        jobs: Sequence[Job],
+        *,
+        threads: int | None = None,
+    ) -> None:
+        self.store, self.callback, self.jobs, self.threads = store, callback, jobs, threads
         self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was reported
+
+    def __enter__(self) -> Self:
+        if self.threads is not None:
+            import torch
+
+            self._threads_before = torch.get_num_threads()
+            torch.set_num_threads(self.threads)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.threads is not None:
+            import torch
+
+            torch.set_num_threads(self._threads_before)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         job = self.jobs[self._places[job.unit.key]]  # shared units have the name of the first member

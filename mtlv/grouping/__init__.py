@@ -18,7 +18,7 @@ from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
-from mtlv.grouping.partition import Partition, best_partition
+from mtlv.grouping.partition import Partition, best_partition, ranked_partition
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
@@ -43,6 +43,7 @@ __all__ = [
     "knee",
     "random_groups",
     "random_like",
+    "ranked_partition",
     "scale",
     "silhouette",
     "stability",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib.util
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,22 @@ class Encoder:
     def width(self) -> int:
         """H, the size of a token's vector."""
         return int(self.module.config.hidden_size)
+
+    def trained(self, weights: Path) -> Encoder:
+        """Return a copy with the weights of a trained model; a pooler that was not trained is as it was.
+
+        Args:
+            weights: safetensors file of a `MultiTaskModel` with this encoder.
+        """
+        from safetensors.torch import load_file
+
+        from mtlv.models.lora import merged
+        from mtlv.models.transfer_weights import ENCODER
+
+        module, found = copy.deepcopy(self.module), merged(load_file(weights))
+        own = {n.removeprefix(ENCODER): each for n, each in found.items() if n.startswith(ENCODER)}
+        module.load_state_dict(own, strict=False)
+        return replace(self, module=module)
 
 
 def load_encoder(name: str, *, texts: Sequence[str] = (), revision: str | None = None) -> Encoder:

@@ -28,12 +28,13 @@ class Prediction:
         effects: [T, T], what the task of a row gains with that of the column (diagonal 0); NaN if unknown.
         errors: [T, T], standard errors of the effects; NaN if unknown.
         together: [T, T], number of measurements of each two tasks together.
-        units: models that were trained to measure the groups.
+        units: models that were trained to measure the groups, in all rounds.
         seconds: their training.
         partitions: of each random partition that was measured, by its name, the rows of its groups.
         alike: whether measured groups were trained with the settings of those that follow.
         epochs: fewest and most epochs of a measured group.
-        distances: [T, T] of the tasks, by each feature for which no model is trained.
+        distances: [T, T] of the tasks, by each feature that does not follow from scores of groups; minus
+            affinities, of the task of a row for that of a column.
     """
 
     feature: str

@@ -83,7 +83,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
         notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
         follow = TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
         predict = FEATURES[section.features].predict
-        if predict is None:
+        if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
             return follow
         prediction = replace(predict(view, follow.groups), distances=_distances(view, spec))
         return replace(follow, prediction=prediction)
@@ -100,16 +100,23 @@ def task_groups(view: VectorSource) -> TaskGroups:
 
 
 def _distances(view: VectorSource, spec: GroupingSpec) -> dict[str, Floats]:
-    """Return the distances of the tasks [T, T] by each feature for which no model is trained.
+    """Return the distances of the tasks [T, T] by each feature that does not follow from groups' scores.
 
-    Features that these tasks cannot have are left out, such as descriptions where there are none.
+    Minus the affinity for those that are affinities: the distance of a row's task for the one of a column.
+    Features that these tasks cannot have are left out, such as descriptions where there are none, or those
+    of models that learned a task alone where none did.
     """
     found = {}
     for name, feature in FEATURES.items():
-        if feature.kind == "vectors":
-            with suppress(GroupingError):
-                vectors: Any = feature.compute(view)
-                found[name] = distances(scale(vectors, spec.scaling), spec.metric)
+        forwards = (
+            feature.embedded and feature.weights
+        )  # passes of each model over all documents: not for this
+        if feature.predict is not None or forwards:  # of measured scores, a prediction would know the answer
+            continue
+        with suppress(GroupingError):
+            raw: Any = feature.compute(view)
+            vectors = feature.kind == "vectors"
+            found[name] = distances(scale(raw, spec.scaling), spec.metric) if vectors else -raw.T
     return found
 
 

@@ -170,9 +170,9 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
 
 
 @_proof(*OF_GROUPS, tasks=True)
-def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:
     if ARCHITECTURES[settings.architecture.name].grouped:
-        check_feature(settings)
+        check_feature(settings, tasks)
 
 
 @_proof(*OF_GROUPS, tasks=True)

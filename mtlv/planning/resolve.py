@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -157,6 +158,7 @@ class Resolver:
     members: Sequence[Member]
     reads: Callable[[str], bool] = lambda _: True
     _known: dict[str, ResolvedMember] = field(default_factory=dict)
+    _read: dict[str, UnitRecord | None] = field(default_factory=dict)
 
     def ready(self, members: Sequence[Member]) -> tuple[list[ResolvedMember], dict[str, UnfinishedError]]:
         """Resolve members; return those that wait for units by name, with the units.
@@ -262,10 +264,22 @@ class Resolver:
                 rows = rows_of(measured, tuple(job.unit.model.tasks for job in child.jobs))
                 partitions |= {} if rows is None else {other.name: rows}
         alike = own.training.budget is None and all(trained_alike(job, own) for job in sources)
+        behind = {job.unit.key for job in self._behind(member, own, fold)} - {job.unit.key for job in sources}
+        seconds = [each.train_seconds for each in map(self._record, behind) if each is not None]
+        found = replace(found, units=found.units + len(behind), seconds=found.seconds + fsum(seconds))
         return replace(groups, prediction=replace(found, partitions=partitions, alike=alike))
+
+    def _behind(self, member: Member, own: Settings, fold: Fold) -> Iterator[Job]:
+        """Yield the jobs of a fold from which the groups of members in `grouping.from` follow themselves."""
+        for other in named_by(member, own, self.members)[1]:
+            for each in filter(measures, other.settings.each_stage):
+                yield from self._sources(other, each, fold, ())
+                yield from self._behind(other, each, fold)
 
     def _record(self, key: str) -> UnitRecord | None:
         store = self.cache.store
         if store is None or not self.reads(key) or not store.has(key):
             return None
-        return store.whole(key, partial(store.load, key), self.cache.warn)
+        if key not in self._read:
+            self._read[key] = store.whole(key, partial(store.load, key), self.cache.warn)
+        return self._read[key]

@@ -10,6 +10,7 @@ from mtlv.errors import GroupingError, nearest
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 
 if TYPE_CHECKING:
+    from mtlv.plan import Task
     from mtlv.settings import Member, Settings
 
 
@@ -63,8 +64,8 @@ def _before(member: Member, own: Settings) -> list[str]:
     return names[: next(number for number, each in enumerate(settings.each_stage) if each == own)]
 
 
-def check_feature(settings: Settings) -> None:
-    """Check that features fit the grouping method, and that measured ones have units to read.
+def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:
+    """Check that features fit the grouping method and the tasks, and that measured ones have units to read.
 
     Raises:
         GroupingError: they do not.
@@ -90,17 +91,20 @@ def check_feature(settings: Settings) -> None:
             allowed=f"{measured} with `grouping.from`; the others without",
             then="name members or earlier stages in `grouping.from`, or leave it out",
         )
+    if feature.fits is not None:
+        feature.fits(tasks)
 
 
 def check_sources(member: Member, members: Sequence[Member]) -> None:
     """Check the members and stages that `grouping.from` names.
 
     Raises:
-        GroupingError: a name is unknown, a member has other data or no gradient probe, or groups would follow
-            from themselves.
+        GroupingError: a name is unknown, a member has other data, no gradient probe or no weights, or groups
+            would follow from themselves.
     """
     for own in filter(measures, member.settings.each_stage):
         _need_probes(member, own, members)
+        _need_weights(member, own, members)
         for other in named_by(member, own, members)[1]:
             if other.settings.data != own.data:
                 raise GroupingError(
@@ -125,6 +129,28 @@ def _need_probes(member: Member, own: Settings, members: Sequence[Member]) -> No
             "units without one",
             got=", ".join(without),
             then="give them one: `training.probe: {every: 10}`",
+        )
+
+
+def _need_weights(member: Member, own: Settings, members: Sequence[Member]) -> None:
+    if not FEATURES[own.grouping.features].weights:
+        return
+    stages, others = named_by(member, own, members)
+    named = [(s.name, s.start, member.settings) for s in member.settings.stages or () if s.name in stages]
+    for other in others:
+        last = other.settings.stages[-1] if other.settings.stages else None
+        named.append((other.name, last.start if last else None, other.settings))
+    unfit = [
+        name
+        for name, start, each in named
+        if start is not None or not each.store.keep_weights or each.encoder != own.encoder
+    ]
+    if unfit:
+        raise GroupingError(
+            f"`grouping.features: {own.grouping.features}` reads what training changed in the published "
+            "encoder, and `grouping.from` names units that start from others or keep no weights",
+            got=", ".join(unfit),
+            then="give them the same `encoder`, no `start`, and `store.keep_weights: true`",
         )
 
 

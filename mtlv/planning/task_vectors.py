@@ -19,6 +19,7 @@ from mtlv.registries import first_sentence
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.splits import Fold
+    from mtlv.plan import Task
     from mtlv.settings.schema import Settings
     from mtlv.store.records import UnitRecord
     from mtlv.units.input_cache import InputCache
@@ -68,6 +69,7 @@ class VectorSource:
 
 Compute = Callable[[VectorSource], NDArray[np.float32] | NDArray[np.float64] | GroupValue]
 Cover = Callable[[Sequence[str], Collection[frozenset[str]]], None]
+Fits = Callable[[Sequence["Task"]], None]
 Predict = Callable[[VectorSource, Parts], Prediction]
 
 
@@ -84,6 +86,8 @@ class TaskFeature:
         predict: for features of finished units that predict scores: function of a `VectorSource` and the
             groups that follow from the feature, that returns what it predicts of them.
         probed: whether it reads the gradient probes of these units.
+        weights: whether it reads the weights of these units.
+        fits: function of the tasks that raises an error if they cannot have it; None if only `compute` knows.
     """
 
     compute: Compute
@@ -92,6 +96,8 @@ class TaskFeature:
     cover: Cover | None = None
     predict: Predict | None = None
     probed: bool = False
+    weights: bool = False
+    fits: Fits | None = None
 
     @property
     def title(self) -> str:
@@ -106,9 +112,11 @@ def task_feature(
     cover: Cover | None = None,
     predict: Predict | None = None,
     probed: bool = False,
+    weights: bool = False,
+    fits: Fits | None = None,
 ) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a `TaskFeature`."""
-    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed)
+    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed, weights, fits)
 
 
 @task_feature(embedded=True)

@@ -1,42 +1,78 @@
-"""Conversion of `explore` to members: random partitions, and the best one by what they measured."""
+"""Conversion of `explore` to members: random partitions, and the best one by what they measured.
+
+With `halving`, all partitions are trained for a share of the epochs first, and the better half of them for a
+larger share, round by round (successive halving; Jamieson and Talwalkar, AISTATS 2016). The groups that the
+first round predicts to be best join the second one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from mtlv.settings.draft import Change, Draft, Origin
 from mtlv.settings.problems import sentence
 from mtlv.settings.variant import Variant
 
-FORM = "a mapping with partitions, k, seed and changes"
-DRAWN, PROPOSED = "drawn", "proposed"
+FORM = "a mapping with partitions, k, seed, changes and halving"
+DRAWN, ROUND, PROPOSED = "drawn", "round", "proposed"
 ARCHITECTURE = "gmtl"  # only groups with a model each are measured apart from one another
-MEASURED = {"method": "best", "features": "surrogate", "from": [f"{DRAWN} *"]}
+LENGTHS = ("epochs", "budget")  # of `training`: what `halving` shares out
+
+
+def _best(features: str, of: str) -> dict[str, Any]:
+    return {"method": "best", "features": features, "from": [f"{of} *"]}
 
 
 def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tuple[list[Variant], list[str]]:
     """Return the members of an exploration, the proposed groups last, and problems."""
-    problems = list(_problems(explore, draft, place))
+    problems = list(_problems(explore, draft, place)) or list(_problems_of_halving(explore, draft, place))
     if problems:
         return [Variant(())], problems
     count, ks, seed = explore["partitions"], explore["k"], explore.get("seed") or 0
     ks = ks if isinstance(ks, list) else [ks]
     here = Origin(lambda _: origin.place(()), origin.folder)
 
-    def member(name: str, grouping: Mapping[str, Any], changes: Mapping[str, Any]) -> Variant:
-        values: dict[str, Any] = {"architecture": ARCHITECTURE, "grouping": grouping, **changes}
-        return Variant(tuple(Change(key, value, here) for key, value in values.items()), name, place)
+    def made(values: Mapping[str, Any]) -> tuple[Change, ...]:
+        return tuple(Change(key, value, here) for key, value in values.items())
 
-    drawn = [
+    def member(
+        name: str, grouping: Mapping[str, Any], length: Mapping[str, int], changes: Mapping[str, Any]
+    ) -> Variant:
+        values: dict[str, Any] = {"architecture": ARCHITECTURE, "grouping": grouping, **changes}
+        return Variant(made(values), name, place, made(length))
+
+    first, *later = _lengths(explore, draft)
+    members = [
         member(
             f"{DRAWN} {number + 1}",
             {"method": "random_even", "k": ks[number % len(ks)], "seed": seed + number},
+            first,
             explore.get("changes") or {},
         )
         for number in range(count)
     ]
-    return [*drawn, member(PROPOSED, MEASURED, {})], []
+    of, features = DRAWN, "surrogate"
+    for number, length in enumerate(later, 2):
+        count, name = -(-count // 2), f"{ROUND} {number}"
+        if of == DRAWN:
+            members.append(member(f"{name} predicted", _best("surrogate", of), length, {}))
+        by = _best("group_score", of)
+        members += [
+            member(f"{name} place {best}", by | {"place": best}, length, {}) for best in range(1, count + 1)
+        ]
+        of, features = name, "group_score"
+    return [*members, member(PROPOSED, _best(features, of), {}, {})], []
+
+
+def _lengths(explore: Mapping[str, Any], draft: Draft) -> list[dict[str, int]]:
+    """Return the changes to the length of training in each round; none without halving."""
+    key = "epochs" if draft.get(("training", "budget")) is None else "budget"
+    whole = draft.get(("training", key))
+    if not explore.get("halving") or not _is_count(whole):  # a length that is wrong is named elsewhere
+        return [{}]
+    return [{f"training.{key}": max(1, round(share * whole))} for share in explore["halving"]]
 
 
 def _problems(explore: Any, draft: Draft, place: str) -> Iterator[str]:
@@ -54,6 +90,24 @@ def _problems(explore: Any, draft: Draft, place: str) -> Iterator[str]:
             yield sentence(place, f"explore.{key}", got=explore.get(key), allowed=allowed)
 
 
+def _problems_of_halving(explore: Mapping[str, Any], draft: Draft, place: str) -> Iterator[str]:
+    changes = explore.get("changes") or {}
+    of_training = changes.get("training")
+    for key in LENGTHS if explore.get("halving") else ():
+        if f"training.{key}" in changes or (isinstance(of_training, dict) and key in of_training):
+            then = f"given together with `explore.changes` of `training.{key}`; keep one of them"
+            yield sentence(place, "explore.halving", then=then)
+    lengths = [value for each in _lengths(explore, draft) for value in each.values()]
+    if any(one == other for one, other in pairwise(lengths)):
+        yield sentence(
+            place,
+            "explore.halving",
+            got=", ".join(map(str, lengths)),
+            allowed="another number of epochs in each round",
+            then="raise `training.epochs`, or leave a share out",
+        )
+
+
 def _is_count(value: Any, least: int = 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
@@ -62,9 +116,15 @@ def _are_counts(value: Any) -> bool:
     return _is_count(value) or (isinstance(value, list) and bool(value) and all(map(_is_count, value)))
 
 
+def _are_shares(value: Any) -> bool:
+    numbers = isinstance(value, list) and all(type(each) in (int, float) for each in value)
+    return numbers and len(value) > 1 and all(a < b for a, b in pairwise([0, *value])) and value[-1] == 1
+
+
 TAKEN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "partitions": (lambda value: _is_count(value, 3), "a whole number of 3 or more"),
     "k": (_are_counts, "a number of groups, or a list of them"),
     "seed": (lambda value: _is_count(value, 0), "a whole number of 0 or more"),
     "changes": (lambda value: isinstance(value, dict), "a mapping of keys to values"),
+    "halving": (_are_shares, "two or more increasing numbers above 0, the last of them 1"),
 }

@@ -173,7 +173,7 @@ def _members(
     winning = flat_changes(overrides)
     for variant in found:
         draft = base.copy()
-        for change in (*variant.changes, *overrides):
+        for change in (*variant.changes, *overrides, *variant.shares):
             draft.apply(change)
         problems += _settle(draft, file)
         _resolve_paths(draft)

@@ -38,7 +38,7 @@ class HeadSettings(SettingsSection):
 
 
 class GroupingSettings(SettingsSection):
-    later = {"from": None, "value": "mean"}  # noqa: RUF012
+    later = {"from": None, "value": "mean", "place": 1}  # noqa: RUF012
 
     method: Annotated[str, OneOf(GROUPINGS)]
     features: Annotated[str, OneOf(FEATURES)]
@@ -47,6 +47,7 @@ class GroupingSettings(SettingsSection):
         Field(alias="from", description="a list of names of earlier stages or of members, or null"),
     ]
     value: Literal["mean", "sum"]
+    place: Count
     k: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)],
         Field(description="auto, or a whole number of 1 or more"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -90,25 +89,18 @@ def _the_one(jobs: Sequence[Job], stage: str | None, unit: str | None) -> Job:
 
 
 def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
-    from safetensors.torch import load_file
     from transformers.utils import logging
-
-    from mtlv.models.lora import merged
 
     logging.disable_progress_bar()
     settings = job.settings
-    encoder = cache.encoder(settings.encoder, settings.data)
-    module, start = copy.deepcopy(encoder.module), "encoder."
-    found = merged(load_file(weights))
-    trained = {n.removeprefix(start): w for n, w in found.items() if n.startswith(start)}
-    module.load_state_dict(trained, strict=False)  # a pooler that was not trained is as it was
+    encoder = cache.encoder(settings.encoder, settings.data).trained(weights)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     except OSError as error:
         raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
     try:
-        module.save_pretrained(made)
+        encoder.module.save_pretrained(made)
         encoder.tokenizer.save_pretrained(made)
         (made / "README.md").write_text(_card(job, encoder.name, folder), encoding="utf-8")
         made.chmod(0o755)

@@ -14,6 +14,7 @@ ORDER = (
     "overview",
     "transfer",
     "predicted",
+    "predicted.probed",
     "settings",
     "curves",
     "tasks",

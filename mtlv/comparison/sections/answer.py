@@ -74,9 +74,10 @@ class Standing:
         return _difference(self.run, self.pair)
 
     @property
-    def control(self) -> bool:
-        """Whether its groups are random."""
-        return is_random(self.run)
+    def control(self) -> str:
+        """What its groups are if others are to be recommended: random, or measured to choose them."""
+        lower = self.run.params.get("grouping.place", "1") != "1"
+        return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
 
     @property
     def cost(self) -> tuple[int, float, float]:
@@ -166,9 +167,9 @@ def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
 
 
 def recommended(found: Sequence[Standing]) -> Standing:
-    """Return the cheapest run of those as good as the best; one of random groups only without others."""
+    """Return the cheapest run of those as good as the best; a control only without others."""
     equal = [each for each in found if each.worse is not True and each.mean >= found[0].mean - MARGIN]
-    return min(equal, key=lambda each: (each.control, *each.cost))
+    return min(equal, key=lambda each: (bool(each.control), *each.cost))
 
 
 def _what(run: ComparedRun) -> str:
@@ -317,7 +318,7 @@ def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
             "score": each.mean,
             "score_sd": each.sd,
             "difference": difference,
-            "verdict": f"{verdict} (control: random groups)" if each.control else verdict,
+            "verdict": f"{verdict} ({each.control})" if each.control else verdict,
         }
     )
 

@@ -36,6 +36,40 @@ def test_members_are_random_partitions_and_the_proposed_groups(load) -> None:
     assert last.training.epochs == 9
 
 
+HALVING = "explore: {partitions: 5, k: 2, halving: [0.25, 0.5, 1]}\n"
+
+
+def test_halving_trains_the_better_half_for_longer(load) -> None:
+    members = load(HALVING + "training: {epochs: 8}\n").members
+    grouped = {member.name: member.settings.grouping for member in members}
+    second = ["round 2 predicted", *(f"round 2 place {place}" for place in (1, 2, 3))]
+    third = [f"round 3 place {place}" for place in (1, 2)]
+    assert list(grouped) == [*(f"drawn {number}" for number in range(1, 6)), *second, *third, "proposed"]
+    assert [member.settings.training.epochs for member in members] == [2] * 5 + [4] * 4 + [8] * 3
+    assert {each.method for name, each in grouped.items() if name[:5] != "drawn"} == {"best"}
+    assert [grouped[name].place for name in (*second, *third)] == [1, 1, 2, 3, 1, 2]
+    assert {grouped[name].sources for name in second} == {("drawn *",)}
+    assert {grouped[name].sources for name in third} == {("round 2 *",)}
+    assert grouped["proposed"].sources == ("round 3 *",)
+    by = {grouped[name].features for name in (*second[1:], *third, "proposed")}
+    assert (grouped[second[0]].features, by) == ("surrogate", {"group_score"})
+    assert {member.settings.architecture.name for member in members} == {"gmtl"}
+
+
+def test_halving_shares_out_a_budget_and_keeps_changes_of_the_drawn(load) -> None:
+    config = "explore: {partitions: 3, k: 2, halving: [0.01, 1], changes: {training.batch_size: 4}}\n"
+    members = load(config + "training: {budget: 20, batch_size: 8}\n").members
+    assert [member.settings.training.budget for member in members] == [1] * 3 + [20] * 4
+    assert [member.settings.training.batch_size for member in members] == [4] * 3 + [8] * 4
+
+
+def test_halving_shares_out_the_epochs_of_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.yml"
+    path.write_text("explore: {partitions: 3, k: 2, halving: [0.5, 1]}\n", encoding="utf-8")
+    members = load_suite(path, ["training.epochs=6"]).members
+    assert [member.settings.training.epochs for member in members] == [3] * 3 + [6] * 4
+
+
 def test_other_members_stand_beside_it(load) -> None:
     explored = "explore: {partitions: 3, k: 2}\n"
     runs = load(explored + "runs:\n- {name: alone, architecture: stl}\n").members
@@ -51,7 +85,7 @@ def test_other_members_stand_beside_it(load) -> None:
 @pytest.mark.parametrize(
     ("explore", "message"),
     [
-        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed and changes"),
+        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed, changes and halving"),
         ("{partitions: 2, k: 3}", "`explore.partitions`: got 2; allowed: a whole number of 3 or more"),
         ("{partitions: true, k: 3}", "`explore.partitions`: got"),
         ("{k: 3}", "`explore.partitions`: got"),
@@ -60,7 +94,25 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{partitions: 5, k: []}", "`explore.k`: got"),
         ("{partitions: 5, k: 3, seed: -1}", "`explore.seed`: got -1"),
         ("{partitions: 5, k: 3, changes: 2}", "`explore.changes`: got 2"),
-        ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: unknown key; allowed here: partitions, k"),
+        ("{partitions: 5, k: 3, halve: 2}", "`explore.halve`: unknown key; allowed here: partitions, k"),
+        ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: got 2; allowed: two or more increasing"),
+        ("{partitions: 5, k: 3, halving: [1]}", r"`explore.halving`: got \[1\]"),
+        ("{partitions: 5, k: 3, halving: [0, 1]}", r"`explore.halving`: got \[0, 1\]"),
+        ("{partitions: 5, k: 3, halving: [0.5, 0.4, 1]}", "`explore.halving`: got"),
+        ("{partitions: 5, k: 3, halving: [0.1, 0.5]}", "`explore.halving`: got"),
+        ("{partitions: 5, k: 3, halving: [a, 1]}", "`explore.halving`: got"),
+        (
+            "{partitions: 5, k: 3, halving: [0.01, 0.1, 1]}",
+            "`explore.halving`: got '1, 1, 10'; allowed: another number of epochs in each round; raise",
+        ),
+        (
+            "{partitions: 5, k: 3, halving: [0.1, 1], changes: {training.epochs: 2}}",
+            "`explore.halving`: given together with `explore.changes` of `training.epochs`; keep one",
+        ),
+        (
+            "{partitions: 5, k: 3, halving: [0.1, 1], changes: {training: {budget: 2}}}",
+            "`explore.halving`: given together with `explore.changes` of `training.budget`; keep one",
+        ),
         ("{partitions: 5, k: 3, changes: {training.epoch: 2}}", "training.epoch"),
         ("{partitions: 1000, k: 3}", "`explore`: got 1001; allowed: at most 1000 members"),
     ],
@@ -68,6 +120,11 @@ def test_other_members_stand_beside_it(load) -> None:
 def test_wrong_explorations_are_named(load, explore: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(f"explore: {explore}\n")
+
+
+def test_a_place_that_nothing_reads_is_refused(load) -> None:
+    with pytest.raises(ConfigError, match=r"`grouping.place`: set, but only `grouping.method: best` with"):
+        load("architecture: gmtl\ngrouping: {method: best, features: surrogate, from: [a], place: 2}\n")
 
 
 def test_random_groups_of_no_number_are_refused(load) -> None:

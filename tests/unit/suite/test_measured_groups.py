@@ -180,13 +180,48 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
             measured = average_precision(scores.targets == 1, scores.outputs)
             assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
     as_grouped = replace(view, special_tokens=settings.grouping.special_tokens)
-    assert list(found.distances) == [name for name in FEATURES if FEATURES[name].kind == "vectors"]
-    for name, own in found.distances.items():
+    without = [name for name, each in FEATURES.items() if each.kind == "vectors" and each.cover is None]
+    assert list(found.distances) == [*without, "task_vectors", "leep"], "each task was also learned alone"
+    for name in without:
         vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
-        np.testing.assert_allclose(own, squareform(pdist(vectors)))
+        np.testing.assert_allclose(found.distances[name], squareform(pdist(vectors)))
+    np.testing.assert_allclose(found.distances["leep"], -FEATURES["leep"].compute(view).T)
     reason = result.members[-1].resolved.children[0].groups.reason
     assert "; predicted from 6 measured groups, which took " in reason
     assert "every two tasks were together in 1 of them or more" in reason
+
+
+def test_the_better_half_of_the_drawn_groups_goes_on(suite: Callable, table: Callable) -> None:
+    made = suite(table("t"), "explore={partitions: 9, k: 2, seed: 1, halving: [0.5, 1]}", "training.epochs=2")
+    assert "found when 6 units of drawn 1" in check_suite(made).members[9].lines[0]
+    counter = Watcher()
+    result = run_suite(made, counter, MemoryTracker())
+    children = {each.resolved.member.name: each.resolved.children[0] for each in result.members}
+    value: dict[frozenset[str], float] = {}
+    for member in result.members:
+        for record in member.outcomes[0].records if member.name.startswith("drawn") else ():
+            assert len(record.epochs) == 1
+            scores = record.validation.tasks.values()
+            value[frozenset(record.validation.tasks)] = sum(
+                average_precision(each.targets == 1, each.outputs) for each in scores
+            )
+    halves = [({name}, set(LABELS) - {name}) for name in LABELS]  # all partitions into two
+    halves.sort(key=lambda groups: -sum(value[frozenset(group)] for group in groups))
+    for place in range(1, 6):
+        groups = children[f"round 2 place {place}"].groups.groups
+        wanted = halves[min(place, 3) - 1]
+        assert {frozenset(group) for group in groups} == set(map(frozenset, wanted)), "or the last one"
+    reason = children["round 2 place 3"].groups.reason
+    assert reason.endswith("by a mixed-integer program; 2 partitions are better")
+    assert children["round 2 place 2"].groups.prediction is None
+    longer = {job.unit.key for name in children if name[:5] == "round" for job in children[name].jobs}
+    assert {job.unit.key for job in children["proposed"].jobs} <= longer, "nothing is trained again"
+    assert len(counter.trained) == 6 + len(longer)
+    found = children["proposed"].groups.prediction
+    assert (found.units, found.epochs, found.alike) == (6 + len(longer), (2, 2), True)
+    records = {r.key: r.train_seconds for m in result.members for o in m.outcomes for r in o.records}
+    assert found.seconds == pytest.approx(sum(records.values()))
+    assert children["round 2 predicted"].groups.prediction.units == 6
 
 
 def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured(

@@ -13,7 +13,8 @@ CAPTION = (
     "the measured groups are compared with how near the group's other tasks are to it by each feature (minus "
     f"their mean distance), and with the {SIZE} in the group. Spearman's correlation within tasks, mean over "
     "tasks, with a 95% interval over tasks. Reversed: the nearer, or the more, the lower the scores. Beside "
-    "it, the prediction from the other measured groups."
+    "it, the prediction from the other measured groups. task_vectors and leep need models of each task "
+    "alone, gradient_affinity those with a probe."
 )
 
 
@@ -42,8 +43,8 @@ def untrained_in_words(found: Validated) -> str:
         return ""
     right = [f"{name} (Spearman {rank})" for name, rank in features.items() if rank.shown]
     if right:
-        return f"Without training, the measured scores are ordered by {enumerated(right)}."
-    return f"Without training, none of {enumerated(list(features))} orders the measured scores."
+        return f"Before groups are trained, the measured scores are ordered by {enumerated(right)}."
+    return f"Before groups are trained, none of {enumerated(list(features))} orders the measured scores."
 
 
 def _known(found: Validated) -> dict[str, RankCorrelation]:

@@ -106,9 +106,12 @@ def test_the_cheapest_of_those_as_good_as_the_best_is_recommended():
 
 def test_random_groups_are_recommended_only_without_others():
     random = {"groups": (("a", "b"), ("c", "d")), "method": "random", "models": 2}
-    best, other = standing("best", 0.8, **random), standing("other", 0.799, models=9)
-    assert recommended([best, other]) is other
-    assert recommended([best]) is best
+    lower = {"groups": (("a", "b"), ("c", "d")), "models": 2, "params": {"grouping.place": "2"}}
+    for groups, said in ((random, "control: random groups"), (lower, "measured to choose groups")):
+        best, other = standing("best", 0.8, **groups), standing("other", 0.799, models=9)
+        assert (best.control, other.control) == (said, "")
+        assert recommended([best, other]) is other
+        assert recommended([best]) is best
 
 
 PARTS = (("a", "b"), ("c", "d"))

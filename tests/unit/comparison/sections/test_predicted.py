@@ -37,12 +37,12 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     assert [row["shown"] for row in rows.values()] == ["yes", "reversed", "yes", "reversed"]
     words = findings(section)
     assert (
-        f"Without training, the measured scores are ordered by near (Spearman {rows['near']['order']})."
-        in words
+        "Before groups are trained, the measured scores are ordered by near "
+        f"(Spearman {rows['near']['order']})." in words
     )
     words = findings(build(page(distances={"far": 1 - near - np.eye(9)})))
-    assert "Without training, none of far orders the measured scores." in words
-    assert "Without training" not in findings(build(page()))
+    assert "Before groups are trained, none of far orders the measured scores." in words
+    assert "Before groups" not in findings(build(page()))
 
 
 def test_of_noise_it_says_little():
